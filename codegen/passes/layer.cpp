@@ -34,9 +34,9 @@ std::vector<std::string> names_of_layer_passes() {
 }
 
 std::string body::message(const node& n) const {
-  const bool is_one_of_two = n.over == axis::fsdp || n.over == axis::replicas || n.over == axis::ring || n.over == axis::ulysses;  // of a sum over both
+  const bool of_batch = n.over == axis::fsdp || n.over == axis::replicas, in_ring = n.over == axis::ring || n.over == axis::ulysses;
   return fmt::format("{}: {} of {}{}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "",
-                     is_one_of_two ? " over " + std::string(rankc::name(n.over)) : "");
+                     of_batch || in_ring ? " over " + std::string(rankc::name(n.over)) : "");
 }
 
 body lower_layer(const plan_data& plan, const layer_form& form, const std::string& name, dtype type, target to, watcher* w) {

@@ -64,14 +64,14 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   parallel_dims dims = draw_dims(d);
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
+  if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
+    dims.world = dims.world / dims.cp * 4, dims.cp = 4;
+    dims.ulysses = 2, dims.cp_attention = cp_attention::ring;
+  }
   if (draws of(seed, index, "experts"); of.chance(40)) {
     s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
     if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
-  }
-  if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
-    dims.world = dims.world / dims.cp * 4, dims.cp = 4;
-    dims.ulysses = 2, dims.cp_attention = cp_attention::ring;
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, any_seq = d.one_of({4, 12, 24});

@@ -199,13 +199,17 @@ TEST_CASE("an exchange over cp takes shards along one dim to shards along the ot
   struct exchange {
     std::string_view to;
     placement from, becomes;
+    int ring = 1;
   };
-  for (const auto& [to, from, becomes] : {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)}})
-    for (placement p : placements) {
+  std::vector<placement> all(std::begin(placements), std::end(placements));
+  all.push_back(heads_in_ring);
+  for (const auto& [to, from, becomes, ring] : {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)},
+                                                exchange{"features", V(0), heads_in_ring, 2}, exchange{"tokens", heads_in_ring, V(0), 2}})
+    for (placement p : all) {
       trace t;
       type x = rows_of(features, I);
       x[axis::cp] = p;
-      const value in = t.add(x), out = all_to_all(in, axis::cp, to, 8);
+      const value in = t.add(x), out = all_to_all(in, axis::cp, to, 8, ring);
       CHECK(t.said.empty() == (p == from));
       if (!t.said.empty()) continue;
       CHECK(t.of(out)[axis::cp] == becomes);
