@@ -26,9 +26,9 @@ function(rankc_family_audit name plans audited)
   add_test(NAME audit_${name} COMMAND rankc_${name}_audit_test)
 endfunction()
 target_compile_definitions(rankc_audit_test PRIVATE RANKC_AUDITED="hsdp")
-rankc_family_audit(sequences 56 hsdp)
+rankc_family_audit(sequences 72 hsdp)
 rankc_family_audit(experts 89 ep2_shards_sp)
-rankc_family_audit(balance 46 sp)
+rankc_family_audit(balance 48 sp)
 
 add_executable(audit_programs audit/programs.cpp)
 # The programs are shared objects that find the runtime in this executable.

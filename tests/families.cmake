@@ -73,7 +73,7 @@ rankc_family_programs(balance host 3)
 add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
 target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc_balance_host rankc_test_main)
-target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=46)
+target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=48)
 add_test(NAME balance COMMAND rankc_balance_test)
 
 # Plans that recompute, beside the same plans that keep everything.
@@ -98,7 +98,7 @@ rankc_family_programs(sequences host 4)
 add_executable(rankc_sequences_test families/split_test.cpp sequences/lowering_test.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
 target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc_sequences_host rankc_test_main)
-target_compile_definitions(rankc_sequences_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=56)
+target_compile_definitions(rankc_sequences_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=72)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 
 # Plans by their optimizer.

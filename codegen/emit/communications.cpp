@@ -24,6 +24,7 @@ std::string_view axis_name(runtime::over o) {
     case runtime::over::dp: return "dp_replicate";
     case runtime::over::shard: return "dp_shard";
     case runtime::over::cp: return "cp";
+    case runtime::over::ulysses: return "ulysses";
     case runtime::over::ep: return "ep";
     case runtime::over::efsdp: return "efsdp";
     case runtime::over::tied: return "tied";

@@ -75,6 +75,12 @@ std::string data_ranks_text(const parallel_dims& d) {
   return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
+/// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges heads.
+std::string context_ranks_text(const parallel_dims& d) {
+  if (d.cp == 1) return "";
+  return fmt::format("cp {}{} x ", d.cp, d.ulysses > 1 ? fmt::format(" (ulysses {})", d.ulysses) : "");
+}
+
 std::string layer_names(const stage_plan& s) {
   const std::string first = s.layers.front().name, last = s.layers.back().name;
   return first == last ? first : first + " .. " + last;
@@ -261,7 +267,7 @@ std::string describe_text(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.cp > 1 ? fmt::format("cp {} x ", p.dims.cp) : "", p.dims.tp,
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), context_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -308,6 +314,7 @@ std::string describe_json(const lowered& l) {
                         {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},

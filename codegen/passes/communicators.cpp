@@ -37,7 +37,7 @@ namespace {
 /// above 1.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
-  const bool spans_cp = across == axis::ring || across == axis::ulysses || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
+  const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
     if (row(a).lowered == lowering::nothing || row(a).fills != fills::world || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
@@ -45,6 +45,8 @@ std::string place_of(const layout& mesh, const coord& c, axis across) {
       continue;
     s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);
   }
+  for (const auto& [part, other] : {std::pair(axis::ring, axis::ulysses), {axis::ulysses, axis::ring}})
+    if (across == part && ranks_along(d, other) > 1) s += std::string(" ") + std::string(name(other)) + " " + std::to_string(c[other]);
   return s;
 }
 
@@ -61,10 +63,13 @@ class maker {
     std::reverse(plan.begin(), plan.end());
     for (const planned_communicator& c : plan)
       for (const communicator_purpose& p : c.serves)
-        if (p.as != purpose::loss) add_groups(c, p.over);
+        if (p.as != purpose::loss) add_groups(c, is_all_of_cp(p.over) ? axis::cp : p.over);
   }
 
  private:
+  bool is_all_of_cp(axis a) const {
+    return (a == axis::ring || a == axis::ulysses) && ranks_along(mesh_.dims(), a) == mesh_.dims().cp;
+  }
   /// Of ranks that communicate for several purposes, a communicator for each.
   void add_groups(const planned_communicator& c, axis across) {
     const runtime::over as = role_over(across);
@@ -72,11 +77,12 @@ class maker {
       const coord at = mesh_.at(ranks[0]);
       const std::string place = place_of(mesh_, at, across);
       const pipeline_rank& r = l_.ranks[at[axis::pp]];
-      const bool rings = across == axis::ring && ring_ranks(l_.plan->dims) > 1;
+      const bool rings = as == runtime::over::cp && ring_ranks(l_.plan->dims) > 1;
       add(role_name(as) + place, ranks, as, rings ? ring_lane(r.lanes) : lane_over(as));
+      if (rings && sums_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       if (as == runtime::over::efsdp) add("gathering of experts" + place, ranks, as, gather_lane(r.lanes));
-      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ep;
+      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep;
       if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
       const bool of_batch = as == runtime::over::shard || as == runtime::over::dp;
       if (of_batch && sums_over_batch(l_.plan->kinds)) {

@@ -220,7 +220,9 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
         if (!of_rows) v.unit = s.dims[d].unit;
         if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
         if (s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
-        if (s.dims[d].over.has(axis::cp)) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
+        const bool of_groups = s.dims[d].over.has(axis::ring);
+        if (s.dims[d].over.has(axis::cp) || of_groups) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
+        if (of_groups) v.alike = b.setting.dims.ulysses;
       }
       if (s.ndim > 1) v.stride = s.stride.width();
     }

@@ -34,7 +34,7 @@ std::vector<std::string> names_of_layer_passes() {
 }
 
 std::string body::message(const node& n) const {
-  const bool is_one_of_two = n.over == axis::fsdp || n.over == axis::replicas;  // of the sum over the batch
+  const bool is_one_of_two = n.over == axis::fsdp || n.over == axis::replicas || n.over == axis::ring || n.over == axis::ulysses;  // of a sum over both
   return fmt::format("{}: {} of {}{}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "",
                      is_one_of_two ? " over " + std::string(rankc::name(n.over)) : "");
 }

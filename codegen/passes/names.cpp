@@ -113,11 +113,9 @@ class namer {
     for (int i = 0; i < t.ndim; ++i) {
       const local_dim d = rankc::program::local(t, i, b_.setting.dims);
       std::int64_t whole = d.count;
-      for (axis a : axes)
-        if (d.over.has(a)) whole *= b_.setting.dims.*row(a).degree;
+      d.each_axis([&](axis a) { whole *= ranks_along(b_.setting.dims, a); });
       name_constant(d.name, whole);
-      for (axis a : axes)
-        if (d.over.has(a)) name_constant(rankc::name(a), b_.setting.dims.*row(a).degree);
+      d.each_axis([&](axis a) { name_constant(rankc::name(a), ranks_along(b_.setting.dims, a)); });
       if (d.unit != 1) name_constant(d.unit_name, d.unit);
     }
   }

@@ -17,7 +17,7 @@ inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::ove
                                       {axis::replicas, purpose::gradients, runtime::over::dp},
                                       {axis::fsdp, purpose::weights, runtime::over::shard},
                                       {axis::ring, purpose::keys_and_values, runtime::over::cp},
-                                      {axis::ulysses, purpose::heads, runtime::over::cp},
+                                      {axis::ulysses, purpose::heads, runtime::over::ulysses},
                                       {axis::tp, purpose::activations, runtime::over::tp},
                                       {axis::ep, purpose::tokens, runtime::over::ep},
                                       {axis::efsdp, purpose::weights, runtime::over::efsdp}};
@@ -28,7 +28,7 @@ constexpr const role_row* find_role(axis over, purpose as) {
   return nullptr;
 }
 
-/// The role of what the groups of an axis communicate; of cp, whose layers exchange keys and values, that of its rings.
+/// The role of what the groups of an axis communicate; of cp that of its rings, which has what all of it communicates too.
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 

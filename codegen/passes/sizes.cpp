@@ -33,8 +33,12 @@ extent number_of(const body& b, double number) {
 
 extent attribute(const body& b, std::string_view name, int value) { return {value, value ? name_of(b, name, value) : ""}; }
 
-/// How long a sequence is: of rotary positions those of this rank.
+/// How long a sequence is: of rotary positions those of this rank, of an exchange in groups those of its group.
 extent length_of(const body& b, const node& n) {
+  if (n.over == axis::ulysses) {
+    const int ring = ranks_along(b.setting.dims, axis::ring);
+    return {n.seq, name_of(b, "seq", static_cast<std::int64_t>(n.seq) * ring) + " / " + name_of(b, "ring", ring)};
+  }
   for (std::size_t p = 0; p < n.ports.size(); ++p)
     if (n.row->ports[p].as == use::rotary) return {n.seq, count_text(b, b.shape(n.ports[p]).dims[0])};
   return attribute(b, "seq", n.seq);
@@ -43,11 +47,12 @@ extent length_of(const body& b, const node& n) {
 /// Where the rank's part of a dim begins.
 std::string first_text(const body& b, const local_dim& d) {
   std::string index;
-  for (axis a : axes) {
-    if (!d.over.has(a)) continue;
-    const std::string own = fmt::format("on.index_in(over::{})", role_name(role_along(a)));
-    index = index.empty() ? own : fmt::format("({} * {} + {})", index, name_of(b, rankc::name(a), b.setting.dims.*row(a).degree), own);
-  }
+  d.each_axis([&](axis a) {
+    const bool of_ring = a == axis::ring;  // groups are neighbours on cp
+    std::string own = fmt::format("on.index_in(over::{})", role_name(role_along(of_ring ? axis::cp : a)));
+    if (of_ring) own = fmt::format("({} / {})", own, name_of(b, "ulysses", b.setting.dims.ulysses));
+    index = index.empty() ? own : fmt::format("({} * {} + {})", index, name_of(b, rankc::name(a), ranks_along(b.setting.dims, a)), own);
+  });
   return index.empty() ? "0" : index + " * (" + width_text(b, d) + ")";
 }
 
@@ -63,12 +68,11 @@ std::string count_text(const body& b, const local_dim& d) {
   }
   std::int64_t whole = d.count;
   std::string over;
-  for (axis a : axes) {
-    if (!d.over.has(a)) continue;
-    const int degree = b.setting.dims.*row(a).degree;
-    whole *= degree;
-    over += " / " + name_of(b, rankc::name(a), degree);
-  }
+  d.each_axis([&](axis a) {
+    const int ranks = ranks_along(b.setting.dims, a);
+    whole *= ranks;
+    over += " / " + name_of(b, rankc::name(a), ranks);
+  });
   return name_of(b, d.name, whole) + over;
 }
 

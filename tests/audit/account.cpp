@@ -29,6 +29,8 @@ std::string axis_of(rankc::runtime::over o) {
       return "dp_shard";
     case over::cp:
       return "cp";
+    case over::ulysses:
+      return "ulysses";
     case over::ep:
       return "ep";
     case over::efsdp:

@@ -69,8 +69,13 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
     if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
   }
+  if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
+    dims.world = dims.world / dims.cp * 4, dims.cp = 4;
+    dims.ulysses = 2, dims.cp_attention = cp_attention::ring;
+  }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
-  const int ranks = dims.dp_replicate * dims.dp_shard, seq = d.one_of({4, 12, 24});
+  const int ranks = dims.dp_replicate * dims.dp_shard, any_seq = d.one_of({4, 12, 24});
+  const int seq = dims.cp == 4 ? 24 : any_seq;  // two chunks for each of four
   training recipe{.seq = seq, .global_batch = by.microbatches * ranks * d.between(1, 2), .precision = f64};
   if (d.chance(40)) recipe.recompute = draw_recomputation(d);
   const auto make = [&](const auto& model) {

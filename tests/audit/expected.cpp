@@ -108,22 +108,26 @@ class accountant {
   }
 
   /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What is handed on around a
-  /// ring is not kept: it goes round in backward too, once more where attention is repeated.
+  /// ring is not kept: it goes round in backward too, once more where attention is repeated. A rank of a group has the keys of as
+  /// many more tokens as it has less heads.
   void add_context_parallel(const layer& l) {
+    if (d_.ulysses > 1) add_heads(l);
+    if (d_.ulysses < d_.cp) add_keys_and_values(l, microbatches(l.stage), l.recomputes && plan_.recipe.recompute.full);
+  }
+  void add_heads(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
-    const bool again = l.recomputes && plan_.recipe.recompute.full;
-    if (d_.ulysses > 1) {
-      with heads{.given = {{"c", d_.cp}, {"Nc", tokens()}, {"a", of_.model.heads}, {"g", of_.model.kv_heads},
-                           {"dh", of_.model.hidden / of_.model.heads}}};
-      add(28, m, heads), add(29, m, heads);
-      heads.phase = "backward";
-      if (again) return add(28, m, heads);
-      // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
-      heads.given["g"] = of_.model.heads;
-      if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
-      return;
-    }
-    with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
+    with heads{.axis = d_.ulysses < d_.cp ? "ulysses" : "cp",
+               .given = {{"c", d_.ulysses}, {"Nc", tokens()}, {"a", of_.model.heads}, {"g", of_.model.kv_heads},
+                         {"dh", of_.model.hidden / of_.model.heads}}};
+    add(28, m, heads), add(29, m, heads);
+    heads.phase = "backward";
+    if (l.recomputes && plan_.recipe.recompute.full) return add(28, m, heads);
+    // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
+    heads.given["g"] = of_.model.heads;
+    if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
+  }
+  void add_keys_and_values(const layer& l, std::int64_t m, bool again) {
+    with of{.given = {{"c", d_.cp / d_.ulysses}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
     if (d_.cp_attention == rankc::cp_attention::ring) {
       of.kind = "shift_back";
       add(23, m, of);

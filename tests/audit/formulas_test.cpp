@@ -38,6 +38,7 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
                                    {"cp", dims.cp > 1},
                                    {"heads exchanged", dims.ulysses > 1},
                                    {"rings", rankc::ring_ranks(dims) > 1},
+                                   {"rings of groups", dims.ulysses > 1 && rankc::ring_ranks(dims) > 1},
                                    {"weights on each rank of cp", dims.cp > 1 && dims.cp_weights == rankc::cp_weights::replicate},
                                    {"experts", d.model.experts > 0},
                                    {"ep", dims.ep > 1},

@@ -65,6 +65,8 @@ class list {
     add(family, "one", model, {}, schedules::gpipe{6});
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
     add(family, "shards_cp", model, {.world = 4, .dp_shard = 2, .cp = 2}, three);
+    add(family, "ring", model, {.world = 4, .dp_shard = 2, .cp = 2, .cp_attention = cp_attention::ring}, three);
+    add(family, "pairs", model, {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}, three);
     add(family, "sp_pp", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true}, three);
   }
   std::vector<balanced_plan> out;

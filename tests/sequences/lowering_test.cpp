@@ -17,16 +17,17 @@ using namespace rankc::codegen;
 
 namespace {
 
-/// A ring of so many ranks, each of which has 8 tokens of each of two sequences.
-rankc::plan_data ring_of(int ranks) {
+/// A ring of so many ranks, or of groups of some, in which each rank has 8 tokens of each of two sequences.
+rankc::plan_data ring_of(int groups, int of_group = 1) {
   using namespace rankc;
   return make_plan(
       "ring", models::llama{.layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32},
-      parallel_dims{.world = ranks,
-                    .cp = ranks,
+      parallel_dims{.world = groups * of_group,
+                    .cp = groups * of_group,
+                    .ulysses = of_group,
                     .cp_weights = cp_weights::replicate,
                     .cp_attention = cp_attention::ring},
-      schedules::gpipe{1}, training{.seq = 8 * ranks, .global_batch = 2, .precision = rankc::f64},
+      schedules::gpipe{1}, training{.seq = 8 * groups * of_group, .global_batch = 2, .precision = rankc::f64},
       clusters::cpu);
 }
 const body& block_of(const lowered& l) {
@@ -56,30 +57,34 @@ TEST_CASE("certificates are accepted, for either target; of a shift that hands o
     }
   }
   CHECK(programs == 4 * RANKC_PLANS);
-  CHECK(shifts == 4 * 18);
+  CHECK(shifts == 4 * 34);
 }
 
 TEST_CASE("what a rank has at a time, and keeps, does not grow with the ring") {
-  const rankc::plan_data plan = ring_of(4);
-  const lowered few = lower(plan, dtype::f64);
-  const body& four = block_of(few);
-  for (const int ranks : {5, 8}) {
-    CAPTURE(ranks);
-    const rankc::plan_data larger = ring_of(ranks);
-    const lowered many = lower(larger, dtype::f64);
-    const body& b = block_of(many);
-    CHECK(b.forward_temp == four.forward_temp);
-    CHECK(b.backward_temp == four.backward_temp);
-    CHECK(b.saved_bytes == four.saved_bytes);
+  for (const int of_group : {1, 2}) {
+    CAPTURE(of_group);
+    const rankc::plan_data plan = ring_of(4, of_group);
+    const lowered few = lower(plan, dtype::f64);
+    const body& four = block_of(few);
+    for (const int ranks : {5, 8}) {
+      CAPTURE(ranks);
+      const rankc::plan_data larger = ring_of(ranks, of_group);
+      const lowered many = lower(larger, dtype::f64);
+      const body& b = block_of(many);
+      CHECK(b.forward_temp == four.forward_temp);
+      CHECK(b.backward_temp == four.backward_temp);
+      CHECK(b.saved_bytes == four.saved_bytes);
+    }
   }
 }
 
 TEST_CASE(
     "each shift is under way beside a step of attention, but the first of backward, and before it is waited "
     "for") {
-  for (const int ranks : {2, 3, 4}) {
+  for (const auto& [ranks, of_group] : {std::pair(2, 1), {3, 1}, {4, 1}, {2, 2}, {3, 4}}) {
     CAPTURE(ranks);
-    const rankc::plan_data plan = ring_of(ranks);
+    CAPTURE(of_group);
+    const rankc::plan_data plan = ring_of(ranks, of_group);
     const lowered l = lower(plan, dtype::f64);
     const program p = expand_train(l);
     const std::vector<op>& ops = p.ranks[0].ops;

@@ -36,6 +36,34 @@ constexpr schedules::zero_bubble_v v{3};
 constexpr schedules::dual_pipe_v both_ways{6};
 constexpr recomputation all{.full = true}, kinds{.attention = true, .activations = true, .norms = true};
 
+/// Heads exchanged in groups of two and four, and keys and values handed on between two, three and four of these, with every other
+/// technique.
+void add_rings_of_groups(list& l, const auto& gpt, const auto& llama, const auto& latent) {
+  constexpr auto ring = cp_attention::ring;
+  constexpr parallel_dims pairs{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = ring};
+  constexpr parallel_dims pp{.world = 8, .cp = 4, .pp = 2, .ulysses = 2, .cp_attention = ring};
+  l.add("gpt", "pairs", gpt, pairs, once);
+  l.add("llama", "pairs", llama, pairs, three);
+  l.add("latent", "pairs", latent, pairs, once);
+  l.add("llama", "four_pairs", llama, {.world = 8, .cp = 8, .ulysses = 2, .cp_attention = ring}, once);
+  l.add("llama", "two_fours", llama, {.world = 8, .cp = 8, .ulysses = 4, .cp_attention = ring}, three);
+  l.add("gpt", "two_fours", gpt,
+        {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate, .cp_attention = ring}, once);
+  l.add("gpt", "pairs_replicas", gpt,
+        {.world = 8, .dp_replicate = 2, .cp = 4, .ulysses = 2, .cp_weights = cp_weights::replicate, .cp_attention = ring}, three);
+  l.add("llama", "pairs_shards", llama, {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = ring}, three);
+  l.add("llama", "pairs_sp", llama,
+        {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true, .cp_attention = ring}, three, kinds);
+  l.add("gpt", "pairs_tp", gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .cp_attention = ring}, once);
+  l.add("llama", "pairs_again", llama, pairs, three, all);
+  l.add("gpt", "pairs_again_attention", gpt, pairs, once, {.attention = true});
+  l.add("gpt", "pairs_pp", gpt, pp, three);
+  l.add("llama", "pairs_zbv", llama, pp, v, all);
+  l.add("llama", "pairs_dual_pipe_v", llama, pp, both_ways);
+  l.seq = 24;  // that divides into twelve chunks
+  l.add("thirds", "pairs", llama, {.world = 6, .cp = 6, .ulysses = 2, .cp_attention = ring}, three);
+}
+
 /// Keys and values handed on around rings of two, three and four, with every other technique.
 void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, const auto& latent) {
   constexpr auto ring = cp_attention::ring;
@@ -148,6 +176,8 @@ std::vector<split_plan> plans() {
          .cp_weights = cp_weights::replicate},
         both_ways);
   add_rings(l, gpt, llama, gated, latent);
+  l.seq = 16;
+  add_rings_of_groups(l, gpt, llama, latent);
   return l.out;
 }
 

@@ -43,19 +43,29 @@ void expect_first_token(int tokens, int first) {
   expect("the first token", first, is_split ? recorder::active().row().tp * tokens : 0);
 }
 
-void expect_chunks(int tokens, int rows, int seq, int ranks, int first) {
+/// Sequences of which neighbours on cp, so many, have their chunks together.
+static void expect_shares(int tokens, int rows, int seq, int ranks, int first, int neighbours) {
   const runtime::description& about = recorder::active().about();
   expect("the number of sequences", rows, about.rows);
   expect("their length", seq, about.seq);
-  expect("the ranks that share each", ranks, about.cp);
-  const int of_rank = rows * about.chunks_of(recorder::active().row()).count();
-  const bool is_split = tokens < of_rank;
-  if (is_split) expect("the number of tokens", tokens, of_rank / about.tp);
-  expect("the first token", first, recorder::active().row().cp * of_rank + (is_split ? recorder::active().row().tp * tokens : 0));
+  expect("the ranks that share each", ranks, about.cp / neighbours);
+  const int each = rows * about.chunks_of(recorder::active().row()).count() * neighbours;
+  const bool is_split = tokens < each;
+  if (is_split) expect("the number of tokens", tokens, each / about.tp);
+  expect("the first token", first, recorder::active().row().cp / neighbours * each + (is_split ? recorder::active().row().tp * tokens : 0));
+}
+void expect_chunks(int tokens, int rows, int seq, int ranks, int first) { expect_shares(tokens, rows, seq, ranks, first, 1); }
+
+/// The ranks that this one exchanges heads with in a ring of such groups.
+static int ranks_of_group() {
+  for (const runtime::lane_communicator& k : recorder::active().row().links)
+    if (k.over == runtime::over::ulysses)
+      return static_cast<int>(recorder::active().about().communicators[static_cast<std::size_t>(k.communicator)].ranks.size());
+  return 1;
 }
 
 void expect_step(int tokens, int rows, int seq, int ranks, double step, int first) {
-  expect_chunks(tokens, rows, seq, ranks, first);
+  expect_shares(tokens, rows, seq, ranks, first, ranks_of_group());
   if (!(step >= 0 && step < ranks && step == static_cast<int>(step))) recorder::active().misuse_in_call("it is no step of its ring");
 }
 

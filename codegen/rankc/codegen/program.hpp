@@ -90,6 +90,7 @@ struct view {
   std::int64_t stride = 1;     // elements from one row to the next; of one dim or none: 1
   std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
   std::int64_t next_first = 0; // until ranks are told apart: where that of the next rank of cp does
+  int alike = 1;               // or that of the rank so many further, those between being in one group
   bool operator==(const view&) const = default;
 };
 

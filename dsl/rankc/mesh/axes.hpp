@@ -124,7 +124,7 @@ constexpr int weight_replicas(const parallel_dims& d) {
   return d.dp_replicate * (d.cp_weights == cp_weights::replicate ? d.cp : 1);
 }
 
-/// The ranks that hand on keys and values; 1: none do.
+/// The ranks that hand on keys and values, each for its group of ulysses; 1: none do.
 constexpr int ring_ranks(const parallel_dims& d) { return d.cp_attention == cp_attention::ring ? d.cp / d.ulysses : 1; }
 
 /// Whether dims whose degrees are known let go of gathered weights after each layer.
@@ -216,5 +216,7 @@ static_assert([] {
 }(), "an axis of the enum has no row, or rows are in another order than the enum");
 constexpr const axis_row& row(axis a) { return axis_rows[static_cast<int>(a)]; }
 constexpr std::string_view name(axis a) { return row(a).name; }
+/// The ranks along an axis that is declared or of a view, of dims whose degrees are known.
+constexpr int ranks_along(const parallel_dims& d, axis a) { return row(a).size ? row(a).size(d) : d.*row(a).degree; }
 
 }  // namespace rankc

@@ -50,7 +50,7 @@ constexpr view make_view(const parallel_dims& d, seen axis_row::*of) {
   int n = 0;
   for (const axis_row& r : axis_rows)
     if (r.*of == seen::always || (r.*of == seen::if_independent && is_independent(d)))
-      sizes[n++] = {r.id, r.size ? r.size(d) : d.*r.degree};
+      sizes[n++] = {r.id, ranks_along(d, r.id)};
   return {sizes, n};
 }
 constexpr int rank_at(const view& v, const auto& at) {

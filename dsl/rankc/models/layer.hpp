@@ -29,7 +29,7 @@ struct layer_context {
   double loss_scale;  // 1 / tokens of a step
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
-  int ring = 1;                  // or are handed on between so many ranks
+  int ring = 1;                  // or are handed on between so many ranks; of both, between groups that exchange heads
   int ep = 1;                    // ranks that experts are spread over
   int token_ranks = 1;           // that share out the tokens
   router_statistics routers{};   // those that layers keep
@@ -105,18 +105,19 @@ constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim o
   return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file, x.from.line));
 }
 
-/// Of some heads all tokens of each sequence, and of a rank's tokens all heads.
+/// Of some heads all tokens that a group has of each sequence, and of a rank's tokens all heads.
 constexpr value heads_of_rank(operand x, const layer_context& c) {
-  return all_to_all(x, axis::cp, x.v.in->of(x.v).shape[1].name, c.seq);
+  return all_to_all(x, axis::cp, x.v.in->of(x.v).shape[1].name, c.seq, c.ring);
 }
-constexpr value tokens_of_rank(operand x, const layer_context& c) { return all_to_all(x, axis::cp, c.tokens.name, c.seq); }
+constexpr value tokens_of_rank(operand x, const layer_context& c) { return all_to_all(x, axis::cp, c.tokens.name, c.seq, c.ring); }
 
-/// Attention over whole sequences: context-parallel ranks gather keys and values, hand them on (ring), or exchange heads
-/// (Ulysses).
+/// Attention over whole sequences: context-parallel ranks gather keys and values, hand them on (ring), exchange heads
+/// (Ulysses), or exchange heads in groups that hand on keys and values.
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
-    return tokens_of_rank(attention(queries, keys, values, c.rows, c.seq), c);
+    const value all = c.ring > 1 ? ring_attention(queries, keys, values, c.rows, c.seq, c.ring) : attention(queries, keys, values, c.rows, c.seq);
+    return tokens_of_rank(all, c);
   }
   if (c.ring > 1) return ring_attention(q, k.v, v.v, c.rows, c.seq, c.ring);
   value keys = all_gather(k, axis::cp, c.tokens.name);

@@ -11,7 +11,7 @@ constexpr value replicate(operand x, axis over);
 constexpr value all_reduce(operand x, axis over);
 constexpr value all_gather(operand x, axis over, std::string_view along);
 constexpr value reduce_scatter(operand x, axis over, std::string_view along);
-constexpr value all_to_all(operand x, axis over, std::string_view to, int seq);
+constexpr value all_to_all(operand x, axis over, std::string_view to, int seq, int ring = 1);
 constexpr value_pair shift(operand x, value y, axis over, int ring);
 constexpr value_pair shift_back(operand x, value y, axis over, int ring);
 
@@ -39,21 +39,23 @@ constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
   convert(c, in, out, o, P, I, o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
           "there is nothing to reduce");
 }
-/// From shards along one dim to shards along the other.
+/// From shards along one dim to shards along the other; in a ring of groups, inside of these.
 constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   out[0] = x;
   if (!rules::rows(c, "the value", x) || o.along < 0) return;
-  const int from = 1 - o.along;
+  const bool in_groups = o.with.ring > 1;
+  const auto shards = [&](int along) { return in_groups && along == 1 ? heads_in_ring : V(along); };
   if (o.over != axis::cp)
     c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; exchange heads over cp";
-  else if (x[o.over] != V(from))
-    c.found(o.over, "the value", x, "sharded along the dim that is put together (V)", "there is nothing to exchange");
+  else if (x[o.over] != shards(1 - o.along))
+    c.found(o.over, "the value", x, "sharded along the dim that is put together (V)",
+            in_groups || x[o.over].outer < 0 ? "there is nothing to exchange" : "name the ring of its groups");
   for (axis inner : axes)
     if (index(inner) > index(o.over) && x[inner] == V(0) && !c.said)
       c.begin() << "the value is sharded along " << x.shape[0].name << " over " << name(inner) << " too, inside " << name(o.over)
                 << ": convert it over " << name(inner) << " first";
-  out[0][o.over] = V(o.along);
+  out[0][o.over] = shards(o.along);
 }
 /// Two tensors of a rank's tokens go to the next rank of the ring, or, `by` -1, to the one before.
 constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
@@ -64,7 +66,8 @@ constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   if (o.over != axis::cp)
     c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; hand on over cp";
   for (int i = 0; i < 2; ++i)
-    if (in[i][o.over] != V(0)) c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
+    if (in[i][o.over] != V(0) && in[i][o.over] != heads_in_ring)
+      c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
   if (!c.said && (!rules::same_shape(in[0], in[1]) || in[0].holds != in[1].holds)) {
     complaint::put_shape(c.begin() << "one value is ", in[0]);
     complaint::put_shape(c.text << " and the other ", in[1]);
@@ -146,7 +149,7 @@ inline constexpr op_row all_to_all{
     .rule = detail::exchange,
     .dual = [](backward& b) {
       const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
-      b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq));
+      b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq, b.of.with.ring));
     },
     .flops = no_flops,
     .host = {"all_to_all", ""},
@@ -162,7 +165,7 @@ inline constexpr op_row shift{
     .cuda = {"shift", ""},
     .converts = conversion::shift,
     .family = op_family::attention,
-    .takes_passed = true};
+    .of_rings = true};
 inline constexpr op_row shift_back{
     .name = "shift_back",
     .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"), in("y", "tokens width")},
@@ -173,14 +176,14 @@ inline constexpr op_row shift_back{
     .cuda = {"shift_back", ""},
     .converts = conversion::shift_back,
     .family = op_family::attention,
-    .takes_passed = true};
+    .of_rings = true};
 }  // namespace ops
 
 namespace detail {
 constexpr value apply_conversion(const op_row& kind, operand x, axis over) {
   return x.v.in->apply(kind, {x.v}, x.from, {.over = over});
 }
-constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name, int seq = 0) {
+constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name, int seq = 0, int ring = 0) {
   trace& t = *x.v.in;
   const type& given = t.of(x.v);
   const int along = given.find(dim_name);
@@ -190,7 +193,7 @@ constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::
     c.text << " and has no dim '" << dim_name << "'";
     t.refuse(c);
   }
-  return t.apply(kind, {x.v}, x.from, {.over = over, .along = along, .with = {.seq = seq}});
+  return t.apply(kind, {x.v}, x.from, {.over = over, .along = along, .with = {.seq = seq, .ring = ring}});
 }
 }  // namespace detail
 
@@ -208,10 +211,11 @@ constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::reduce_scatter, x, over, along);
 }
 /// V -> V: from shards along one dim to shards along `to`; backward exchanges back. Tokens that are put together lie in the
-/// order of their positions, in sequences of `seq`.
-/// Source: DeepSpeed-Ulysses (Jacobs et al. 2023).
-constexpr value all_to_all(operand x, axis over, std::string_view to, int seq) {
-  return detail::apply_conversion(ops::all_to_all, x, over, to, seq);
+/// order of their positions, in sequences of `seq`. With a `ring` above 1 this is done inside the groups of a ring of so many, which
+/// share out the tokens.
+/// Source: DeepSpeed-Ulysses (Jacobs et al. 2023); in groups USP (Fang and Zhao 2024).
+constexpr value all_to_all(operand x, axis over, std::string_view to, int seq, int ring) {
+  return detail::apply_conversion(ops::all_to_all, x, over, to, seq, ring > 1 ? ring : 0);
 }
 /// V -> V, of two tensors at once: a rank gets what the one before it in a ring of so many has; backward hands back.
 constexpr value_pair shift(operand x, value y, axis over, int ring) {

@@ -28,7 +28,7 @@ constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
   for (axis a : axes)
     for (int i = 0; i < 3; ++i) {
       if (in[i][a] == P) c.found(a, who[i], in[i], any_but_pending, reduce_first);
-      else if (a == axis::cp && in[i][a] != V(0))
+      else if (a == axis::cp && in[i][a] != V(0) && in[i][a] != heads_in_ring)
         c.found(a, who[i], in[i], "sharded along the tokens (V)", "a ring hands on the shards of its ranks: do not gather it");
       else if (in[i][a] != in[0][a]) c.found(a, who[i], in[i], "q's placement", "convert it as q is");
       else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
@@ -104,7 +104,8 @@ inline constexpr op_row merge_attention{
     .flops = no_flops,
     .host = {"merge_attention", "rows tokens heads dim"},
     .cuda = {"merge_attention", "rows tokens heads dim"},
-    .family = op_family::attention};
+    .family = op_family::attention,
+    .of_rings = true};
 
 inline constexpr op_row ring_attention_grad{
     .name = "ring_attention_grad",
@@ -118,7 +119,7 @@ inline constexpr op_row ring_attention_grad{
     .cuda = {"ring_attention_grad", "rows seq heads kv_heads dim ring number first",
              [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_grad_scratch(chunk_shape(s, k)); }},
     .number = "step",
-    .takes_passed = true};
+    .of_rings = true};
 /// The gradient of a part is taken with the result and the log-sum-exp of all.
 inline constexpr op_row ring_attention{
     .name = "ring_attention",
@@ -140,12 +141,13 @@ inline constexpr op_row ring_attention{
              [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(chunk_shape(s, k)); }},
     .family = op_family::attention,
     .number = "step",
-    .takes_passed = true};
+    .of_rings = true};
 
 }  // namespace ops
 
-/// Causal attention of a rank's chunks of each sequence to those of all ranks of a ring.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size, all three sharded along the tokens over cp.
+/// Causal attention of a rank's chunks of each sequence to those of all ranks of a ring; of a ring of groups, a group's.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size, all three sharded along the tokens over cp, or along
+/// heads in its groups and along the tokens over these.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
   trace& t = *k.in;
   value_pair kv{k, v}, whole{};

@@ -77,8 +77,7 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
 /// The shards that dim i of a value is split into.
 constexpr int shards(const type& v, int i, const parallel_dims& d) {
   int ways = 1;
-  for (axis a : axes)
-    if (v[a] == V(i)) ways *= d.*row(a).degree;
+  for (axis a : axes) ways *= shards_over(v, i, a, d);
   return ways;
 }
 
@@ -96,10 +95,12 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
     sentence text, over;
     offers found;
     for (axis a : axes) {
-      if (v[a] != V(i) || d.*row(a).degree == 1) continue;
-      over << (over.empty() ? "" : " * ") << name(a);
-      found.add_degree(given, row(a).degree,
-                       find_nearest_degree(given, row(a).degree, false,
+      if (shards_over(v, i, a, d) == 1) continue;
+      const axis by = shared_over(v[a], i, a);
+      int parallel_dims::*degree = row(row(by).degree ? by : a).degree;
+      over << (over.empty() ? "" : " * ") << name(by);
+      found.add_degree(given, degree,
+                       find_nearest_degree(given, degree, false,
                                            [&](const parallel_dims& x) { return s.count() % shards(v, i, x) == 0; }));
     }
     // Nobody writes a number of tokens: it follows from the length of a sequence.
@@ -235,6 +236,25 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
     else if (!fills) c.begin() << "sequences of " << seq << " tokens do not divide";
     if (!fills) c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
     if (c.said) refuse(out, 210) << c.text.view();
+  }
+}
+
+/// RC210: what is exchanged in groups that the plan does not have, or over all of cp where it has groups.
+constexpr void check_groups(report& out, const trace& t, const parallel_dims& d) {
+  const int groups = d.ulysses > 1 ? ring_ranks(d) : 1;
+  for (const op& o : t.ops) {
+    const conversion does = o.kind->converts;
+    const bool exchanges = does == conversion::all_to_all, gathers = does == conversion::all_gather || does == conversion::reduce_scatter;
+    if (o.over != axis::cp || !(exchanges ? (o.with.ring > 1 ? o.with.ring : 1) != groups : gathers && groups > 1)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    if (exchanges)
+      c.begin() << "it is in groups of a ring of " << (o.with.ring > 1 ? o.with.ring : 1) << "; rings of this plan have " << groups
+                << " groups (cp / ulysses): take the layer_context's ring";
+    else
+      c.begin() << "it is over all of cp=" << d.cp << ", whose ranks are in groups of ulysses=" << d.ulysses
+                << "; take all_to_all in these and shift between them, or ulysses=1 or ulysses=" << d.cp;
+    refuse(out, 210) << c.text.view();
+    return;
   }
 }
 

@@ -55,9 +55,10 @@ constexpr void check_lowered(report& out, const parallel_dims& d) {
     if (d.*a.degree > 1 && row(a.along).lowered == lowering::nothing)
       refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
                        << lowered_degrees().view() << " are: set " << a.name << "=1";
-  if (d.ulysses > 1 && d.ulysses < d.cp)
-    refuse(out, 103) << "ulysses=" << d.ulysses << " with cp=" << d.cp << " is rings of " << d.cp / d.ulysses
-                     << " ranks that exchange heads, which are not lowered in this version: set ulysses=1 or ulysses=" << d.cp;
+  if (d.ulysses > 1 && d.ulysses < d.cp && d.cp_attention == cp_attention::gather)
+    refuse(out, 103) << "ulysses=" << d.ulysses << " with cp=" << d.cp << " and cp_attention=gather is " << d.cp / d.ulysses
+                     << " groups that exchange heads and gather keys and values, which is not lowered in this version: set "
+                     << "cp_attention=ring, ulysses=1 or ulysses=" << d.cp;
   check_experts_lowered(out, d);
 }
 
@@ -157,6 +158,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_row_shards(out, t, given);
     detail::check_expert_shards(out, t, given);
     detail::check_sequences(out, t, d, recipe.seq);
+    detail::check_groups(out, t, d);
     detail::check_rings(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t, d);

@@ -58,12 +58,25 @@ constexpr std::vector<layer_form> forms_of(const auto& p) {
   return forms;
 }
 
-/// Whether some layers sum over all ranks that have tokens of the batch.
-constexpr bool sums_over_batch(const auto& kinds) {
+namespace detail {
+constexpr bool has_op(const auto& kinds, auto is) {
   for (const auto& kind : kinds)
     for (const op& o : kind.ops.ops)
-      if (o.kind->converts == conversion::all_reduce_batch) return true;
+      if (is(o)) return true;
   return false;
+}
+}  // namespace detail
+
+/// Whether some layers sum over all ranks that have tokens of the batch.
+constexpr bool sums_over_batch(const auto& kinds) {
+  return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
+}
+
+/// Whether some layers sum over cp, whose rings hand on beside computation.
+constexpr bool sums_beside_rings(const auto& kinds, const parallel_dims& d) {
+  return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
+           return o.over == axis::cp && (o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max);
+         });
 }
 
 /// The forms of each stage's layers, in order.

@@ -12,11 +12,16 @@ namespace rankc::program {
 struct local_dim {
   std::string_view name = "";       // of the units on all ranks; a composed dim has none
   long long count = 1;              // units on this rank
-  axis_set over{};                  // axes of a degree above 1 that share them out; sequences go without saying
+  axis_set over{};                  // axes of more than one rank that share them out; sequences go without saying
   std::string_view unit_name = "";
   int unit = 1;
   int composed = -1;                // which of the layer's composed dims it is
   constexpr long long width() const { return count * unit; }
+  /// Visit the axes that share it out, outermost first.
+  constexpr void each_axis(auto visit) const {
+    for (const axis_row& r : axis_rows)
+      if (over.has(r.id)) visit(r.id);
+  }
 };
 
 /// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the elements of a
@@ -44,10 +49,10 @@ constexpr local_dim local(const type& t, int i, const parallel_dims& d) {
   const dim& whole = t.shape[i];
   local_dim l{.name = whole.name, .count = whole.count(), .unit_name = whole.unit_name, .unit = whole.unit};
   for (axis a : axes) {
-    const int degree = d.*row(a).degree;
-    if (t[a] != V(i) || degree == 1) continue;
-    l.count /= degree;
-    if (row(a).shares != part::sequences) l.over = l.over | a;
+    const int shards = shards_over(t, i, a, d);
+    if (shards == 1) continue;
+    l.count /= shards;
+    if (row(a).shares != part::sequences) l.over = l.over | shared_over(t[a], i, a);
   }
   return l;
 }

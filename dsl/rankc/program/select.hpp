@@ -175,6 +175,10 @@ class selector {
     return static_cast<int>(local(received, 0, s_.dims).width()) / s_.dims.ep;
   }
 
+  /// Whose ranks a conversion is over: of an exchange in a ring of groups, those of a group.
+  static constexpr axis over_of(const op& o) {
+    return o.kind->converts == conversion::all_to_all && o.with.ring > 1 ? axis::ulysses : o.over;
+  }
   /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
   constexpr void convert(const op& o, nodes& list) {
     if (o.kind->converts == conversion::all_reduce_batch) return sum_over_batch(o, list);
@@ -183,7 +187,7 @@ class selector {
     if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
     if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back) return hand_on(o, list);
     const bool reduces = o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
-    node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
+    node n{.row = o.kind, .over = over_of(o), .converts = o.in[0]};
     if (reduces) {
       int uses = 0;
       for (const op& other : t_.ops)
@@ -193,7 +197,7 @@ class selector {
     }
     n.ports.push_back(use_of(o.out[0]));
     if (o.kind->converts == conversion::all_to_all) {
-      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq;
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
       out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
     }
@@ -207,6 +211,10 @@ class selector {
       if (in >= 0) n.ports.push_back(use_of(in));
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
+    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 && s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
+      list.push_back(n), list.back().over = axis::ring;
+      n.over = axis::ulysses;
+    }
     list.push_back(std::move(n));
   }
 

@@ -69,7 +69,7 @@ inline constexpr op_row add{.name = "add",
                             .host = {"add", "tokens*width"},
                             .cuda = {"add", "tokens*width"},
                             .commutative = true,
-                            .takes_passed = true};
+                            .of_rings = true};
 /// The gradient of a result that nothing uses, and a sum of nothing.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},

@@ -33,6 +33,8 @@ struct complaint {
     if (p == R) s << "replicated (R)";
     else if (p == I) s << "invariant (I)";
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
+    else if (p.outer >= 0)
+      s << "sharded along " << t.shape[p.along].name << " in groups, and over these along " << t.shape[p.outer].name << " (V)";
     else if (p == varying) s << "different on each rank (V)";
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }

@@ -155,7 +155,7 @@ struct op_row {
   bool commutative = false;  // in its two inputs
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
-  bool takes_passed = false;          // rows that were handed on around a ring; else it takes a rank's own alone
+  bool of_rings = false;     // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone
   const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }

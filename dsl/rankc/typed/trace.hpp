@@ -252,13 +252,17 @@ struct trace {
     if (!c.said) o.kind->rule(c, in, out, o);
     if (!c.said && o.kind->converts == conversion::none) check_shapes(c, *o.kind, in, out);
   }
-  /// Rows of another rank are taken by what is told of it alone.
+  /// Rows of another rank are taken by what is told of it alone, and so are heads of some of the tokens.
   static constexpr void refuse_passed(complaint& c, const op& o, types in) {
-    for (const type& x : in)
-      for (int d = 0; d < x.ndim && !o.kind->takes_passed; ++d)
+    if (o.kind->of_rings) return;
+    for (const type& x : in) {
+      for (int d = 0; d < x.ndim; ++d)
         if (x.shape[d].passed && !c.said)
           c.begin() << "the value's " << x.shape[d].name << " have come " << x.shape[d].passed
                     << " ranks around the ring; expected the rank's own (shift and ring_attention take others')";
+      if (x[axis::cp].outer >= 0 && o.kind->converts == conversion::none)
+        c.found(axis::cp, "the value", x, "the rank's own tokens", "all_to_all it back first (shift and ring_attention take such)");
+    }
   }
   /// As many as the row has, parameters where it takes those.
   constexpr void check_operands(complaint& c, const op& o, types in) const {

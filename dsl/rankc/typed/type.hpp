@@ -29,10 +29,13 @@ struct dim {
 struct placement {
   enum kind : unsigned char { R, I, V, P } k = I;
   signed char along = -1;  // V only: the dim
+  signed char outer = -1;  // V in a ring of groups, whose members it is sharded over along that dim: the groups' dim
   constexpr bool operator==(const placement&) const = default;
 };
 inline constexpr placement R{placement::R}, I{placement::I}, P{placement::P};
-constexpr placement V(int along) { return {placement::V, static_cast<signed char>(along)}; }
+constexpr placement V(int along, int outer = -1) { return {placement::V, static_cast<signed char>(along), static_cast<signed char>(outer)}; }
+/// Of heads of all tokens of a group, in a ring of groups that share out the tokens.
+inline constexpr placement heads_in_ring = V(1, 0);
 inline constexpr placement varying{placement::V};  // different on each rank, and no dim says how
 
 /// `real` is the plan's precision; `wide` is f32 or better (statistics, losses); `index` is int32.
@@ -55,6 +58,18 @@ struct type {
   }
   constexpr int last() const { return ndim - 1; }
 };
+
+/// The axis whose ranks share out a dim of a value that is placed like this on `over`: that one, or, in a ring of groups, a
+/// part of it.
+constexpr axis shared_over(placement p, int dim, axis over) {
+  return p.outer < 0 ? over : dim == p.outer ? axis::ring : axis::ulysses;
+}
+/// The shards that dim i of a value is split into over an axis.
+constexpr int shards_over(const type& t, int i, axis a, const parallel_dims& d) {
+  const placement p = t[a];
+  const bool is_split = p.k == placement::V && (p.along == i || p.outer == i);
+  return is_split ? ranks_along(d, shared_over(p, i, a)) : 1;
+}
 
 /// The placement that the gradient of a value with placement p has.
 constexpr placement cotangent(placement p) { return p == R ? P : p == P ? R : p; }

@@ -35,8 +35,8 @@ struct lane_row {
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
 /// of which the first sends messages to the second.
-enum class over { tp, dp, pp, tied, peer, shard, cp, ep, efsdp };
-inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ep", "efsdp"};
+enum class over { tp, dp, pp, tied, peer, shard, cp, ulysses, ep, efsdp };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ulysses", "ep", "efsdp"};
 
 /// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
 /// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.

@@ -79,6 +79,7 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(even, {.world = 8, .tp = 2, .pp = 2}) == "RC101");
   CHECK(broken(even, {.world = 8, .dp_replicate = infer, .tp = 3}) == "RC102");
   CHECK(broken(even, {.world = 4, .cp = 4, .ulysses = 2}) == "RC103");
+  CHECK(broken(even, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}) == "");
   CHECK(broken(even, {.world = 4, .cp = 4}) == "");
   CHECK(broken(even, {.world = 2, .cp = 2, .ulysses = 2}) == "");
   CHECK(broken(gpt, {.world = 4, .dp_shard = 4}) == "");

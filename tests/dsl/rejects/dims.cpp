@@ -20,8 +20,9 @@ static_assert(valid<rc101_no_degree>);  // error: RC101: the degrees multiply to
 inline constexpr auto rc102_nothing_to_infer = meshed({.world = fault(6, 8), .dp_replicate = infer, .tp = 4});
 static_assert(valid<rc102_nothing_to_infer>);  // error: RC102: world=6 is not a multiple of tp(4), so that dp_replicate cannot be inferred: take tp=2 or tp=3, or world=4 or world=8
 
-inline constexpr auto rc103_rings_of_exchanges = meshed({.world = 4, .cp = 4, .ulysses = fault(2, 4)});
-static_assert(valid<rc103_rings_of_exchanges>);  // error: RC103: ulysses=2 with cp=4 is rings of 2 ranks that exchange heads, which are not lowered in this version: set ulysses=1 or ulysses=4
+inline constexpr auto rc103_groups_that_gather =
+    meshed({.world = 4, .cp = 4, .ulysses = 2, .cp_attention = fault(cp_attention::gather, cp_attention::ring)});
+static_assert(valid<rc103_groups_that_gather>);  // error: RC103: ulysses=2 with cp=4 and cp_attention=gather is 2 groups that exchange heads and gather keys and values, which is not lowered in this version: set cp_attention=ring, ulysses=1 or ulysses=4
 
 inline constexpr auto rc103_axis_outside_world = meshed({.world = 2, .tp = 2, .etp = fault(2, 1)});
 static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, pp and ulysses are: set etp=1

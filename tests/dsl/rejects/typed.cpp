@@ -681,6 +681,70 @@ struct handed_out : layer {
 inline constexpr auto nothing_reads_what_comes = on_ring<handed_out>;
 static_assert(valid<nothing_reads_what_comes>);  // error: RC210: typed.cpp:@handed_out@: shift_back: no op of the layer reads what comes around the ring; put one behind it
 
+/// The same on ranks that exchange heads in pairs, which hand keys and values on.
+template <class Layer>
+inline constexpr plan on_pairs{.model = around<Layer>{},
+                               .dims = parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring},
+                               .schedule = one_microbatch,
+                               .recipe = recipe,
+                               .cluster = clusters::cpu};
+constexpr value pairs_attend(const layer_context& c, value q, value k, value v) {
+  return ring_attention(heads_of_rank(q, c), heads_of_rank(k, c), heads_of_rank(v, c), c.rows, c.seq, c.ring);
+}
+
+struct keeps_heads : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv"), o = pairs_attend(c, q, k, v);
+    if (!faulty) o = tokens_of_rank(o, c);
+    return x + linear(o, whole(t, "wo", hidden, heads));  // @keeps_heads@
+  }
+};
+inline constexpr auto product_of_heads_in_a_ring = on_pairs<keeps_heads>;
+static_assert(valid<product_of_heads_in_a_ring>);  // error: RC210: typed.cpp:@keeps_heads@: linear 'wo': the value is sharded along heads in groups, and over these along tokens (V) over cp; expected the rank's own tokens: all_to_all it back first (shift and ring_attention take such)
+
+struct whole_in_a_group : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = heads_of_rank(features(t, x, "wq"), c), k = heads_of_rank(features(t, x, "wk"), c), v = heads_of_rank(features(t, x, "wv"), c);
+    value o = faulty ? attention(q, k, v, c.rows, c.seq) : ring_attention(q, k, v, c.rows, c.seq, c.ring);  // @whole_in_a_group@
+    return x + linear(tokens_of_rank(o, c), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto attention_to_keys_of_a_group = on_pairs<whole_in_a_group>;
+static_assert(valid<attention_to_keys_of_a_group>);  // error: RC210: typed.cpp:@whole_in_a_group@: attention: the value is sharded along heads in groups, and over these along tokens (V) over cp; expected the rank's own tokens: all_to_all it back first (shift and ring_attention take such)
+
+struct back_over_all : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv"), o = pairs_attend(c, q, k, v);
+    o = faulty ? all_to_all(o, axis::cp, c.tokens.name, c.seq) : tokens_of_rank(o, c);  // @back_over_all@
+    return x + linear(o, whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto exchange_over_all_groups = on_pairs<back_over_all>;
+static_assert(valid<exchange_over_all_groups>);  // error: RC210: typed.cpp:@back_over_all@: all_to_all: the value is sharded along heads in groups, and over these along tokens (V) over cp; expected sharded along the dim that is put together (V): name the ring of its groups
+
+struct other_groups : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    layer_context of = c;
+    if (faulty) of.ring = 4;
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (faulty) q = tokens_of_rank(heads_of_rank(q, of), of);  // @other_groups@
+    return x + linear(tokens_of_rank(pairs_attend(c, q, k, v), c), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto exchange_in_other_groups = on_pairs<other_groups>;
+static_assert(valid<exchange_in_other_groups>);  // error: RC210: typed.cpp:@other_groups@: all_to_all: it is in groups of a ring of 4; rings of this plan have 2 groups (cp / ulysses): take the layer_context's ring
+
+struct gathers_in_pairs : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (!faulty) return x + linear(tokens_of_rank(pairs_attend(c, q, k, v), c), whole(t, "wo", hidden, heads));
+    value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);  // @gathers_in_pairs@
+    return x + linear(attention(q, keys, values, c.rows, c.seq), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto gathering_over_groups = on_pairs<gathers_in_pairs>;
+static_assert(valid<gathering_over_groups>);  // error: RC210: typed.cpp:@gathers_in_pairs@: all_gather: it is over all of cp=4, whose ranks are in groups of ulysses=2; take all_to_all in these and shift between them, or ulysses=1 or ulysses=4
+
 struct gathered_residual : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value y = linear(x, whole(t, "w", hidden));

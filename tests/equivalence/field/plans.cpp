@@ -56,7 +56,9 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 2, 1, 1, 2, false, true},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 3, false, true},
                            {1, 2, 1, true, fuzz::order::gpipe, 1, 1, 1, 2, false, true},
-                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2, 2, false, true}};
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2, 2, false, true},
+                           {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 4, true, true},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 1, 6, true, true}};
 
 plan_data make(const auto& model, const std::string& name, const layout& l, training recipe = {.seq = 4, .global_batch = 4}) {
   recipe.precision = f64;
@@ -67,11 +69,11 @@ plan_data make(const auto& model, const std::string& name, const layout& l, trai
                            .cp = l.cp,
                            .tp = l.tp,
                            .pp = l.pp,
-                           .ulysses = l.exchanges_heads ? l.cp : 1,
+                           .ulysses = !l.exchanges_heads ? 1 : l.rings ? 2 : l.cp,
                            .sequence_parallel = l.sequence_parallel,
                            .cp_attention = l.rings ? cp_attention::ring : cp_attention::gather};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
-  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? (l.exchanges_heads ? " heads" : l.rings ? " ring" : " cp") + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
+  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? (l.exchanges_heads && l.rings ? " pairs" : l.exchanges_heads ? " heads" : l.rings ? " ring" : " cp") + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
                        (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
                        std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);
