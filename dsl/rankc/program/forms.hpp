@@ -72,10 +72,13 @@ constexpr bool sums_over_batch(const auto& kinds) {
   return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
 }
 
-/// Whether some layers sum over cp, whose rings hand on beside computation.
-constexpr bool sums_beside_rings(const auto& kinds, const parallel_dims& d) {
+/// Whether some layers sum, gather or exchange over cp, whose rings hand on beside computation.
+constexpr bool communicates_beside_rings(const auto& kinds, const parallel_dims& d) {
   return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
-           return o.over == axis::cp && (o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max);
+           const conversion does = o.kind->converts;
+           const bool hands_on = does == conversion::shift || does == conversion::shift_back,
+                      in_groups = does == conversion::all_to_all && o.with.ring > 1;
+           return o.over == axis::cp && o.kind->communicates() && !hands_on && !in_groups;
          });
 }
 

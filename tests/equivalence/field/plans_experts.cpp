@@ -89,6 +89,8 @@ std::vector<plan_data> balanced_plans() {
   l.add(qwen(2, 2, both), {.dp_shard = 2, .ep = 2}, twice);
   l.add(qwen(2, 3, each), {.tp = 2, .ep = 2, .sequence_parallel = true}, twice);
   l.add(qwen(4, 2, local), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
+  l.add(qwen(2, 2, both), {.cp = 2, .ep = 2, .cp_attention = cp_attention::ring}, twice);
+  l.add(qwen(2, 2, local), {.dp_shard = 2, .cp = 2, .cp_attention = cp_attention::ring}, twice);
   l.add(sigmoid_model{each}, {.dp_shard = 2, .cp = 2, .ep = 2}, once);
   l.add(sigmoid_model{both}, {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, once);
   return l.all;
