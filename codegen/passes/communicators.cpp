@@ -79,7 +79,7 @@ class maker {
       const pipeline_rank& r = l_.ranks[at[axis::pp]];
       const bool rings = as == runtime::over::cp && ring_ranks(l_.plan->dims) > 1;
       add(role_name(as) + place, ranks, as, rings ? ring_lane(r.lanes) : lane_over(as));
-      if (rings && sums_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
+      if (rings && communicates_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       if (as == runtime::over::efsdp) add("gathering of experts" + place, ranks, as, gather_lane(r.lanes));
       const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep;

@@ -148,7 +148,7 @@ std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   const plan_data& plan = *l.plan;
   const bool ties = std::any_of(l.tied.begin(), l.tied.end(), [&](const auto& pair) { return pair[0] == r.index || pair[1] == r.index; });
   return cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, r.index, ties, l.rounds_reductions(), sums_over_batch(plan.kinds),
-                                              sums_beside_rings(plan.kinds, plan.dims)),
+                                              communicates_beside_rings(plan.kinds, plan.dims)),
                                     cuda::edges_by::nccl, plan.dims.world);
 }
 

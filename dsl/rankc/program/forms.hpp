@@ -72,10 +72,12 @@ constexpr bool sums_over_batch(const auto& kinds) {
   return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
 }
 
-/// Whether some layers sum over cp, whose rings hand on beside computation.
-constexpr bool sums_beside_rings(const auto& kinds, const parallel_dims& d) {
+/// Whether some layers communicate over cp otherwise than around its rings, which hand on beside computation, or in groups.
+constexpr bool communicates_beside_rings(const auto& kinds, const parallel_dims& d) {
   return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
-           return o.over == axis::cp && (o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max);
+           const bool around = o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back;
+           const bool in_groups = o.kind->converts == conversion::all_to_all && o.with.ring > 1;
+           return o.over == axis::cp && o.kind->communicates() && !around && !in_groups;
          });
 }
 

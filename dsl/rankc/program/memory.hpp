@@ -195,7 +195,7 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
     if (s.to == target::cuda)
       m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
                                                     rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains),
-                                                    sums_over_batch(plan.kinds), sums_beside_rings(plan.kinds, plan.dims)),
+                                                    sums_over_batch(plan.kinds), communicates_beside_rings(plan.kinds, plan.dims)),
                                           cuda::edges_by::nccl, plan.dims.world);
   }
   return out;
