@@ -16,7 +16,7 @@ constexpr bool overlaps(const action_table& t, int rank) {
 
 /// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too; `rounds`: what
 /// is summed over dp is sent in bf16; `of_batch`: layers sum over all ranks that have tokens of the batch; `beside_rings`:
-/// over cp, beside what goes around its rings.
+/// they communicate over cp beside what goes around its rings.
 constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false, bool of_batch = false,
                                  bool beside_rings = false) {
   cuda::opened o;
