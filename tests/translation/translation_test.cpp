@@ -84,7 +84,7 @@ TEST_CASE("balance: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 26);
+  REQUIRE(subjects.size() == 30);
   check(subjects, "translation_balance");
 }
 
