@@ -27,8 +27,7 @@ function(rankc_registered_programs library generator target parts)
   add_library(${library} STATIC ${sources})
   target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
   target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
-  # Most of their time are their headers; g++ collects garbage for another tenth of it.
-  target_compile_options(${library} PRIVATE -O0 $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)
+  target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
 endfunction()
 
 # The programs of a family for a target.
