@@ -2,6 +2,7 @@
 // From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that only rename
 // a placement, leave nothing behind.
 #pragma once
+#include <rankc/ops/conversions.hpp>
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
