@@ -22,7 +22,7 @@ struct slope {
 };
 slope differentiate(const auto& f, double h) {
   const double near = f(h), inner = near - f(-h), outer = f(2 * h) - f(-2 * h);
-  return {(8 * inner - outer) / (12 * h), 8 * DBL_EPSILON * std::abs(near) / h, std::abs(outer - 2 * inner) > std::abs(inner)};
+  return {(8 * inner - outer) / (12 * h), 8 * DBL_EPSILON * std::abs(near) / h, std::abs(outer - 2 * inner) > std::abs(inner) / 2};
 }
 
 class comparison {
