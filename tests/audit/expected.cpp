@@ -69,8 +69,12 @@ class accountant {
     } else if (sp) {
       const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
       add(3, times), add(4, times);
-      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts.
-      add(l.recomputes && (full || plan_.recipe.recompute.norms) ? 7 : 5, times), add(8, times);
+      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts. Of what goes to experts
+      // backward reads the slots, which are kept.
+      const bool norms = l.recomputes && plan_.recipe.recompute.norms;
+      add(full || norms ? 7 : 5, m * fraction(1, 2));
+      if (d_.ep == 1) add(full || (norms && !of_.model.experts) ? 7 : 5, m * fraction(1, 2));
+      add(8, times);
       if (full) add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
     } else {
       add(1, m), add(2, m);
