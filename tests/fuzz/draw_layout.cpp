@@ -56,7 +56,10 @@ parallel_dims draw_dims(draws& d, const plan& p) {
     wanted.tp = d.one_of({1, 1, 2, 2, 2, 3, 4, 6});
     wanted.pp = d.one_of({1, 1, 2, 2, 2, 3, 4, 5});
     wanted.cp = d.one_of({1, 1, 1, 1, 1, 2, 2, 3});
-    if (wanted.cp > 1 && d.chance(60)) d.chance(50) ? void(wanted.ulysses = wanted.cp) : void(wanted.cp_attention = cp_attention::ring);
+    if (wanted.cp > 1 && d.chance(60)) {
+      if (d.chance(50)) wanted.ulysses = wanted.cp;
+      else wanted.cp_attention = cp_attention::ring;
+    }
     wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.cp * wanted.tp * wanted.pp;
     wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
     if (expert_divisors_of(p.model).count > 1 && d.chance(60)) {
