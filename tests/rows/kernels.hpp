@@ -28,7 +28,7 @@
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
   X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(rms_norm_grad) X(rms_norm_grad_add)             \
-  X(softmax_sums) X(softmax_grad)
+  X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two)
 // clang-format on
 
 namespace rankc::test::rows {

@@ -26,7 +26,7 @@ values random_order(const row& r, std::size_t port, const setting& s, std::mt199
   if (name == "places") return shuffled(slots, generator);
   values v;
   if (name == "offsets") {
-    const int segments = s.size.at(r.is->segments ? 'g' : 'r');
+    const int segments = s.size.at(r.is->ports[port].axes.back().of);
     v.assign(2 * static_cast<std::size_t>(segments), 0.0);
     for (int e = 1; e < segments; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
     std::sort(v.begin(), v.begin() + segments);

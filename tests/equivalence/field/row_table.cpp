@@ -112,6 +112,8 @@ static constexpr row table[]{
     {"linear_add", "y = x w residual", nullptr, "linear t = x w; add y = t residual", "", "y:residual"},
     {"linear_bias_add", "y = x w b residual", nullptr, "linear t = x w; bias u = t b; add y = u residual", "",
      "y:residual"},
+    {"expert_down_add", "y = x w offsets residual", experts::expert_down_add, "", "", "y:residual"},
+    {"expert_down_two", "y = x w x2 w2 offsets", experts::expert_down_two},
     {"linear_gelu", "y before = x w", nullptr, "linear before = x w; gelu y = before"},
     {"linear_bias_gelu", "y before = x w b", nullptr, "linear t = x w; bias before = t b; gelu y = before"},
     {"linear_dx_gelu", "dx = dy w before", nullptr, "linear_dx t = dy w; gelu_grad dx = t before"},

@@ -114,22 +114,27 @@ void expert_up(call& c) {
   });
 }
 
-/// y = x w[e]^T. Shapes: x (slots, out), w (experts * in, out).
-void expert_down(call& c) {
-  const matrix &x = c.in("x"), &w = c.in("w"), &offsets = c.in("offsets");
-  const std::int64_t in = c.wanted("y").cols;
-  expect(in > 0 && w.is.rows % in == 0 && x.is.cols == w.is.cols,
-         "expert_down: w is not of whole experts as wide as x");
-  matrix& y = drawn_out(c, "y", x.is.rows, in);
-  each_slot(offsets, x.is.rows, w.is.rows / in, [&](std::int64_t n, std::int64_t e) {
+/// Products x w[e]^T, added up, and `residual` where there is one. Shapes: x (slots, out), w (experts * in, out).
+static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const matrix*>> products, const matrix* residual) {
+  const matrix& offsets = c.in("offsets");
+  const std::int64_t in = c.wanted("y").cols, rows = products[0].first->is.rows, experts = products[0].second->is.rows / in;
+  for (const auto& [x, w] : products)
+    expect(in > 0 && w->is.rows == experts * in && x->is.cols == w->is.cols && x->is.rows == rows,
+           "expert_down: w is not of whole experts as wide as x");
+  matrix& y = drawn_out(c, "y", rows, in);
+  each_slot(offsets, rows, experts, [&](std::int64_t n, std::int64_t e) {
     for (std::int64_t i = 0; i < in; ++i) {
-      element sum = 0;
-      for (std::int64_t o = 0; o < w.is.cols; ++o)
-        sum = add(sum, multiply(x.row(n)[o], w.row(e * in + i)[o]));
+      element sum = residual ? residual->row(n)[i] : 0;
+      for (const auto& [x, w] : products)
+        for (std::int64_t o = 0; o < w->is.cols; ++o) sum = add(sum, multiply(x->row(n)[o], w->row(e * in + i)[o]));
       y.row(n)[i] = sum;
     }
   });
 }
+
+void expert_down(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, nullptr); }
+void expert_down_add(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, &c.in("residual")); }
+void expert_down_two(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}, {&c.in("x2"), &c.in("w2")}}, nullptr); }
 
 /// dw[e] = x^T y over the slots of expert e. Shapes: x (slots, in), y (slots, out), dw (experts * in, out).
 void expert_dw(call& c) {

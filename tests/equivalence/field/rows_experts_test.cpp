@@ -109,6 +109,18 @@ const matrix x = drawn({tokens, in}, "x"), logits = drawn({tokens, expert_count}
 
 }  // namespace
 
+TEST_CASE("experts: what fused rows make is the sum of what they fuse") {
+  const arranged at = route("softmax_top", logits);
+  const matrix slots = dispatched(x, at), one = multiplied("expert_up", slots, w, at.offsets, wide),
+               more = drawn({expert_count * in, wide}, "more"), two = multiplied("expert_up", slots, more, at.offsets, wide);
+  const matrix down = multiplied("expert_down", one, w, at.offsets, in), of_two = multiplied("expert_down", two, more, at.offsets, in);
+  const extent rows{slots.is.rows, in};
+  const call added = run_row("expert_down_add", {{"x", &one}, {"w", &w}, {"offsets", &at.offsets}, {"residual", &slots}}, {{"y", rows}}),
+             both = run_row("expert_down_two", {{"x", &one}, {"w", &w}, {"x2", &two}, {"w2", &more}, {"offsets", &at.offsets}}, {{"y", rows}});
+  CHECK(added.result("y").of == sum(down, slots).of);
+  CHECK(both.result("y").of == sum(down, of_two).of);
+}
+
 TEST_CASE("experts: tokens make in two parts what they make together, and gradients of weights add up") {
   for (std::string_view by : {"softmax_top", "sigmoid_top"}) {
     const made whole = run_layer(by, x, logits, w, dy);
