@@ -55,6 +55,11 @@ target_link_options(runtime_cuda_step_calls PRIVATE ${counted})
 rankc_cuda_test(runtime_cuda_collectives 2 runtime/cuda/collectives_test.cpp)
 rankc_cuda_test(runtime_cuda_pipeline 2 runtime/cuda/pipeline_test.cpp)
 rankc_cuda_test(runtime_cuda_trace_pipeline 2 runtime/cuda/trace_pipeline_test.cpp)
+if(RANKC_GPU_PROGRAMS)
+  foreach(test IN ITEMS collectives pipeline trace_pipeline)
+    rankc_on_one_gpu(runtime_cuda_${test} 2 runtime_cuda_${test})
+  endforeach()
+endif()
 # A failing rank leaves its GPU unusable for the rest of the process, so each of these is a process of its own.
 foreach(failure fault_in_collective fault_in_pipeline throw_in_install)
   rankc_cuda_test(runtime_cuda_${failure} 2

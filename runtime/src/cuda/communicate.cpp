@@ -155,12 +155,18 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
 
 namespace {
 
+/// A rank's own block of what lies in `from`, to the place of a member's. Units: bytes.
+void keep_block(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from, std::size_t block, int member) {
+  const auto of = [&](auto* blocks, int i) { return blocks + static_cast<std::size_t>(i) * block; };
+  check(on, cudaMemcpyAsync(of(to, member), of(from, k.place), block, cudaMemcpyDeviceToDevice, on.stream), m.name);
+}
+
 /// Every member's block of what lies in `from` to that member. What a rank keeps it copies; what goes to others, and comes
 /// from them, is one group of calls.
 /// Units: bytes.
 void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from, std::size_t block, int members) {
   const auto of = [&](auto* blocks, int member) { return blocks + static_cast<std::size_t>(member) * block; };
-  check(on, cudaMemcpyAsync(of(to, k.place), of(from, k.place), block, cudaMemcpyDeviceToDevice, on.stream), m.name);
+  keep_block(on, k, m, to, from, block, k.place);
   const std::string call = std::string(m.name) + ": all-to-all";
   check(on, ncclGroupStart(), k.nccl, call);
   for (int member = 0; member < members; ++member) {
@@ -229,11 +235,14 @@ void share_offsets(const lane& on, over what, message m, at segments, at scratch
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
-  if (on.of->alone) return;
+  const std::size_t block = 2 * static_cast<std::size_t>(by.experts_of_rank()) * sizeof(std::int32_t);
   std::int32_t* made = on.at<std::int32_t>(segments);
   put_offsets(on, made, on.at<std::int32_t>(offsets), by);
-  exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(segments), 2 * static_cast<std::size_t>(by.experts_of_rank()) * sizeof(std::int32_t),
-                  by.ranks);
+  // A rank alone takes its own for everyone's: kernels go where offsets point.
+  if (on.of->alone)
+    for (int member = 0; member < by.ranks; ++member)
+      keep_block(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(segments), block, member);
+  else exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(segments), block, by.ranks);
   take_offsets(on, made, on.at<std::int32_t>(scratch), by);
 }
 
