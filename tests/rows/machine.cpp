@@ -23,6 +23,11 @@ values shuffled(std::size_t count, std::mt19937& generator) {
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
   const std::string& name = r.is->ports[port].name;
   const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
+  if (r.is->counts) {  // of places, some of which are none
+    values v(static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('i')));
+    for (double& place : v) place = generator() % 3 ? 1 : -1;
+    return v;
+  }
   if (name == "places") return shuffled(slots, generator);
   values v;
   if (name == "offsets") {

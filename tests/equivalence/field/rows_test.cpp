@@ -100,7 +100,7 @@ bool exchanges_slots(const rankc::op_row* r) { return r->converts >= rankc::conv
 bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
   const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::normalize,
-                                   &ops::normalize_grad, &ops::arrange, &ops::dispatch, &ops::collect, &ops::combine,
+                                   &ops::normalize_grad, &ops::arrange, &ops::arrange_limited, &ops::dropped_statistics, &ops::dispatch, &ops::collect, &ops::combine,
                                    &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw, &ops::expert_down_add, &ops::expert_down_two,
                                    &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
                                    &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::balance_loss,
