@@ -53,6 +53,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
   src/cuda/router.cu
+  src/cuda/router_choice.cu
   src/cuda/softmax.cu
   src/cuda/tensor_map.cpp
   src/cuda/trace.cu

@@ -77,6 +77,15 @@ target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::code
 target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=48)
 add_test(NAME balance COMMAND rankc_balance_test)
 
+# Models whose routers choose of groups of experts, or with a bias.
+rankc_family(routing routing/plans.cpp)
+rankc_family_programs(routing host 3)
+add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp routing/bias_test.cpp routing/lowering_test.cpp)
+target_include_directories(rankc_routing_test PRIVATE programs)
+target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc_routing_host rankc_test_main)
+target_compile_definitions(rankc_routing_test PRIVATE RANKC_FAMILIES=3 RANKC_PLANS=42)
+add_test(NAME routing COMMAND rankc_routing_test)
+
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute recompute/plans.cpp)
 rankc_family_programs(recompute host 4)
@@ -133,6 +142,10 @@ if(RANKC_GPU_PROGRAMS)
   rankc_family_cuda_test(balance families/cuda_gradients_test.cpp)
   target_link_libraries(rankc_balance_cuda_test PRIVATE rankc_balance_host)
   target_compile_definitions(rankc_balance_cuda_test PRIVATE RANKC_ON_ONE=5 RANKC_ON_TWO=10)
+  rankc_family_programs(routing cuda 2)
+  rankc_family_cuda_test(routing families/cuda_gradients_test.cpp)
+  target_link_libraries(rankc_routing_cuda_test PRIVATE rankc_routing_host)
+  target_compile_definitions(rankc_routing_cuda_test PRIVATE RANKC_ON_ONE=6 RANKC_ON_TWO=21)
   rankc_family_programs(recompute cuda 4)
   rankc_family_cuda_test(recompute recompute/cuda_test.cpp)
   rankc_family_programs(lora cuda 3)

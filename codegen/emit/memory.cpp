@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <rankc/templates.hpp>
@@ -111,8 +112,9 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;
     std::vector<std::string> words;
-    for (const range& g : list) words.push_back(fmt::format("{{{}, {}, {}}}", g.first, g.count, g.decay));
-    out += fmt::format("\n// {}: first element, count, weight decay\nconstexpr range {}[]{{{}}};\n", what, name, wrap(words, ",", "    "));
+    for (const range& g : list) words.push_back(fmt::format("{{{}, {}, {}{}}}", g.first, g.count, g.decay, g.balances.any() ? fmt::format(", {{{}, {}}}", g.balances.rate, g.balances.mean) : ""));
+    const bool balances = std::any_of(list.begin(), list.end(), [](const range& g) { return g.balances.any(); });
+    out += fmt::format("\n// {}: first element, count, weight decay{}\nconstexpr range {}[]{{{}}};\n", what, balances ? ", of routers' biases their step and the mean of choices" : "", name, wrap(words, ",", "    "));
   };
   const auto shards = [&](const std::string& name, const std::vector<gathering::part>& parts, bool arriving) {
     std::vector<std::string> words;

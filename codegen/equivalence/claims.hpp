@@ -27,9 +27,9 @@ class claims {
   /// The sum of the squares of gradients, and of what came before.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
   /// Check what the optimizer is given for a parameter: weight, gradient and moments, and whether the weight
-  /// decays, as those of more than one dim do; what it makes of it. Shapes: the results are the weight and its
-  /// moments.
-  std::vector<content> update(const std::vector<const content*>& given, bool decays);
+  /// decays, as those of more than one dim do, or how it is moved as a router's bias; what it makes of it.
+  /// Shapes: the results are the weight and its moments.
+  std::vector<content> update(const std::vector<const content*>& given, bool decays, const load_balance&);
   void check_norm(const content&) const;
   void note_bf16_reduction() { bf16_reductions_ = true; }
 

@@ -83,10 +83,11 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
   loss_ = loss_ + x;
   for (std::size_t u = s.uses.size(); u-- > 0;) backward(u);
   for (auto& [name, p] : parameters_)
-    if (p.trainable) norm_ = norm_ + squares_of(p.gradient);
+    if (p.trainable && !p.balances.any()) norm_ = norm_ + squares_of(p.gradient);
   for (auto& [name, p] : parameters_) {
     for (int i = 0; i < 3; ++i)
-      p.after[i] = p.trainable ? updated(i, p.state, p.gradient, norm_) : p.state[i];
+      p.after[i] = p.trainable && !p.balances.any() ? updated(i, p.state, p.gradient, norm_) : p.state[i];
+    if (p.trainable && p.balances.any()) p.after[0] = balanced(p.state[0], p.gradient, p.balances);
     know(p.gradient, "the gradient of " + name, &p.shape);
     know(p.after[0], name + " after the update", &p.shape);
   }
@@ -107,12 +108,13 @@ void model::begin() {
       if (is_new) {
         at->second = {shape,
                       l.parameters[i].trainable,
+                      l.parameters[i].balances,
                       {leaf("weight", name), leaf("first moment", name), leaf("second moment", name)},
                       zero,
                       {}};
         know(at->second.state[0], name, &at->second.shape);
         known_[static_cast<std::size_t>(find(at->second.state[0]))].owner = &*at;
-      } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable) {
+      } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable || at->second.balances != l.parameters[i].balances) {
         throw refusal(name +
                       " is shared by layers that do not agree on its shape, or on whether it is trained");
       }

@@ -37,12 +37,15 @@ inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(
 inline term updated(int which, const term (&state)[3], term gradient, term norm) {
   return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
 }
+/// What becomes of the bias of a router's choice.
+inline term balanced(term bias, term choices, const load_balance& by) { return hasher(6) << bias << choices << by.rate << by.mean; }
 
 class model {
  public:
   struct parameter {
     std::vector<std::int64_t> shape;
     bool trainable = true;
+    load_balance balances{};
     term state[3];  // weight, first and second moment
     term gradient = zero;
     term after[3];

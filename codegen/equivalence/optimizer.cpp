@@ -69,7 +69,8 @@ void interpreter::update(const op& o) {
       continue;
     }
     std::vector<const content*> of;
-    const bool decays = o.views[i].port != "undecayed_weight";
+    const load_balance balances = o.views[i].port == "balanced_weight" ? o.views[i].balances : load_balance{};
+    const bool decays = o.views[i].port != "undecayed_weight" && o.views[i].port != "balanced_weight";
     for (const std::string_view port : given) {
       const bool is_given =
           i < o.views.size() && !o.views[i].written && (o.views[i].port == port || (!decays && of.empty()));
@@ -78,7 +79,7 @@ void interpreter::update(const op& o) {
       check_wide(o.views[i], whole_of(o, o.views[i]), may_be_bf16);
       of.push_back(&whole(o, o.views[i++]));
     }
-    const std::vector<content> results = claims_.update(of, decays);
+    const std::vector<content> results = claims_.update(of, decays, balances);
     for (std::size_t k = 0; k < made.size() && i < o.views.size() && o.views[i].written; ++k, ++i)
       put_updated(o, o.views[i], made[k], results[k < results.size() ? k : 0]);
   }

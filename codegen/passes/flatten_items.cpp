@@ -34,8 +34,10 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
     std::vector<int> candidates;
     for (int region : reads) {
       candidates.push_back(static_cast<int>(o.reads.size()));
-      const bool stays = region == weight && !range_of(over, r_.parameters[p].element)->decay;
-      o.views.push_back(view_of(stays ? "undecayed_weight" : ports[region], false, o.reads.size(), elements));
+      const range& by = *range_of(over, r_.parameters[p].element);
+      const bool stays = region == weight && !by.decay, moves = stays && by.balances.any();
+      o.views.push_back(view_of(moves ? "balanced_weight" : stays ? "undecayed_weight" : ports[region], false, o.reads.size(), elements));
+      if (moves) o.views.back().balances = by.balances;
       o.reads.push_back(read(parameter(region, p)));
     }
     for (int region : writes) {

@@ -67,9 +67,9 @@ std::vector<range> ranges_of(const pipeline_rank& r, auto wanted) {
   for (const placed_parameter* p : sorted) {
     const bool decay = p->as.ndim > 1;
     const std::size_t end = p->element + aligned_elements(p->as.shard());
-    if (!out.empty() && out.back().first + out.back().count == p->element && out.back().decay == decay)
+    if (!out.empty() && out.back().first + out.back().count == p->element && out.back().decay == decay && out.back().balances == p->as.balances)
       out.back().count = end - out.back().first;
-    else out.push_back({p->element, end - p->element, decay});
+    else out.push_back({p->element, end - p->element, decay, p->as.balances});
   }
   return out;
 }
@@ -259,7 +259,7 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && p.as.differs_over_tp == sharded; };
+    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && !p.as.balances.any() && p.as.differs_over_tp == sharded; };
     r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
     r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));
     r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });

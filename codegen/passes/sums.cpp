@@ -116,13 +116,14 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const bool is_dealt = q.as.shards > 1;
   const bool by_turns = is_dealt && (l_.reshards() || (r_.sums_take_turns && !q.as.shared));
   const placement shards = q.as.sum_over_shards && !by_turns ? placement::dealt : placement::sharded;
-  sum of{sum_kind::gradient,
+  const bool is_of_choices = q.as.balances.any();
+  sum of{is_of_choices ? sum_kind::choices : sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
          q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), is_dealt ? &shards : nullptr) : relate(shards, dp, tp, is_tied(q)),
          0,
          {},
-         !q.copy};
+         !q.copy && !is_of_choices};
   if (is_dealt && !by_turns) of.collected = collected(static_cast<int>(parameter_index));
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)

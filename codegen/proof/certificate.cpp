@@ -22,6 +22,8 @@ std::string scaling_text(const rope_scaling& s) {
   return fmt::format(",[\"{}\",{},{},{},{}]", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.original_positions);
 }
 
+std::string balance_text(const load_balance& by) { return by.any() ? fmt::format(",{},{}", by.rate, by.mean) : ""; }
+
 std::string quoted(const std::string& s) {
   return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -100,11 +102,11 @@ class rank_text {
   /// A view without where its shard begins, which the rank's line says, as it does of the boxes of what is
   /// held.
   void add(const view& v) {
-    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}]", v.port,
+    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}{}]", v.port,
                    !v.written ? "in"
                    : v.adds   ? "add"
                               : "out",
-                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride);
+                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride, balance_text(v.balances));
     firsts_.push_back(v.first);
   }
 
@@ -246,8 +248,8 @@ std::string model_text(const specification& s) {
         l.statistics < 0 && l.statistics_result < 0 ? "" : fmt::format("\"statistics\": [{},{}], ", l.statistics, l.statistics_result),
         fmt::join(l.side_losses, ","));
     for (const auto& p : l.parameters)
-      out += fmt::format("{}[{},{},{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value,
-                         p.trainable);
+      out += fmt::format("{}[{},{},{}{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value,
+                         p.trainable, balance_text(p.balances));
     out += "]}";
   }
   out += "\n], \"uses\": [";

@@ -90,7 +90,8 @@ class rank_reader {
            .shape = {},
            .unit = x.unit,
            .stride = x.stride,
-           .first = *next_first_++};
+           .first = *next_first_++,
+           .balances = x.balances};
     for (std::int64_t n : x.shape) v.shape.push_back(n);
     return v;
   }

@@ -52,7 +52,7 @@ class facts {
       places.push_back(s.at);
       if (s.collected != byte_range{}) places.push_back(s.collected);
       places.insert(places.end(), s.updates.begin(), s.updates.end());
-      if (s.kind != sum_kind::gradient && !s.updates.empty())
+      if (!is_of_parameter(s.kind) && !s.updates.empty())
         refuse(r, "\"{}\" is no gradient and updates nothing", s.name);
       norms += s.kind == sum_kind::norm;
     }

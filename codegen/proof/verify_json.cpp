@@ -65,6 +65,11 @@ rope_scaling to_scaling(const json& j, const std::string& where) {
   return {rule == "linear" ? rope_scaling::linear : rope_scaling::llama3, to_number(j[1], where), to_number(j[2], where), to_number(j[3], where),
           to_int(j[4], where)};
 }
+load_balance to_balance(const json& rate, const json& mean, const std::string& where) {
+  const load_balance by{to_number(rate, where), to_number(mean, where)};
+  if (!(by.rate > 0) || !(by.mean > 0)) refuse(where, "must be moved by a step above 0 toward a mean above 0");
+  return by;
+}
 double to_number(const json& j, const std::string& where) {
   if (!j.is_number()) refuse(where, "must be a number");
   return j.get<double>();

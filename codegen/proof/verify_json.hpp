@@ -31,6 +31,7 @@ std::string to_word(const json&, std::initializer_list<const char*> words, const
 
 /// How rotary positions are slowed.
 rope_scaling to_scaling(const json&, const std::string& where);
+load_balance to_balance(const json& rate, const json& mean, const std::string& where);
 
 template <class Each>
 auto to_list(const json& j, const std::string& where, Each each) {

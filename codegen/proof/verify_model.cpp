@@ -39,10 +39,12 @@ specification::layer to_layer(const json& j) {
     l.statistics = of[0], l.statistics_result = of[1];
   }
   l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
-    if (!p.is_array() || p.size() != 3 || !p[2].is_boolean())
-      refuse("a parameter of the model", "must be [name, value, trainable]");
-    return specification::parameter{to_text(p[0], "a parameter of the model"),
-                                    to_int(p[1], "a parameter of the model"), p[2].get<bool>()};
+    constexpr const char* what = "a parameter of the model";
+    if (!p.is_array() || (p.size() != 3 && p.size() != 5) || !p[2].is_boolean())
+      refuse(what, "must be [name, value, trainable], with a step and a mean where it is a router's bias");
+    specification::parameter made{to_text(p[0], what), to_int(p[1], what), p[2].get<bool>()};
+    if (p.size() > 3) made.balances = to_balance(p[3], p[4], what);
+    return made;
   });
   return l;
 }

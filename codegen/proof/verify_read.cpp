@@ -36,7 +36,7 @@ total to_total(const json& j) {
   total t;
   t.name = to_text(j["name"], "name");
   const auto where = fmt::format("sum \"{}\"", t.name);
-  t.kind = to_word(j["kind"], {"gradient", "loss", "norm"}, where);
+  t.kind = to_word(j["kind"], {"gradient", "loss", "norm", "choices"}, where);
   std::tie(t.begin, t.end) = to_stretch(j["at"], where);
   t.over = to_list(j["over"], where, [&](const json& o) {
     if (!o.is_array() || o.size() != 2) refuse(where, "must be over pairs [communicator, letter]");
@@ -51,13 +51,14 @@ total to_total(const json& j) {
 }
 
 port_view to_view(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() != 8)
-    refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride]");
+  if (!j.is_array() || (j.size() != 8 && j.size() != 10))
+    refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride], with a step and a mean where a bias is moved");
   port_view v{to_text(j[0], where),  to_word(j[1], {"in", "out", "add"}, where),
               to_int(j[2], where),   to_int(j[3], where),
               to_size(j[4], where),  to_counts(j[5], where),
               to_count(j[6], where), to_count(j[7], where)};
   if (v.shape.size() > 2) refuse(where, "has a view of more than two dims");
+  if (j.size() > 8) v.balances = to_balance(j[8], j[9], where);
   return v;
 }
 

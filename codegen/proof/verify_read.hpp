@@ -31,6 +31,7 @@ struct port_view {
   std::uint64_t offset;
   std::vector<std::int64_t> shape;
   std::int64_t unit, stride;
+  load_balance balances{};
 };
 
 /// What an access of begin or end is.

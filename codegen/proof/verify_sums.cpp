@@ -30,7 +30,7 @@ class follower {
       claim(x.begin, x.end, static_cast<int>(t), false);
       if (x.from != std::pair(x.begin, x.end)) claim(x.from.first, x.from.second, static_cast<int>(t), false);
       for (const auto& [begin, end] : x.updates) claim(begin, end, static_cast<int>(t), true);
-      if (x.kind != "gradient" && !x.updates.empty())
+      if (x.kind != "gradient" && x.kind != "choices" && !x.updates.empty())
         throw refusal(fmt::format("\"{}\" updates nothing", x.name));
       if (x.kind == "norm" && std::exchange(norm_, static_cast<int>(t)) >= 0)
         throw refusal("a rank has two norms");

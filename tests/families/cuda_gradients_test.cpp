@@ -28,7 +28,7 @@ void compare(int gpus, int expected) {
     REQUIRE(one != host_registry.end());
     const tensors wanted = gradients_of(*one), got = gradients_of(program);
     REQUIRE(wanted.size() == got.size());
-    const double scale = largest(wanted);
+    const double scale = largest(of_loss(wanted));
     for (const auto& [name, values] : wanted) {
       CAPTURE(name);
       REQUIRE(got.count(name) == 1);

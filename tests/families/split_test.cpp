@@ -29,7 +29,7 @@ TEST_CASE("plans that are split compute what one rank does") {
     }
     const tensors &one = gradients.at(program.job), &one_w = weights.at(program.job);
     REQUIRE(g.size() == one.size());
-    const double floor = 1e-6 * largest(one);
+    const double floor = 1e-6 * largest(of_loss(one));
     for (const auto& [name, values] : one) {
       CAPTURE(name);
       REQUIRE(g.count(name) == 1);

@@ -21,6 +21,13 @@ inline double largest(const tensors& all) {
   return m;
 }
 
+/// Whether a parameter's gradient is that of the loss: a router's bias has the number of choices in its place.
+inline bool is_of_loss(const std::string& name) { return !name.ends_with("router.bias"); }
+inline tensors of_loss(tensors all) {
+  std::erase_if(all, [](const auto& t) { return !is_of_loss(t.first); });
+  return all;
+}
+
 struct run {
   explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4) : run(what, {}, source, lr_) {}
   run(const registered& what, const rankc::runtime::placement& where, const std::string& source = "arith", double lr_ = 3e-4)

@@ -20,7 +20,9 @@
   X(mul_grad) X(scale) X(sigmoid) X(sigmoid_grad) X(split) X(concat) X(softmax) X(softmax_dx) X(row_max)      \
   X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad) X(clear) X(copy) X(chunk_position)      \
   X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad) X(ring_attention) X(ring_attention_grad) X(merge_attention) X(softmax_top) X(softmax_top_grad)        \
-  X(sigmoid_top) X(sigmoid_top_grad) X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \
+  X(sigmoid_top) X(sigmoid_top_grad) X(softmax_scores) X(sigmoid_scores) X(keep_groups) X(biased_keep_groups)         \
+  X(softmax_top_by) X(sigmoid_top_by) X(biased_softmax_top_by) X(biased_sigmoid_top_by) X(count_choices)      \
+  X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \
   X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(dropped_statistics) X(push)   \
   X(push_grad) X(balance_loss) X(balance_loss_grad) X(layer_balance_loss) X(layer_balance_loss_grad)          \
   X(z_loss) X(z_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)

@@ -73,7 +73,8 @@ operands random_operands(const machine& on, const row& r, const setting& s, unsi
 
 double largest(const values& v) {
   double most = 0;
-  for (const double x : v) most = std::max(most, std::abs(x));
+  for (const double x : v)
+    if (!std::isinf(x)) most = std::max(most, std::abs(x));  // scores of groups that are not kept are minus infinity
   return most;
 }
 
@@ -81,7 +82,7 @@ double deviation(const values& got, const values& want, double scale) {
   if (got.size() != want.size()) return std::numeric_limits<double>::infinity();
   double most = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double off = std::abs(got[i] - want[i]);
+    const double off = got[i] == want[i] ? 0 : std::abs(got[i] - want[i]);
     most = off <= most ? most : off;  // NaN stays
     if (std::isnan(off)) return std::numeric_limits<double>::infinity();
   }

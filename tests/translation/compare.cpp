@@ -124,6 +124,22 @@ class comparison {
     return text_.fault.empty() ? "" : fmt::format("{}: {}", rank, text_.fault);
   }
 
+  /// Each bias of a router is in a range that is moved as it was proven, and each such range begins with one.
+  static std::string moved(const call& c, const op& o) {
+    std::size_t begun = 0;
+    for (const rankc::codegen::view& v : o.views) {
+      if (v.written || !v.port.ends_with("weight")) continue;
+      const std::size_t at = o.reads[static_cast<std::size_t>(v.accesses[0])].begin;
+      const auto range = std::find_if(c.biases.begin(), c.biases.end(), [&](const bias_range& b) { return b.begin <= at && at < b.end; });
+      const rankc::load_balance text = range == c.biases.end() ? rankc::load_balance{} : range->by;
+      if (text != v.balances)
+        return fmt::format("the text's {} moves a bias by {} toward {} where {} and {} were proven", c.function, text.rate, text.mean, v.balances.rate,
+                           v.balances.mean);
+      begun += v.balances.any() && range->begin == at;
+    }
+    return begun == c.biases.size() ? "" : fmt::format("the text's {} moves what is no parameter", c.function);
+  }
+
   std::string difference(std::size_t i) const {
     const call& c = text_.calls[i];
     const op& o = proven_op(i);
@@ -137,6 +153,7 @@ class comparison {
     if (const std::string s = operands(c, o); !s.empty()) return s;
     if (c.number && *c.number != o.number)
       return fmt::format("the text's {} is given {} where {} was proven", c.function, *c.number, o.number);
+    if (const std::string s = moved(c, o); !s.empty()) return s;
     const auto [reads, writes] = touched_by(o);
     if (const std::string s = cover(c.reads, reads, c.has_padding, touched_); !s.empty())
       return fmt::format("the text's {} reads {}", c.function, s);

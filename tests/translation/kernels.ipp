@@ -213,6 +213,69 @@ void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at cho
       .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
+void softmax_scores(const lane& on, at scores, at logits, int tokens, int experts) {
+  kernel(on, "softmax_scores").out(scores, all<wide<T>>(tokens, experts)).in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void sigmoid_scores(const lane& on, at scores, at logits, int tokens, int experts) {
+  kernel(on, "sigmoid_scores").out(scores, all<wide<T>>(tokens, experts)).in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void keep_groups(const lane& on, at y, at kept, at scores, int tokens, int groups, int each, int taken, double best) {
+  kernel(on, "keep_groups")
+      .with(best)
+      .out(y, all<wide<T>>(tokens, groups * each))
+      .out(kept, all<std::int32_t>(tokens, taken))
+      .in(scores, all<wide<T>>(tokens, groups * each));
+}
+template <class T>
+void biased_keep_groups(const lane& on, at y, at kept, at scores, at bias, int tokens, int groups, int each, int taken, double best) {
+  kernel(on, "biased_keep_groups")
+      .with(best)
+      .out(y, all<wide<T>>(tokens, groups * each))
+      .out(kept, all<std::int32_t>(tokens, taken))
+      .in(scores, all<wide<T>>(tokens, groups * each))
+      .in(bias, all<T>(groups * each));
+}
+template <class T>
+void softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
+  kernel(on, "softmax_top_by")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(scores, all<wide<T>>(tokens, experts));
+}
+template <class T>
+void sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
+  kernel(on, "sigmoid_top_by")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(scores, all<wide<T>>(tokens, experts));
+}
+template <class T>
+void biased_softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
+  kernel(on, "biased_softmax_top_by")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(scores, all<wide<T>>(tokens, experts))
+      .in(bias, all<T>(experts));
+}
+template <class T>
+void biased_sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
+  kernel(on, "biased_sigmoid_top_by")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(scores, all<wide<T>>(tokens, experts))
+      .in(bias, all<T>(experts));
+}
+template <class T>
+void count_choices(const lane& on, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate) {
+  kernel(on, "count_choices").sum(dbias, accumulate, all<wide<T>>(experts)).in(chosen, all<std::int32_t>(tokens, picks));
+}
+template <class T>
 void normalize(const lane& on, at y, at x, int tokens, int width, double total) {
   kernel(on, "normalize").with(total).out(y, all<wide<T>>(tokens, width)).in(x, all<wide<T>>(tokens, width));
 }
@@ -395,7 +458,7 @@ template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
   kernel k(on, "adamw");
-  k.in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
+  k.moves(weights, sizeof(Weight), ranges).in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
   k.in_out(first_moment, sizeof(Moment), ranges).in_out(second_moment, sizeof(Moment), ranges).in(norm_squared, all<wide<T>>(1));
   if (sizeof(Weight) > sizeof(T)) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
   expect_decay(ranges);
@@ -403,7 +466,7 @@ void adamw(const lane& on, at weights, at gradients, at first_moment, at second_
 template <class T, class Weight, class Moment, rounding How>
 void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
   kernel k(on, "sgd");
-  k.in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
+  k.moves(weights, sizeof(Weight), ranges).in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
   if (!std::is_same_v<Moment, no_moment>) k.in_out(momentum, sizeof(Moment), ranges);
   k.in(norm_squared, all<wide<T>>(1));
   if (sizeof(Weight) > sizeof(T)) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
@@ -441,6 +504,10 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
       &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
       &softmax<T>, &softmax_dx<T>, &softmax_top<T>, &softmax_top_grad<T>, &sigmoid_top<T>,                 \
+      &softmax_scores<T>, &sigmoid_scores<T>, \
+      &keep_groups<T>, &biased_keep_groups<T>, &softmax_top_by<T>, \
+      &sigmoid_top_by<T>, &biased_softmax_top_by<T>, \
+      &biased_sigmoid_top_by<T>, &count_choices<T>, \
       &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &arrange_limited<T>, &dispatch<T>, &collect<T>,     \
       &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &dropped_statistics<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
       &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>,                    \

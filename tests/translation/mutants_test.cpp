@@ -7,6 +7,7 @@
 #include "texts.hpp"
 
 #include <doctest/doctest.h>
+#include <routing/plans.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,9 +27,11 @@ std::vector<subject> subjects() {
     if (p.name == "gpt_dual_pipe_v") out.push_back(make_subject(p, false, dtype::f32));
   }
   REQUIRE(out.size() == 3);
+  for (routing::routed_plan& p : routing::plans())
+    if (p.plan.name == "routing_both_shards") out.push_back(make_subject(p.plan, false, dtype::f64));
   return out;
 }
-enum { packed, eight, beside };  // in the order of the plans
+enum { packed, eight, beside, biased };  // in the order of the plans
 
 struct mutant {
   const char* what;
@@ -94,6 +97,11 @@ const std::vector<mutant> mutants{
     {"a range of the optimizer", eight, matched("(range updates\\[\\]\\{\\{0, )", "$1 32 + "),
      "the decay of"},
     {"a range twice", eight, matched("(range updates\\[\\]\\{)(\\{[^}]*\\})", "$1$2, $2"), "twice, where"},
+    {"nothing", biased, [](files&) {}, ""},
+    {"a bias's step", biased, matched("(range updates[^;]*\\{)0.001, ", "$1 0.002, "), "moves a bias by 0.002 toward 8 where 0.001 and 8 were proven"},
+    {"a bias's mean", biased, matched("(range updates[^;]*\\{0.001, )8", "$1 7"), "toward 7 where"},
+    {"a bias that is trained", biased, matched("(range updates[^;]*), \\{0.001, 8\\}", "$1"), "moves a bias by 0 toward 0 where"},
+    {"a norm that is moved", biased, matched("(range updates[^;]*, false)\\}", "$1, {0.001, 8}}"), "moves"},
     {"an offset in a slot", eight, matched("(n2_statistics\\{base \\+ )", "$1 64 + "),
      "operand 2 of the text's layer_norm"},
     {"a parameter's place", eight, matched("( wk\\{own\\[)", "$1 16 + "),

@@ -102,6 +102,12 @@ class kernel {
     cover(region, size, ranges, c_.writes);
     return in(region, size, ranges);
   }
+  /// Those of the ranges that are moved by choices of experts.
+  kernel& moves(at weights, std::size_t size, std::span<const runtime::range> ranges) {
+    for (const runtime::range& g : ranges)
+      if (g.balances.any()) c_.biases.push_back({weights.byte + g.first * size, weights.byte + (g.first + g.count) * size, g.balances});
+    return *this;
+  }
   /// What is written besides the operands.
   kernel& aside(at region, std::size_t size, std::span<const runtime::range> ranges) {
     return cover(region, size, ranges, c_.writes);

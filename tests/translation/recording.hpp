@@ -2,6 +2,8 @@
 // What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
 // issue, with the bytes that each touches and what each waits for.
 #pragma once
+#include <rankc/runtime/load_balance.hpp>
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -35,12 +37,19 @@ struct communication {
   std::size_t bytes;         // per rank
 };
 
+/// Bytes of weights that are biases of routers, and how they are moved.
+struct bias_range {
+  std::size_t begin, end;
+  rankc::load_balance by;
+};
+
 struct call {
   std::string function;                 // all_reduce_max is the one with reduction::max
   int lane;                             // of the rank
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
   std::optional<double> number{};       // eps, a factor, the scale of a loss
+  std::vector<bias_range> biases{};     // that an optimizer moves by the choices of experts
   bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
   std::vector<communication> communicates{};  // one at most
   std::vector<int> waits{};                   // calls whose end it waits for by events, ascending

@@ -9,6 +9,7 @@
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <optimizer/plans.hpp>
+#include <routing/plans.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <sequences/plans.hpp>
@@ -86,6 +87,17 @@ TEST_CASE("balance: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 32);
   check(subjects, "translation_balance");
+}
+
+TEST_CASE("routing: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = routing::plans();
+  for (std::size_t i = 1; i < plans.size(); i += 3) {
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 28);
+  check(subjects, "translation_routing");
 }
 
 TEST_CASE("lora: the texts make the calls that were proven") {

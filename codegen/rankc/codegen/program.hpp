@@ -4,6 +4,7 @@
 // certified and printed. A value is a name for the contents of some bytes: it is written by one op and read by
 // others; an accumulation reads one value and writes the next. All ops are asynchronous on their streams.
 #pragma once
+#include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstddef>
@@ -91,6 +92,7 @@ struct view {
   std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
   std::int64_t next_first = 0; // until ranks are told apart: where that of the next rank of cp does
   int alike = 1;               // or that of the rank so many further, those between being in one group
+  load_balance balances = {};  // of an update: how the bias of a router's choice is moved
   bool operator==(const view&) const = default;
 };
 
@@ -145,8 +147,10 @@ struct op {
 enum class placement { partial, replicated, sharded, dealt };
 inline constexpr const char* placement_letters[]{"P", "R", "S", "D"};
 
-enum class sum_kind { gradient, loss, norm };
-inline constexpr const char* sum_kind_names[]{"gradient", "loss", "norm"};
+enum class sum_kind { gradient, loss, norm, choices };
+inline constexpr const char* sum_kind_names[]{"gradient", "loss", "norm", "choices"};
+/// Whether an update is made of it.
+constexpr bool is_of_parameter(sum_kind k) { return k == sum_kind::gradient || k == sum_kind::choices; }
 
 struct byte_range {
   std::size_t begin = 0, end = 0;
@@ -154,7 +158,7 @@ struct byte_range {
 };
 
 /// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss, the norm of
-/// the gradients. These are facts about the plan, and what the sums of a program are held to.
+/// the gradients, or how often experts were chosen, which is in no norm. These are facts about the plan, and what the sums of a program are held to.
 struct sum {
   sum_kind kind = sum_kind::gradient;
   std::string name;  // the same on all ranks that have a part in it: "layers.2.wq"

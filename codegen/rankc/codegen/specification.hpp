@@ -2,6 +2,7 @@
 // The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are held to. Its ops
 // are those of forward alone.
 #pragma once
+#include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct specification {
     std::string name;  // within the layer
     int value;
     bool trainable = true;
+    load_balance balances{};  // the bias of a router's choice: how it is moved
   };
   /// A layer as it was traced.
   struct layer {

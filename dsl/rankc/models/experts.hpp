@@ -99,8 +99,9 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   const expert_limit limit = e.limit(c.seq);
   if (!limit.any()) keep_statistics(logits, e.router, c.routers);
+  const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks, e.router, c.loss_scale) : value{};
   // Else each rank of tp has a part of every expert, and makes a part of the gradient of the picks' weights.
-  const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router);
+  const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
   as("places", slots.places), as("offsets", slots.offsets);

@@ -308,6 +308,12 @@ constexpr double share_of_group(const router_statistics& s, double loss_scale) {
 constexpr void keep_statistics(operand logits, const router_rule& by, const router_statistics& s, value places = {}) {
   if (!s.any()) return;
   trace& t = *logits.v.in;
+  if (!by.is_by_logits()) {
+    complaint c{"keep_statistics", {}, logits.from};
+    c.begin() << "the rule chooses by " << (by.has_bias() ? "a bias" : "groups") << ", and statistics are of the largest logits in this version; "
+              << "leave out router_losses and capacity, or take a rule of scores alone";
+    t.refuse(c);
+  }
   const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_statistics : ops::sigmoid_statistics;
   const attributes with{.seq = s.tokens, .number = static_cast<double>(s.of.picks), .first = s.of_layer(), .whole = s.groups};
   value own = t.apply(kind, {logits.v}, logits.from, {.with = with});

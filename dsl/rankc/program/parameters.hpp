@@ -25,6 +25,7 @@ struct layer_parameter {
   bool sum_over_dp = false, sum_over_shards = false;
   bool shared = false;       // with another layer: one tensor
   bool trainable = true;     // else no gradient of it is made
+  load_balance balances{};   // a bias of experts' scores
   constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
   constexpr std::size_t shard() const { return static_cast<std::size_t>(shard_rows) * cols; }
   constexpr bool has_padding() const { return stored_rows != rows; }
@@ -55,7 +56,7 @@ constexpr std::size_t aligned_elements(std::size_t n) {
 }
 
 constexpr layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
-  layer_parameter p{.name = w.name, .ndim = w.holds.ndim, .start = w.start, .std = w.std, .trainable = w.trainable};
+  layer_parameter p{.name = w.name, .ndim = w.holds.ndim, .start = w.start, .std = w.std, .trainable = w.trainable, .balances = w.balances};
   int* const sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;

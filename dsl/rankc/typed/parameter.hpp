@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters: as a layer declares them, and as a model hands one to several layers.
 #pragma once
+#include <rankc/runtime/load_balance.hpp>
 #include <rankc/typed/complaint.hpp>
 
 #include <initializer_list>
@@ -20,6 +21,7 @@ struct weight_info {
   int id = -1;  // the value that it is
   type gradient{};
   bool has_gradient = false;
+  load_balance balances{};
 };
 
 struct shard {

@@ -101,6 +101,14 @@ struct trace {
     return declare(weight_info{name, {}, start, std, {file, line}}, std::span(shape.begin(), shape.size()),
                    std::span(by.begin(), by.size()));
   }
+  /// Declare a bias of experts' scores, which balances their load.
+  constexpr value parameter(std::string_view name, dim experts, load_balance by, const char* file = __builtin_FILE(),
+                            int line = __builtin_LINE()) {
+    weight_info w{name, {}, initial::zeros, 0, {file, line}};
+    w.balances = by;
+    refuse_balance(w);
+    return declare(w, std::span(&experts, 1), {});
+  }
   /// Declare the parameter of a handle.
   constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
@@ -348,6 +356,16 @@ struct trace {
     if (c.said) refuse(c);
     w.trainable = !recipe || recipe->trains(w.name.declared);
     return add(w);
+  }
+  constexpr void refuse_balance(const weight_info& w) {
+    complaint c{"parameter", w.name, w.from};
+    if (!(w.balances.rate > 0 && w.balances.rate <= 1))
+      c.begin() << "its rate is " << w.balances.rate << "; expected a positive number, at most 1: 0.001 is usual";
+    else if (recipe && !recipe->master_weights)
+      c.begin() << "it is kept in bf16 alone, in which steps of " << w.balances.rate << " are lost; take master_weights=true, or leave out the bias";
+    else if (recipe && recipe->reductions == bf16)
+      c.begin() << "numbers of choices are summed in bf16, which has whole numbers up to 256; leave out reductions=bf16, or the bias";
+    if (c.said) refuse(c);
   }
   static constexpr void check_name(complaint& c, std::string_view name) {
     if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;

@@ -4,6 +4,7 @@
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
 #include <rankc/runtime/chunks.hpp>
+#include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/lr_schedule.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
@@ -87,6 +88,7 @@ struct no_moment {};
 struct range {
   std::size_t first, count;
   bool decay;
+  load_balance balances = {};  // biases of experts' scores: they have no moments, and are moved by this alone
 };
 
 /// A tensor of which every rank of a group keeps as many elements: all of it begins at `gathered` in the region where it is

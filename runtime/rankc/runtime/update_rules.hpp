@@ -72,4 +72,10 @@ struct sgd_rule {
   }
 };
 
+/// The bias of a router's choice, of an expert that was chosen so often in the step.
+template <class T>
+RANKC_HOST_DEVICE T balanced(T bias, T choices, T rate, T mean) {
+  return choices < mean ? bias + rate : choices > mean ? bias - rate : bias;
+}
+
 }  // namespace rankc::runtime

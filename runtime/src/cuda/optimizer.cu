@@ -157,6 +157,20 @@ __global__ void __launch_bounds__(block, blocks_each)
   });
 }
 
+/// Biases of experts' scores, by how often each was chosen.
+template <class Weight, class Moment>
+__global__ void __launch_bounds__(block)
+    balance_step(regions<Weight, Moment> all, const float* norm_squared, std::uint64_t first, std::uint64_t count, float rate, float mean) {
+  const std::uint64_t n = std::uint64_t{blockIdx.x} * block + threadIdx.x, e = first + n;
+  if (n >= count || !isfinite(*norm_squared)) return;
+  const auto w = load<Weight, 1>(all.w + e);
+  float bias[1];
+  unpack(bias, w);
+  bias[0] = runtime::balanced(bias[0], all.g[e], rate, mean);
+  store(all.w + e, packed<Weight>(bias));
+  if (all.copy) store(all.copy + e, packed<bf16>(bias));
+}
+
 /// Tables of ranges, as many as need be, cut into tiles of `tile` elements.
 template <rounding How, class F>
 class table_maker {
@@ -190,9 +204,12 @@ template <rounding How, class F>
 void for_tables(const rank& r, std::span<const range> ranges, std::size_t tile, F&& f) {
   table_maker<How, F> tables(tile, f);
   if constexpr (How == rounding::stochastic)
-    for_each_tensor(r, ranges, [&](const range& of, const element_place& place) { tables.add(of, place); });
+    for_each_tensor(r, ranges, [&](const range& of, const element_place& place) {
+      if (!of.balances.any()) tables.add(of, place);
+    });
   else
-    for (const range& of : ranges) tables.add(of);
+    for (const range& of : ranges)
+      if (!of.balances.any()) tables.add(of);
   tables.finish();
 }
 
@@ -205,6 +222,10 @@ void update(const lane& on, const char* name, const regions<Weight, Moment>& all
     launch(on, name, update_step<Rule, copies, How, Weight, Moment>, grid, block, 0, all, on.at<float>(norm_squared),
            on.of->input, aligned, table);
   });
+  for (const range& of : ranges)
+    if (of.balances.any())
+      launch(on, name, balance_step<Weight, Moment>, ceil_div(of.count, block), block, 0, all, on.at<float>(norm_squared), of.first, of.count,
+             static_cast<float>(of.balances.rate), static_cast<float>(of.balances.mean));
 }
 
 template <class T, class Weight>

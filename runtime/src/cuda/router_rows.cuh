@@ -24,19 +24,27 @@ struct pick {
   }
 };
 
-/// The first of a row that comes after `last`, found by the whole warp.
-template <class T>
-__device__ pick next_pick(const T* x, int experts, const pick& last) {
+/// The first of a row that comes after `last`, found by the whole warp; `score(e)` is that of expert e.
+template <class Score>
+__device__ pick next_largest(const Score& score, int experts, const pick& last) {
   pick best{-INFINITY, experts};
   for (int e = lane_of_warp(); e < experts; e += warp_size)
-    if (const pick p{fmaxf(to_float(x[e]), -INFINITY), e}; last.comes_before(p) && p.comes_before(best))
-      best = p;
+    if (const pick p{fmaxf(score(e), -INFINITY), e}; last.comes_before(p) && p.comes_before(best)) best = p;
   for (int step = warp_size / 2; step > 0; step /= 2) {
     const pick other{__shfl_xor_sync(0xffffffffu, best.logit, step),
                      __shfl_xor_sync(0xffffffffu, best.expert, step)};
     if (other.comes_before(best)) best = other;
   }
   return best;
+}
+template <class T>
+struct logits_of_row {
+  const T* x;
+  __device__ float operator()(int e) const { return to_float(x[e]); }
+};
+template <class T>
+__device__ pick next_pick(const T* x, int experts, const pick& last) {
+  return next_largest(logits_of_row<T>{x}, experts, last);
 }
 
 /// The largest logit of a row, and the sum of exponentials beside it.

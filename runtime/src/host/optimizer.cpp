@@ -63,6 +63,7 @@ template <rounding How>
 void for_each_element(const lane& on, std::span<const range> ranges, auto&& update) {
   if constexpr (How == rounding::nearest) {
     for (const range& of : ranges) {
+      if (of.balances.any()) continue;
       const bool decay = of.decay;
 #pragma omp simd
       for (std::size_t i = of.first; i < of.first + of.count; ++i) update(i, decay, to_nearest{});
@@ -70,10 +71,20 @@ void for_each_element(const lane& on, std::span<const range> ranges, auto&& upda
   } else {
     const step_input& in = on.of->input;
     for_each_tensor(*on.of, ranges, [&](const range& of, const element_place& place) {
+      if (of.balances.any()) return;
       bits_of_elements bits(place.tensor, in.rounding_seed, static_cast<std::uint32_t>(in.step));
       for (std::size_t i = 0; i < of.count; ++i) update(of.first + i, of.decay, by_bits{bits[place[i]]});
     });
   }
+}
+
+/// Biases of experts' scores: whatever the norm, numbers of choices are not clipped.
+template <class T, class Weight>
+void balance(Weight* weight, const T* choices, std::span<const range> ranges) {
+  for (const range& of : ranges)
+    for (std::size_t i = of.first; of.balances.any() && i < of.first + of.count; ++i)
+      to_nearest{}(weight[i], balanced(read<T>(weight[i]), choices[i], static_cast<T>(of.balances.rate), static_cast<T>(of.balances.mean)),
+                   &element_bits::weight);
 }
 
 /// Every element by the rule, in T. The moments that the rule has not lie nowhere.
@@ -96,6 +107,7 @@ void update(const lane& on, at weights, at gradients, at first_moment, at second
     if constexpr (Rule::moments > 1) keep(second[i], v, &element_bits::second_moment);
     keep(weight[i], w, &element_bits::weight);
   });
+  balance(weight, gradient, ranges);
 }
 
 }  // namespace

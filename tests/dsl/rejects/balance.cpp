@@ -71,6 +71,15 @@ struct statistics_of_gathered : layer {
 inline constexpr auto statistics_behind_enter_tp = layered<around<statistics_of_gathered>>;
 static_assert(valid<statistics_behind_enter_tp>);  // error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp; expected each token's logits on one rank, or invariant (I): take the statistics before enter_tp
 
+struct statistics_of_a_bias : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    keep_statistics(logits_of(t, x), {.bias_rate = faulty ? 0.001 : 0}, c.routers);  // @of_a_bias@
+    return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
+  }
+};
+inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_a_bias>>;
+static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_a_bias@: keep_statistics: the rule chooses by a bias, and statistics are of the largest logits in this version; leave out router_losses, or take a rule of scores alone
+
 struct with_statistics : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     keep_statistics(logits_of(t, x), {}, c.routers);

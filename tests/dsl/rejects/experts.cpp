@@ -170,6 +170,36 @@ inline constexpr plan spread{.model = around<Layer>{},
                              .recipe = recipe,
                              .cluster = clusters::cpu};
 
+/// A router of four experts by a rule.
+template <router_rule Rule, int Picks = 2>
+struct by_rule : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    const value bias = Rule.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", 4}, 2, Rule, c.loss_scale) : value{};  // @bias@
+    const routing routed = route(logits_of(t, h), Picks, Rule, bias);  // @rule@
+    const arrangement by = arrange(routed.chosen, 4);
+    return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);
+  }
+};
+inline constexpr auto groups_of_two_sizes = layered<by_rule<router_rule{.groups = fault(3, 2), .groups_taken = 1, .group_best = 1}>>;
+static_assert(valid<groups_of_two_sizes>);  // error: RC210: experts.cpp:@rule@: route: 4 experts do not divide into 3 groups; expected groups of one size
+inline constexpr auto more_groups_than_there_are = layered<by_rule<router_rule{.groups = 2, .groups_taken = fault(3, 2)}>>;
+static_assert(valid<more_groups_than_there_are>);  // error: RC210: experts.cpp:@rule@: keep_groups: it takes 3 of 2 groups; expected at least 1, and no more than there are
+inline constexpr auto groups_scored_by_more_than_they_have = layered<by_rule<router_rule{.groups = 2, .groups_taken = 1, .group_best = fault(3, 2)}>>;
+static_assert(valid<groups_scored_by_more_than_they_have>);  // error: RC210: experts.cpp:@rule@: keep_groups: it scores a group by its 3 best experts; expected at least 1, and no more than the 2 of a group
+inline constexpr auto more_picks_than_their_groups_have = layered<by_rule<router_rule{.groups = 2, .groups_taken = 1}, fault(3, 2)>>;
+static_assert(valid<more_picks_than_their_groups_have>);  // error: RC210: experts.cpp:@rule@: route: it takes 3 experts, and the 1 groups that it takes have 2; expected no more
+inline constexpr auto a_bias_that_falls = layered<by_rule<router_rule{.bias_rate = fault(-0.001, 0.001)}>>;
+static_assert(valid<a_bias_that_falls>);  // error: RC210: experts.cpp:@bias@: parameter 'router.bias': its rate is -1e-3; expected a positive number, at most 1: 0.001 is usual
+constexpr auto with_bias(training by) {
+  return plan{.model = around<by_rule<router_rule{.bias_rate = 0.001}>>{}, .dims = parallel_dims{.world = 2, .dp_shard = 2},
+              .schedule = one_microbatch, .recipe = by, .cluster = clusters::cpu};
+}
+inline constexpr auto a_bias_in_bf16 = with_bias({.seq = 8, .global_batch = 4, .precision = bf16, .master_weights = fault(false, true), .rounding = fault(stochastic, nearest)});
+static_assert(valid<a_bias_in_bf16>);  // error: RC210: experts.cpp:@bias@: parameter 'router.bias': it is kept in bf16 alone, in which steps of 1e-3 are lost; take master_weights=true, or leave out the bias
+inline constexpr auto choices_in_bf16 = with_bias({.seq = 8, .global_batch = 4, .precision = bf16, .reductions = fault(bf16, f32)});
+static_assert(valid<choices_in_bf16>);  // error: RC210: experts.cpp:@bias@: parameter 'router.bias': numbers of choices are summed in bf16, which has whole numbers up to 256; leave out reductions=bf16, or the bias
+
 constexpr value own_experts(trace& t, std::string_view name) {
   return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);  // @own_weight@
 }

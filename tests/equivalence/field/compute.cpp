@@ -117,7 +117,7 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
       expect(!all.empty(), "an update writes before it reads");
       all.back().written.push_back(&v);
     } else if (v.port == "norm") norm = &v;
-    else if (v.port == "weight" || v.port == "undecayed_weight") all.emplace_back().weight = &v;
+    else if (v.port == "weight" || v.port == "undecayed_weight" || v.port == "balanced_weight") all.emplace_back().weight = &v;
     else if (v.port != "padding") {
       expect(!all.empty(), "an update reads no weight");
       parameter& p = all.back();
@@ -142,7 +142,7 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
     matrix made[3]{matrix(weight.is), matrix(weight.is), matrix(weight.is)};
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
       const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared,
-                               p.weight->port == "weight");
+                               p.weight->port == "weight", p.weight->balances);
       made[0].of[i] = u.weight, made[1].of[i] = u.first_moment, made[2].of[i] = u.second_moment;
     }
     for (const view* v : p.written) {

@@ -155,7 +155,7 @@ void softmax_dx(call& c) {
 }  // namespace norms
 
 updated update(std::string_view optimizer, element weight, element gradient, element first_moment, element second_moment,
-               element norm, bool decays) {
+               element norm, bool decays, const rankc::load_balance& balances) {
   kernel_memory k;
   const auto put = [&](double number) {
     matrix one(extent{1, 1});
@@ -164,7 +164,7 @@ updated update(std::string_view optimizer, element weight, element gradient, ele
   };
   const host::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment), n = put(norm);
   k.rank().input = {.lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3, .momentum = 0.8};
-  const host::range element_range{0, 1, decays};
+  const host::range element_range{0, 1, decays, balances};
   if (optimizer == "sgd") host::sgd<double>(k.lane(), w, g, m, n, {&element_range, 1});
   else host::adamw<double>(k.lane(), w, g, m, v, n, {&element_range, 1});
   return {k.number(w), k.number(m), k.number(v)};

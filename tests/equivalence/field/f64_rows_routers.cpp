@@ -36,6 +36,48 @@ void take_top_back(call& c, auto kernel) {
   m.take(to, dlogits);
 }
 
+void take_scores(call& c, auto kernel) {
+  const matrix& logits = c.in("logits");
+  matrix& scores = c.out("scores");
+  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols, "scores of other tokens or experts");
+  kernel_memory m;
+  const host::at to = m.room(scores), from = m.put(logits);
+  kernel(m.lane(), to, from, whole(logits.is.rows), whole(logits.is.cols));
+  m.take(to, scores);
+}
+
+/// `bias...`: the bias, where the kernel takes one.
+void keep(call& c, auto kernel, const auto&... bias) {
+  const matrix& scores = c.in("scores");
+  matrix &y = c.out("y"), &kept = c.out("kept");
+  const std::int64_t each = y.is.unit, groups = scores.is.cols / each;
+  expect(y.is.rows == scores.is.rows && y.is.cols == scores.is.cols && scores.is.cols % each == 0 && kept.is.cols <= groups && c.number >= 1 &&
+             c.number <= static_cast<double>(each),
+         "groups of other experts, or more than there are");
+  kernel_memory m;
+  const host::at to = m.room(y), to_kept = m.room(kept), from = m.put(scores);
+  const auto call_with = [&](const auto&... at_bias) {
+    kernel(m.lane(), to, to_kept, from, at_bias..., whole(scores.is.rows), whole(groups), whole(each), whole(kept.is.cols), c.number);
+  };
+  call_with(m.put(bias)...);
+  m.take(to, y), m.take_ids(to_kept, kept);
+}
+
+void take_top_by(call& c, auto kernel, const auto&... bias) {
+  const matrix &logits = c.in("logits"), &scores = c.in("scores");
+  matrix &weights = c.out("weights"), &chosen = c.out("chosen");
+  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols && scores.is.size() == logits.is.size() &&
+             chosen.is.size() == weights.is.size(),
+         "a router of other tokens, or of more picks than experts");
+  kernel_memory m;
+  const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits), by = m.put(scores);
+  const auto call_with = [&](const auto&... at_bias) {
+    kernel(m.lane(), to, to_chosen, from, by, at_bias..., whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
+  };
+  call_with(m.put(bias)...);
+  m.take(to, weights), m.take_ids(to_chosen, chosen);
+}
+
 /// A group's tokens.
 matrix rows_of_group(const matrix& logits, std::int64_t g, std::int64_t groups) {
   expect(groups > 0 && logits.is.rows % groups == 0, "tokens that do not divide into groups");
@@ -96,6 +138,31 @@ void sigmoid_top(call& c) {
 }
 void sigmoid_top_grad(call& c) {
   take_top_back(c, [](const auto&... operands) { host::sigmoid_top_grad<double>(operands...); });
+}
+
+void softmax_scores(call& c) {
+  take_scores(c, [](const auto&... operands) { host::softmax_scores<double>(operands...); });
+}
+void sigmoid_scores(call& c) {
+  take_scores(c, [](const auto&... operands) { host::sigmoid_scores<double>(operands...); });
+}
+void keep_groups(call& c) {
+  keep(c, [](const auto&... operands) { host::keep_groups<double>(operands...); });
+}
+void biased_keep_groups(call& c) {
+  keep(c, [](const auto&... operands) { host::biased_keep_groups<double>(operands...); }, c.in("bias"));
+}
+void softmax_top_by(call& c) {
+  take_top_by(c, [](const auto&... operands) { host::softmax_top_by<double>(operands...); });
+}
+void sigmoid_top_by(call& c) {
+  take_top_by(c, [](const auto&... operands) { host::sigmoid_top_by<double>(operands...); });
+}
+void biased_softmax_top_by(call& c) {
+  take_top_by(c, [](const auto&... operands) { host::biased_softmax_top_by<double>(operands...); }, c.in("bias"));
+}
+void biased_sigmoid_top_by(call& c) {
+  take_top_by(c, [](const auto&... operands) { host::biased_sigmoid_top_by<double>(operands...); }, c.in("bias"));
 }
 
 void softmax_statistics(call& c) {

@@ -36,9 +36,9 @@ TEST_CASE("tiny plans of every schedule and axis: programs leave what the model 
   CHECK(programs == 4 * 107);
 }
 
-TEST_CASE("experts on ranks of their own, and losses of routers: programs leave what the model does") {
+TEST_CASE("experts on ranks of their own, losses of routers, and their biases: programs leave what the model does") {
   int programs = 0;
-  for (const auto& plans : {spread_plans(), balanced_plans()})
+  for (const auto& plans : {spread_plans(), balanced_plans(), biased_plans()})
     for (const rankc::plan_data& p : plans) programs += expect_equal(p);
   CHECK(programs == 4 * 30);
 }

@@ -179,6 +179,7 @@ void make_parameters(const specification& s, model_run& m) {
         at->second = {e,
                       t.shape.size(),
                       l.parameters[k].trainable,
+                      l.parameters[k].balances,
                       drawn(draw, "weight", name, count),
                       s.optimizer.moments > 0 ? drawn(draw, "first moment", name, count) : std::vector<element>(count),
                       s.optimizer.moments > 1 ? drawn(draw_nonzero, "second moment", name, count) : std::vector<element>(count),
@@ -200,7 +201,7 @@ void make_tokens(const specification& s, model_run& m) {
 
 void update(model_run& m) {
   for (auto& [name, p] : m.parameters) {
-    if (!p.trainable) continue;
+    if (!p.trainable || p.balances.any()) continue;
     for (element g : p.gradient) m.norm = add(m.norm, multiply(g, g));
     m.largest_gradient = std::max(m.largest_gradient, largest(p.gradient));
   }
@@ -209,7 +210,7 @@ void update(model_run& m) {
     if (!p.trainable) continue;
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
       const updated u = field::update(m.optimizer.row, p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
-                                      m.norm, p.ndim > 1);
+                                      m.norm, p.ndim > 1, p.balances);
       p.new_weight[i] = u.weight, p.new_first_moment[i] = u.first_moment, p.new_second_moment[i] = u.second_moment;
     }
   }

@@ -17,6 +17,7 @@ struct parameter_run {
   extent is;
   std::size_t ndim = 0;
   bool trainable = true;
+  rankc::load_balance balances{};
   std::vector<element> weight, first_moment, second_moment;
   std::vector<element> gradient;
   std::vector<element> new_weight, new_first_moment, new_second_moment;
@@ -35,12 +36,12 @@ model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
-/// An optimizer's update of one element, whose weight decays or not: over the field drawn of all that it depends on. A
-/// moment that the optimizer has not is 0.
+/// An optimizer's update of one element, whose weight decays or not, or is moved as a router's bias: over the field drawn of
+/// all that it depends on. A moment that the optimizer has not is 0.
 struct updated {
   element weight, first_moment, second_moment;
 };
 updated update(std::string_view optimizer, element weight, element gradient, element first_moment, element second_moment,
-               element norm, bool decays);
+               element norm, bool decays, const rankc::load_balance& balances);
 
 }  // namespace field

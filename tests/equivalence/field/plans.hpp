@@ -13,8 +13,9 @@ namespace field {
 /// Valid plans of GPT-2, Llama and models with experts: every schedule, every axis, tied tables, split of a batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
-/// The same whose experts are on ranks of their own; and whose routers have losses, some of them with experts so too.
-std::vector<rankc::plan_data> spread_plans(), balanced_plans();
+/// The same whose experts are on ranks of their own; whose routers have losses, some of them with experts so too; and whose routers
+/// choose of groups and with a bias.
+std::vector<rankc::plan_data> spread_plans(), balanced_plans(), biased_plans();
 
 /// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.
 void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,

@@ -34,6 +34,26 @@ struct sigmoid_model {
   }
 };
 
+/// Two of two groups' four, with a bias.
+struct biased_block {
+  static constexpr std::string_view name = "expert_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const router_rule by{.scores = router_rule::sigmoid, .groups = 2, .groups_taken = 1, .bias_rate = 0.01};
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 4, .router = by}, 2, 1e-5, c);
+  }
+};
+struct biased_model {
+  int vocab = 16, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim c{"hidden", 8};
+    const parameter_handle table = token_table(dim{"vocab", vocab}, c);
+    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, biased_block{attention}}, models::llama_layers::head{table});
+  }
+};
+
 /// `picks` of 4 experts; of every second layer, or of all.
 models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m{.layers = layers, .hidden = 8, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = picks,
@@ -104,6 +124,15 @@ std::vector<plan_data> balanced_plans() {
   l.add(qwen(2, 2, local), {.dp_shard = 2, .cp = 2, .cp_attention = cp_attention::ring}, twice);
   l.add(sigmoid_model{each}, {.dp_shard = 2, .cp = 2, .ep = 2}, once);
   l.add(sigmoid_model{both}, {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, once);
+  return l.all;
+}
+
+std::vector<plan_data> biased_plans() {
+  list l;
+  l.add(biased_model{}, {.dp_replicate = 2}, twice);
+  l.add(biased_model{}, {.dp_shard = 2, .tp = 2, .sequence_parallel = true}, twice);
+  l.add(biased_model{}, {.cp = 2, .pp = 2}, by_turns);
+  l.add(biased_model{}, {.dp_shard = 2, .ep = 2}, twice);
   return l.all;
 }
 

@@ -111,10 +111,12 @@ void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
 }
 namespace experts {
 void arrange(call&), arrange_limited(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
-void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&), normalize(call&), normalize_grad(call&);
+void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&), normalize(call&), normalize_grad(call&), count_choices(call&);
 }  // namespace experts
 namespace routers {
 void softmax_top(call&), softmax_top_grad(call&), sigmoid_top(call&), sigmoid_top_grad(call&);
+void softmax_scores(call&), sigmoid_scores(call&), keep_groups(call&), biased_keep_groups(call&), softmax_top_by(call&), sigmoid_top_by(call&),
+    biased_softmax_top_by(call&), biased_sigmoid_top_by(call&);
 void softmax_statistics(call&), softmax_statistics_grad(call&), sigmoid_statistics(call&), sigmoid_statistics_grad(call&);
 }  // namespace routers
 namespace balance {

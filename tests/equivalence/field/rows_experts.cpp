@@ -188,6 +188,16 @@ void dropped_statistics(call& c) {
     }
 }
 
+/// How often each expert was chosen.
+void count_choices(call& c) {
+  const matrix& chosen = c.in("chosen");
+  matrix& dbias = c.out("dbias");
+  for (element e : chosen.of) {
+    element& n = dbias.of[static_cast<std::size_t>(index_of(e, dbias.is.size()))];
+    n = add(n, 1);
+  }
+}
+
 /// Rows that add up to `number`.
 void normalize(call& c) {
   const matrix& x = c.in("x");

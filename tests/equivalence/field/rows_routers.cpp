@@ -64,6 +64,77 @@ void take_top_back(call& c, bool of_all, auto key_of_score) {
     }
 }
 
+// ---- choices by other scores than the logits': scores are drawn and never 0, which is that of an expert that cannot be chosen
+
+void take_scores(call& c, auto key_of_score) {
+  const matrix& logits = c.in("logits");
+  matrix& scores = c.out("scores");
+  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols, "scores of other tokens or experts");
+  for (std::int64_t t = 0; t < logits.is.rows; ++t)
+    for (std::int64_t e = 0; e < logits.is.cols; ++e)
+      scores.row(t)[e] = draw_nonzero(mix(mix(key_of_score(logits, t, e), key_of("score")), static_cast<std::uint64_t>(e)));
+}
+
+/// A row's scores, with a bias where there is one.
+std::vector<element> biased(const element* scores, std::int64_t experts, const matrix* bias) {
+  std::vector<element> all(scores, scores + experts);
+  if (!bias) return all;
+  expect(bias->is.size() == experts, "a bias of other experts");
+  for (std::size_t e = 0; e < all.size(); ++e)
+    if (all[e] != 0) all[e] = draw_nonzero(mix(mix(key_of("biased"), all[e]), bias->of[e]));
+  return all;
+}
+/// The first of a row, those that cannot be chosen last.
+std::vector<std::int64_t> by_score(const std::vector<element>& scores) {
+  std::vector<std::int64_t> all = by_logit(scores.data(), static_cast<std::int64_t>(scores.size()));
+  std::stable_partition(all.begin(), all.end(), [&](std::int64_t e) { return scores[static_cast<std::size_t>(e)] != 0; });
+  return all;
+}
+
+/// Groups by a number that is drawn for their best experts.
+void keep(call& c, const matrix* bias) {
+  const matrix& scores = c.in("scores");
+  matrix &y = c.out("y"), &kept = c.out("kept");
+  const std::int64_t experts = scores.is.cols, each = y.is.unit, groups = experts / each;
+  const auto best = static_cast<std::size_t>(c.number);
+  expect(y.is.rows == scores.is.rows && y.is.cols == experts && experts % each == 0 && kept.is.cols <= groups && c.number >= 1 &&
+             static_cast<std::int64_t>(best) <= each,
+         "groups of other experts, or more than there are");
+  for (std::int64_t t = 0; t < scores.is.rows; ++t) {
+    const std::vector<element> all = biased(scores.row(t), experts, bias);
+    std::vector<element> of_groups;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::vector<element> own(all.begin() + g * each, all.begin() + (g + 1) * each);
+      std::uint64_t key = key_of("group");
+      const std::vector<std::int64_t> order = by_score(own);
+      for (std::size_t i = 0; i < best; ++i) key = mix(key, own[static_cast<std::size_t>(order[i])]);
+      of_groups.push_back(draw_nonzero(key));
+    }
+    const std::vector<std::int64_t> order = by_score(of_groups);
+    for (std::int64_t i = 0; i < kept.is.cols; ++i) {
+      const std::int64_t g = order[static_cast<std::size_t>(i)];
+      kept.row(t)[i] = static_cast<element>(g);
+      std::copy_n(scores.row(t) + g * each, each, y.row(t) + g * each);
+    }
+  }
+}
+
+void take_top_by(call& c, const matrix* bias, auto key_of_score) {
+  const matrix &logits = c.in("logits"), &scores = c.in("scores");
+  matrix &weights = c.out("weights"), &chosen = c.out("chosen");
+  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols && scores.is.size() == logits.is.size() &&
+             chosen.is.rows == weights.is.rows && chosen.is.cols == weights.is.cols,
+         "a router of other tokens, or of more picks than experts");
+  for (std::int64_t t = 0; t < logits.is.rows; ++t) {
+    const std::vector<std::int64_t> experts = by_score(biased(scores.row(t), scores.is.cols, bias));
+    for (std::int64_t j = 0; j < weights.is.cols; ++j) {
+      const std::int64_t e = experts[static_cast<std::size_t>(j)];
+      chosen.row(t)[j] = static_cast<element>(e);
+      weights.row(t)[j] = draw_nonzero(mix(key_of_score(logits, t, e), static_cast<std::uint64_t>(e)));
+    }
+  }
+}
+
 /// A token's score of an expert, or its square, which is no expert's.
 std::uint64_t key_of_sum(std::string_view what, const matrix& logits, std::int64_t t, std::int64_t e) {
   return mix(field::key_of(key_of(what), logits.row(t), logits.is.cols), static_cast<std::uint64_t>(e));
@@ -119,6 +190,15 @@ void softmax_top(call& c) { take_top(c, key_of_all); }
 void softmax_top_grad(call& c) { take_top_back(c, true, key_of_all); }
 void sigmoid_top(call& c) { take_top(c, key_of_own); }
 void sigmoid_top_grad(call& c) { take_top_back(c, false, key_of_own); }
+
+void softmax_scores(call& c) { take_scores(c, key_of_all); }
+void sigmoid_scores(call& c) { take_scores(c, key_of_own); }
+void keep_groups(call& c) { keep(c, nullptr); }
+void biased_keep_groups(call& c) { keep(c, &c.in("bias")); }
+void softmax_top_by(call& c) { take_top_by(c, nullptr, key_of_all); }
+void sigmoid_top_by(call& c) { take_top_by(c, nullptr, key_of_own); }
+void biased_softmax_top_by(call& c) { take_top_by(c, &c.in("bias"), key_of_all); }
+void biased_sigmoid_top_by(call& c) { take_top_by(c, &c.in("bias"), key_of_own); }
 
 void softmax_statistics(call& c) { sum_up(c, "softmax score"); }
 void softmax_statistics_grad(call& c) { sum_up_back(c, "softmax score"); }

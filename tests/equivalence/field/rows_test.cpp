@@ -99,7 +99,9 @@ bool exchanges_slots(const rankc::op_row* r) { return r->converts >= rankc::conv
 /// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp, rows_balance_test.cpp.
 bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
-  const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::normalize,
+  const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::softmax_scores,
+                                   &ops::sigmoid_scores, &ops::keep_groups, &ops::biased_keep_groups, &ops::softmax_top_by, &ops::sigmoid_top_by,
+                                   &ops::biased_softmax_top_by, &ops::biased_sigmoid_top_by, &ops::count_choices, &ops::normalize,
                                    &ops::normalize_grad, &ops::arrange, &ops::arrange_limited, &ops::dropped_statistics, &ops::dispatch, &ops::collect, &ops::combine,
                                    &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw, &ops::expert_down_add, &ops::expert_down_two,
                                    &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,

@@ -2,8 +2,11 @@
 // Routers against those of other systems: experts, weights, counts and the gradient of the logits. Experts against loops.
 #include "workspace.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 using namespace rankc::test;
 namespace host = rankc::host;
@@ -27,14 +30,31 @@ values flat(const json& rows) {
 struct routed {
   values weights, chosen, dlogits;
 };
-routed route(const json& rule, const values& logits, int tokens, int experts, int picks) {
+/// Experts by their scores: of groups where the rule has them, with a bias where there is one.
+void take_by_scores(workspace<double>& space, const json& rule, at weights, at chosen, at x, const values& bias, int tokens, int experts, int picks) {
+  const auto room = [&](int count) { return space.room(static_cast<std::size_t>(count)); };
+  const bool softmax = rule["scores"] == "softmax", biased = rule.contains("biased");
+  at scores = room(tokens * experts);
+  const at b = biased ? space.put(bias) : at{};
+  const int groups = rule.value("groups", 0), taken = rule.value("groups_taken", 0), best = rule.value("group_best", 0);
+  const at y = groups ? room(tokens * experts) : scores, kept = room(tokens * taken);
+  const auto& on = space.lane();
+  (softmax ? host::softmax_scores<double> : host::sigmoid_scores<double>)(on, scores, x, tokens, experts);
+  if (groups && biased) host::biased_keep_groups<double>(on, y, kept, scores, b, tokens, groups, experts / groups, taken, best);
+  else if (groups) host::keep_groups<double>(on, y, kept, scores, tokens, groups, experts / groups, taken, best);
+  if (biased)
+    (softmax ? host::biased_softmax_top_by<double> : host::biased_sigmoid_top_by<double>)(on, weights, chosen, x, y, b, tokens, experts, picks);
+  else (softmax ? host::softmax_top_by<double> : host::sigmoid_top_by<double>)(on, weights, chosen, x, y, tokens, experts, picks);
+}
+routed route(const json& rule, const values& logits, int tokens, int experts, int picks, const values& bias = {}) {
   workspace<double> space;
   const std::size_t all = static_cast<std::size_t>(tokens) * picks;
   const at x = space.put(logits), weights = space.room(all), chosen = space.room(all), dlogits = space.room(logits.size());
   const auto& on = space.lane();
   const bool softmax = rule["scores"] == "softmax", normalized = rule["normalized"];
   const double scaling = rule["scaling"];
-  (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x, tokens, experts, picks);
+  if (rule.contains("biased") || rule.contains("groups")) take_by_scores(space, rule, weights, chosen, x, bias, tokens, experts, picks);
+  else (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x, tokens, experts, picks);
   at made = weights;
   if (normalized) host::normalize<double>(on, made = space.room(all), weights, tokens, picks, scaling);
   else host::scale<double>(on, made = space.room(all), weights, all, scaling);
@@ -51,6 +71,17 @@ routed route(const json& rule, const values& logits, int tokens, int experts, in
   (softmax ? host::softmax_top_grad<double> : host::sigmoid_top_grad<double>)(on, dlogits, back, x, chosen, tokens, experts, picks);
   out.dlogits = space.get(dlogits, logits.size());
   return out;
+}
+
+/// Picks of each token by falling weight, as the reference has them: those by scores with a bias are not.
+void sort_picks(routed& r, int picks) {
+  using pick = std::pair<double, double>;
+  for (std::size_t n = 0; n < r.chosen.size(); n += static_cast<std::size_t>(picks)) {
+    std::vector<pick> of_token;
+    for (std::size_t i = n; i < n + static_cast<std::size_t>(picks); ++i) of_token.emplace_back(r.weights[i], r.chosen[i]);
+    std::sort(of_token.begin(), of_token.end(), [](const pick& a, const pick& b) { return a.first > b.first; });
+    for (std::size_t k = 0; k < of_token.size(); ++k) std::tie(r.weights[n + k], r.chosen[n + k]) = of_token[k];
+  }
 }
 
 void check_all(const values& found, const values& expected, double within) {
@@ -132,7 +163,8 @@ TEST_CASE("routers choose, weigh and hand gradients back as other systems do") {
     for (const json& rule : c["rules"]) {
       CAPTURE(rule["name"].get<std::string>());
       const int tokens = c["tokens"], experts = c["experts"], picks = c["top_k"];
-      const routed found = route(rule, flat(c["logits"]), tokens, experts, picks);
+      routed found = route(rule, flat(c["logits"]), tokens, experts, picks, c["bias"].get<values>());
+      if (rule.contains("biased")) sort_picks(found, picks);
       CHECK(found.chosen == flat(rule["indices"]));
       check_all(found.weights, flat(rule["weights"]), 2e-13);
       check_all(found.dlogits, flat(rule["dlogits"]), 2e-13);
@@ -146,7 +178,7 @@ TEST_CASE("routers choose, weigh and hand gradients back as other systems do") {
       CHECK(std::abs(scalar - rule["scalar"].get<double>()) <= 1e-11);
       ++rules;
     }
-  CHECK(rules == 18);
+  CHECK(rules == 28);
 }
 
 TEST_CASE("of equal logits those of lower experts are taken") {
@@ -154,6 +186,31 @@ TEST_CASE("of equal logits those of lower experts are taken") {
   CHECK(route(rule, {1, 3, 3, 3, 2, 5, 5, 5, 5, 5}, 2, 5, 3).chosen == values{1, 2, 3, 0, 1, 2});
   rule["scores"] = "sigmoid";
   CHECK(route(rule, {1, 3, 3, 3, 2, 90, 80, 70, 60, 100}, 2, 5, 3).chosen == values{1, 2, 3, 4, 0, 1});  // where sigmoids are all 1
+}
+
+TEST_CASE("of groups of equal scores the lower are taken, and of their experts the lower; a bias moves the choice, and no weight") {
+  json rule{{"scores", "sigmoid"}, {"normalized", false}, {"scaling", 1.0}, {"groups", 3}, {"groups_taken", 2}, {"group_best", 1}};
+  CHECK(route(rule, values(6, 1.0), 1, 6, 3).chosen == values{0, 1, 2});
+  CHECK(route(rule, {9, 0, 1, 1, 2, 2}, 1, 6, 4).chosen == values{0, 4, 5, 1});  // by their best, and not of the second group
+  rule["group_best"] = 2;
+  CHECK(route(rule, {3, -9, 1, 1, 2, 2}, 1, 6, 4).chosen == values{4, 5, 2, 3});  // by two of theirs
+  rule["groups_taken"] = 3;
+  rule["biased"] = true;
+  const values logits{1, 2, 3, 4, 5, 6}, bias{0, 2, 0, 0, 0, -2};
+  const routed found = route(rule, logits, 1, 6, 2, bias);
+  CHECK(found.chosen == values{1, 4});
+  for (std::size_t k = 0; k < 2; ++k) CHECK(std::abs(found.weights[k] - 1 / (1 + std::exp(-logits[static_cast<std::size_t>(found.chosen[k])]))) <= 1e-15);
+}
+
+TEST_CASE_TEMPLATE("choices of each expert are counted, and added up", T, float, double) {
+  workspace<T> space;
+  const at chosen = space.room(6), counts = space.put(values{7, 7, 7, 7});
+  const std::int32_t choice[]{3, 0, 0, 1, 3, 0};
+  std::copy(std::begin(choice), std::end(choice), space.lane().template at<std::int32_t>(chosen));
+  host::count_choices<T>(space.lane(), counts, chosen, 3, 2, 4, false);
+  CHECK(space.get(counts, 4) == values{3, 1, 0, 2});
+  host::count_choices<T>(space.lane(), counts, chosen, 3, 2, 4, true);
+  CHECK(space.get(counts, 4) == values{6, 2, 0, 4});
 }
 
 TEST_CASE_TEMPLATE("slots are those of one expert after another, in the order of tokens", T, float, double) {

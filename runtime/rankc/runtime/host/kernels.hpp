@@ -119,6 +119,21 @@ template <class T> void sigmoid_top_grad(const lane&, at dlogits, at dweights, a
 template <class T> void normalize(const lane&, at y, at x, int tokens, int width, double total);
 template <class T> void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
 
+/// Scores of all experts; those of groups of `each` experts, of which those are kept whose `best` largest add up to most, of equal ones
+/// the lower: the others are minus infinity; groups with a bias by scores that have it, which what is kept has not. Then the experts of
+/// the largest scores, or of these with the bias, and their weights of the logits. How often each expert was chosen.
+/// Shapes: logits (tokens, experts); scores, y (tokens, experts = groups * each); bias (experts); kept int32 (tokens, taken);
+///         weights, chosen int32 (tokens, picks); dbias (experts).
+template <class T> void softmax_scores(const lane&, at scores, at logits, int tokens, int experts);
+template <class T> void sigmoid_scores(const lane&, at scores, at logits, int tokens, int experts);
+template <class T> void keep_groups(const lane&, at y, at kept, at scores, int tokens, int groups, int each, int taken, double best);
+template <class T> void biased_keep_groups(const lane&, at y, at kept, at scores, at bias, int tokens, int groups, int each, int taken, double best);
+template <class T> void softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks);
+template <class T> void sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks);
+template <class T> void biased_softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks);
+template <class T> void biased_sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks);
+template <class T> void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
+
 /// Of a router, over tokens: how often each expert was among the largest `picks` of a row, the sums of their scores (of sigmoids divided
 /// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without a place, second there. Statistics of a layer behind those of others,
 /// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.

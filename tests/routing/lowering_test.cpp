@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose routers choose of groups or with a bias: proven, the model's, and what is wrong in them refused.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/program/memory.hpp>
+
+#include <string>
+#include <utility>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+namespace {
+
+rankc::plan_data find(const std::string& family, const std::string& layout) {
+  for (routing::routed_plan& p : routing::plans())
+    if (p.family == family && p.layout == layout) return std::move(p.plan);
+  FAIL("no plan is ", family, " ", layout);
+  return {};
+}
+
+/// A sound program of a plan, of which each change is refused.
+struct subject {
+  explicit subject(const std::string& family, const std::string& layout)
+      : plan(find(family, layout)), model(specify(plan)), sound(expand_train(lower(plan, dtype::f64, target::host))) {
+    REQUIRE(reason(sound) == "");
+  }
+  /// Why a program is refused; empty where it is not.
+  std::string reason(const program& p) const {
+    const verdict proof = prove(p);
+    if (!proof.ok) return "proof: " + proof.reasons.front();
+    const equivalence same = check_equivalence(p, proof, model);
+    return same.holds ? "" : same.reasons.front();
+  }
+  std::string refused(auto change) const {
+    program p = sound;
+    change(p);
+    return reason(p);
+  }
+  rankc::plan_data plan;
+  specification model;
+  program sound;
+};
+
+op& nth(program& p, int rank, std::string_view row) {
+  for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
+    if (o.row == row) return o;
+  throw std::logic_error("the program has no such op");
+}
+view& balanced(program& p, int rank) {
+  for (view& v : nth(p, rank, "adamw").views)
+    if (v.port == "balanced_weight") return v;
+  throw std::logic_error("the program moves no bias");
+}
+/// `port` of an op reads what that of the same row's next op reads.
+void read_next(program& p, std::string_view row, std::string_view port) {
+  op* found[2]{};
+  int n = 0;
+  for (op& o : p.ranks[0].ops)
+    if (o.row == row && n < 2) found[n++] = &o;
+  const auto access_of = [&](op& o) -> access& {
+    for (const view& v : o.views)
+      if (v.port == port) return o.reads[v.accesses[0]];
+    throw std::logic_error("the op has no such port");
+  };
+  access_of(*found[0]) = access_of(*found[1]);
+}
+
+bool says(const std::string& text, std::string_view part) {
+  CAPTURE(text);
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("programs of routers by groups or with a bias are proven, are the model, and take what is counted, on either target") {
+  namespace counted = rankc::program;
+  int programs = 0;
+  for (const routing::routed_plan& e : routing::plans()) {
+    REQUIRE_MESSAGE(e.plan.diagnostics.empty(), e.plan.name);
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
+      CAPTURE(e.plan.name);
+      const lowered l = lower(e.plan, type, to);
+      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+        const verdict proof = prove(p);
+        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+        const equivalence same = check_equivalence(p, proof, specify(e.plan));
+        CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
+        ++programs;
+        if (to == target::cuda) continue;
+        const std::string text = certificate({{p, proof}}, specify(e.plan));
+        CHECK(verify(text) == "");
+        const certified read = read_certificate(text);
+        CHECK(check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds);
+      }
+      const auto s = counted::setting_of(e.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+      const auto memory = counted::memory_of(e.plan, counted::lower_layers(e.plan, s), s);
+      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    }
+  }
+  CHECK(programs == 42 * 6);
+}
+
+TEST_CASE("a bias that is moved otherwise than the model's, or trained, is refused") {
+  for (const char* layout : {"one", "dp2", "shards", "tp2"}) {
+    CAPTURE(layout);
+    const subject s("both", layout);
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).balances.rate = 0.02; }), "is moved by 0.02 toward 8 choices; expected 0.001 and 8"));
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).balances.mean = 12; }), "toward 12 choices"));
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).port = "undecayed_weight"; }), "is moved by 0 toward 0 choices"));
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).port = "weight"; }), "expected"));
+  }
+}
+
+TEST_CASE("a choice by another layer's bias, of other groups, or that is counted twice or not, is refused") {
+  const subject s("both", "shards");
+  CHECK(s.refused([](program& p) { read_next(p, "biased_sigmoid_top_by", "bias"); }) != "");
+  CHECK(s.refused([](program& p) { read_next(p, "biased_keep_groups", "bias"); }) != "");
+  CHECK(s.refused([](program& p) { nth(p, 0, "biased_keep_groups").number = 1; }) != "");
+  CHECK(s.refused([](program& p) { nth(p, 0, "sigmoid_scores").row = "softmax_scores"; }) != "");
+  CHECK(s.refused([](program& p) { nth(p, 0, "count_choices").views[0].adds ^= true; }) != "");
+  CHECK(s.refused([](program& p) { read_next(p, "count_choices", "chosen"); }) != "");
+}
+
+TEST_CASE("another rule in the certificate's model, or on its ranks, is refused where it is read") {
+  const subject s("bias", "dp2");
+  const std::string text = certificate({{s.sound, prove(s.sound)}}, s.model);
+  REQUIRE(text.find(",0.001,8]") != text.npos);
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    return other;
+  };
+  CHECK(verify(with(",0.001,8]", ",-0.001,8]")) != "");
+  CHECK(verify(with(",0.001,8]", ",0.001]")) != "");
+  const certified changed = read_certificate(with(",0.001,8]", ",0.001,7]"));  // the first is the model's, or a rank's
+  CHECK_FALSE(check_equivalence(changed.steps.at(0).program, changed.steps[0].verdict, changed.model).holds);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+namespace routing {
+
+namespace {
+
+using namespace rankc;
+
+constexpr training recipe{.seq = 4, .global_batch = 6, .precision = f64};
+constexpr training repeating = [] {
+  training r = recipe;
+  r.recompute = {.full = true};
+  return r;
+}();
+
+class list {
+ public:
+  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
+           const training& by = recipe) {
+    const std::string name = std::string("routing_") + family + "_" + layout;
+    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
+  }
+  void add_layouts(const char* family, const auto& model) {
+    add(family, "one", model, {}, schedules::gpipe{1});
+    add(family, "three", model, {}, schedules::gpipe{3});
+    add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
+    add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
+    add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, schedules::gpipe{1});
+    add(family, "tp2", model, {.world = 2, .tp = 2}, three);
+    add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
+    add(family, "cp2", model, {.world = 2, .cp = 2}, three);
+    add(family, "pp2", model, {.world = 2, .pp = 2}, three);
+    add(family, "zbv", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::zero_bubble_v{3});
+    add(family, "dual_pipe_v", model, {.world = 2, .pp = 2}, schedules::dual_pipe_v{6});
+    add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
+    add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+  }
+  std::vector<routed_plan> out;
+
+ private:
+  static constexpr schedules::one_f_one_b three{3};
+};
+
+/// Llama's attention, and experts by a rule.
+template <router_rule Rule>
+struct block {
+  static constexpr std::string_view name = "expert_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 6, .picks = 2, .ffn = 4, .router = Rule}, 4, 1e-5, c);
+  }
+};
+template <router_rule Rule>
+struct model {
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim c{"hidden", 12};
+    const parameter_handle table = token_table(dim{"vocab", vocab}, c);
+    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule>{attention}}, models::llama_layers::head{table});
+  }
+};
+
+}  // namespace
+
+std::vector<routed_plan> plans() {
+  // DeepSeek-V2's groups, of softmax scores and their largest; V3's, of sigmoids, with a bias; and a bias alone.
+  constexpr router_rule groups{.normalized = false, .groups = 3, .groups_taken = 2, .group_best = 1},
+      both{.scores = router_rule::sigmoid, .scaling = 2.5, .groups = 3, .groups_taken = 2, .bias_rate = 0.001},
+      bias{.bias_rate = 0.001};
+  list l;
+  l.add_layouts("groups", model<groups>{});
+  l.add_layouts("both", model<both>{});
+  l.add_layouts("bias", model<bias>{});
+  return l.out;
+}
+
+}  // namespace routing
