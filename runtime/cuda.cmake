@@ -44,6 +44,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/marks.cpp
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
+  src/cuda/norms_narrow.cu
   src/cuda/optimizer.cu
   src/cuda/parts.cu
   src/cuda/peer_edges.cpp

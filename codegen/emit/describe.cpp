@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <rankc/ops/experts.hpp>
 #include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/schedule/gather.hpp>
@@ -52,6 +53,25 @@ std::string router_losses_text(const router_losses& by) {
   return "router losses: " + text + "\n";
 }
 
+}  // namespace
+
+const rankc::op* find_limit(const plan_data& p) {
+  for (const layer_kind& k : p.kinds)
+    for (const rankc::op& o : k.ops.ops)
+      if (o.kind == &ops::arrange_limited) return &o;
+  return nullptr;
+}
+
+namespace {
+
+/// How many picks an expert takes, where there is a limit.
+std::string capacity_text(const lowered& l) {
+  const rankc::op* const limit = find_limit(*l.plan);
+  if (!limit) return "";
+  return fmt::format("capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; the others are dropped and counted\n",
+                     l.plan->model.experts.capacity, limit->with.number, limit->with.seq);
+}
+
 /// How many experts a token goes to, and how many parameters it meets, where the model has some.
 std::string experts_text(const lowered& l) {
   const model_sizes& s = l.plan->model.sizes;
@@ -67,7 +87,7 @@ std::string experts_text(const lowered& l) {
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters\n", experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks)) +
-         router_losses_text(l.plan->model.experts.losses);
+         capacity_text(l) + router_losses_text(l.plan->model.experts.losses);
 }
 
 /// "2", "2 x 4 shards"

@@ -29,6 +29,9 @@ struct kernel_members {
 };
 kernel_members members_of(const op_row&, target);
 
+/// The op that says how many picks an expert takes; null where experts take all.
+const rankc::op* find_limit(const plan_data&);
+
 /// The types of a layer's values in its text.
 class tensor_types {
  public:

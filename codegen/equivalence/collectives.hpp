@@ -35,10 +35,11 @@ struct exchanged {
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
 
 /// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has. `choice_of`: of a term that
-/// says where slots lie, what it is of; 0 of another.
+/// says where slots lie, what it is of; 0 of another. `limit_of`: of that, what experts take.
 struct slabs {
   std::int64_t members, rows, tokens;
   std::function<word(const term&)> choice_of;
+  std::function<taken_of_group(word)> limit_of;
 };
 /// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all experts; and of offsets.
 /// Errors: refusal where slots and offsets are not of one choice and the same tokens, or slabs have no room for all.

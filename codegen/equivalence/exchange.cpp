@@ -124,7 +124,8 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
     given.push_back(&store_.at(own.reads.front()));
     offsets.push_back(&store_.at(own.reads.back()));
   }
-  const slabs as{group.members(), o.rows, model_.tokens(), [&](const term& t) { return model_.arrangement(t); }};
+  const slabs as{group.members(), o.rows, model_.tokens(), [&](const term& t) { return model_.arrangement(t); },
+                 [&](word order) { return model_.limit(order); }};
   std::vector<content> made = o.does == collective_kind::to_experts     ? send_to_experts(given, offsets, as)
                               : o.does == collective_kind::from_experts ? send_from_experts(given, offsets, as)
                                                                         : send_offsets(given, as);

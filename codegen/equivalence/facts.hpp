@@ -54,6 +54,7 @@ namespace rankc::codegen::algebra {
 ///                  exchange has received,
 ///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of tokens of one of them; a sum
 ///                  over t is over those of the group,
+///   "counts"       its results are whole numbers, of whole numbers: what is made of them gives nothing a gradient,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -119,7 +120,7 @@ struct fact {
   std::vector<equation> equations;
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false,
-       grouped = false, segments = false;
+       grouped = false, segments = false, counts = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

@@ -150,6 +150,7 @@ class reader {
         else if (words[i] == "arranges") f.arranges = true;
         else if (words[i] == "grouped") f.grouped = true;
         else if (words[i] == "segments") f.segments = true;
+        else if (words[i] == "counts") f.counts = true;
         else if (words[i] == "by") f.by = find(f.names, words.at(++i));
         else
           for (std::string& letters = words[i] == "whole" ? f.whole : f.first; i + 1 < words.size();)

@@ -47,7 +47,7 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   };
   bool reached = false;
   for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
-  if (!reached || f.equations[0].is == equation::kind::zero) return;
+  if (!reached || f.equations[0].is == equation::kind::zero || f.counts) return;
   const std::vector<term> ports = operands(use, o, f);
   const attributes with = attributes_of(l, o, f);
   std::vector<std::pair<std::size_t, term>> made;

@@ -46,6 +46,10 @@ std::int64_t model::size(term t, std::size_t dim) const {
   return dim < shape.size() ? shape[dim] : -1;
 }
 
+taken_of_group model::limit(word order) const {
+  const auto at = limits_.find(order);
+  return at == limits_.end() ? taken_of_group{} : at->second;
+}
 word model::arrangement(term t) const {
   const auto at = arrangements_.find(t.a);
   return at == arrangements_.end() ? 0 : at->second;

@@ -172,7 +172,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
       case equation::kind::function:
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
-        if (f.arranges) arrangements_[result.a] = given[0].a | 1;
+        if (f.arranges) know_arrangement(f, result, given[0], with);
         if (f.sequences) sequences_[result.a] = with.seq;
         break;
       case equation::kind::sum:
@@ -193,6 +193,17 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
       }
     }
   }
+}
+
+/// An order is that of a choice, and of what experts take of it.
+void model::know_arrangement(const fact& f, const term& result, const term& choice, const attributes& with) {
+  if (!f.sequences) {
+    arrangements_[result.a] = choice.a | 1;
+    return;
+  }
+  const term order = hasher(6) << static_cast<word>(with.seq) << with.number << choice;
+  arrangements_[result.a] = order.a | 1;
+  limits_[order.a | 1] = {with.seq, static_cast<std::int64_t>(with.number)};
 }
 
 void model::forward(std::size_t use, term input, term statistics) {

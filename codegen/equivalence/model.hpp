@@ -67,6 +67,8 @@ class model {
   std::int64_t size(term, std::size_t dim) const;
   /// Of a term that says where slots of tokens lie, what it is of; 0 where it says nothing of it.
   word arrangement(term) const;
+  /// What experts take of an order of slots; of others, {}.
+  taken_of_group limit(word order) const;
   /// Of a result of an op of sequences, how long these are; 0 of others.
   std::int64_t sequence(term) const;
   /// "layers.2: linear"; of a term that the model has not, that.
@@ -93,11 +95,13 @@ class model {
   std::vector<term> operands(std::size_t use, const specification::op&, const fact&) const;
   attributes attributes_of(const specification::layer&, const specification::op&, const fact&) const;
   void apply(const fact&, std::vector<term>& ports, const attributes&, const std::string& where);
+  void know_arrangement(const fact&, const term& result, const term& choice, const attributes&);
 
   const specification& spec_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
   std::map<word, word> arrangements_;
+  std::map<word, taken_of_group> limits_;
   std::map<word, std::int64_t> sequences_;
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;

@@ -53,12 +53,19 @@ void check_alike(const holding& x, const holding& y) {
     throw refusal("its members give parts of different values");
 }
 
+/// How many slots of a member's tokens can be of another's experts: of each token all its picks; of each group as many as these
+/// experts take. The tokens are whole groups: their choice was arranged so.
+std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) {
+  const std::int64_t experts = by.offsets->box[1].size / as.members, all = by.tokens.size() * std::min(picks, experts);
+  const taken_of_group limit = as.limit_of(by.order);
+  return limit.tokens == 0 ? all : std::min(all, by.tokens.size() / limit.tokens * experts * limit.most);
+}
+
 /// Slots of each token; a slab has room for all of a member's that can be of another's experts.
 std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) {
   const std::int64_t picks = slots.box[0].size / as.tokens;
   if (picks < 1 || slots.box[0].size % as.tokens) throw refusal("it exchanges what is no slots of tokens");
-  const std::int64_t most = by.tokens.size() * std::min(picks, by.offsets->box[1].size / as.members);
-  if (as.rows < most)
+  if (const std::int64_t most = most_slots(picks, by, as); as.rows < most)
     throw refusal(fmt::format("its slabs have {} rows; {} tokens may have {} picks of a member's experts",
                               as.rows, by.tokens.size(), most));
   return picks;

@@ -77,6 +77,11 @@ class hasher {
 };
 
 /// What the programs and the model begin with.
+/// How many picks an expert takes of each group of so many tokens; of 0 tokens: all.
+struct taken_of_group {
+  std::int64_t tokens = 0, most = 0;
+};
+
 inline term leaf(std::string_view kind, std::string_view name) { return hasher(0) << kind << name; }
 
 }  // namespace rankc::codegen::algebra

@@ -44,11 +44,13 @@ void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
 /// The shape of a result that nothing but the facts says the shape of.
 void shape_result(const port& p, operand& o, const cell& c) {
   o.ndim = static_cast<int>(p.axes.size());
+  o.unit = 1;
   for (std::size_t a = 0; a < p.axes.size(); ++a) {
     const axis_use& axis = p.axes[a];
-    o.unit = axis.unit ? c.length[c.slot(axis.unit)] : 1;
-    const std::int64_t size = axis.of < 'a' ? axis.of - '0' : c.length[c.slot(axis.of)] * o.unit;
+    const std::int64_t unit = axis.unit ? c.length[c.slot(axis.unit)] : 1;
+    const std::int64_t size = axis.of < 'a' ? axis.of - '0' : c.length[c.slot(axis.of)] * unit;
     (o.ndim == 2 && a == 0 ? o.rows : o.cols) = size;
+    o.unit = std::max(o.unit, unit);
   }
 }
 

@@ -139,9 +139,7 @@ class namer {
       const dim& heads = t_.values[o.in[0]].shape[1];
       name_constant(heads.unit_name, heads.unit);
     }
-    const bool of_chunks = rankc::program::takes_chunks(t_, o, b_.setting.dims);
-    const int rows = of_chunks ? rankc::program::rows_of(t_.values[o.in[0]], o.with.seq, b_.setting.dims) : o.with.rows;
-    if (rows) name_constant("rows", rows);
+    if (const int rows = rankc::program::rows_of_op(t_, o, b_.setting.dims)) name_constant("rows", rows);
     if (o.with.seq) name_constant("seq", o.with.seq);
     if (o.with.ring) name_constant("ring", o.with.ring);
   }

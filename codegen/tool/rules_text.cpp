@@ -409,6 +409,13 @@ constexpr rule_text texts[]{
      "that of one rank on any layout. A layer less, or one that takes no losses, would make another loss than is said.",
      "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",
      "Take 0 for none; in a layer of your own call keep_statistics on the router's logits, and add_router_losses in the head."},
+    {258, "experts take so many picks of whole groups",
+     "capacity is at least 0 and at most 1e6, of 2 or more experts, and capacity_group at least 0. A group lies whole on one rank: it divides "
+     "the positions of a sequence that a rank has in line, which cp halves into two parts for each rank, and sequence_parallel shares out.",
+     "Of each group of consecutive positions an expert takes ceil(capacity * group * top_k / experts) picks, in their order, and drops the "
+     "rest. Ranks that had parts of a group would each drop other picks than one rank does.",
+     "models::mixtral{.capacity = 1.25, ...} with seq = 4096 and cp = 2",
+     "Take a group that divides the positions, as .capacity_group = 1024; 0 is a whole sequence, which cp = 1 has on one rank."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

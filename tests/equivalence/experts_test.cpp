@@ -17,10 +17,10 @@ namespace {
 
 using rankc::parallel_dims;
 
-rankc::plan_data planned(const parallel_dims& dims, int experts = 4) {
+rankc::plan_data planned(const parallel_dims& dims, int experts = 4, int limited_group = 0) {
   using namespace rankc;
   const models::qwen3_moe model{.layers = 2, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .experts = experts, .top_k = 2,
-                                .expert_ffn = 8, .vocab = 32};
+                                .expert_ffn = 8, .vocab = 32, .capacity = limited_group ? 1.0 : 0.0, .capacity_group = limited_group};
   const int ranks = dims.dp_replicate * dims.dp_shard;
   return make_plan("experts", model, dims, schedules::gpipe{2}, training{.seq = 8, .global_batch = 4 * ranks, .precision = f32},
                    clusters::h200<256>);
@@ -42,6 +42,12 @@ const subject& of_spread_experts() {
 }
 const subject& of_shared_experts() {
   static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  return s;
+}
+
+/// Experts that take one pick of each two positions.
+const subject& of_limited_experts() {
+  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2), target::cuda, dtype::bf16);
   return s;
 }
 
@@ -226,4 +232,30 @@ TEST_CASE("offsets are no places, some of the slots are no slots of some tokens,
   check_refused(of_replicas(), "", [](subject& s) {
     for (int r = 0; r < 4; ++r) s.find(r, "F0: layers.0", "softmax_top").at(0)->row = "sigmoid_top";
   });
+}
+
+TEST_CASE("what experts take of a choice is the model's, and slabs have room for it") {
+  const subject& sound = of_limited_experts();
+  CHECK(sound.reason() == "");
+  CHECK(subject(planned({.world = 2, .tp = 2, .sequence_parallel = true}, 4, 2), target::host).reason() == "");
+  const auto change_all = [](const char* row, auto change) {
+    return [=](subject& s) {
+      int changes = 0;
+      for (rank_program& r : s.p.ranks)
+        for (op& o : r.ops)
+          if (o.row == row) change(o), ++changes;
+      CHECK(changes > 0);
+    };
+  };
+  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.number = 2; }));
+  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.seq = 4, o.rows /= 2; }));
+  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.row = "arrange"; }));
+  check_refused(sound, "expected 4 tokens", change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
+  check_refused(sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+  check_refused(sound, "in another order", swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
+  check_refused(sound, "slabs", [](subject& s) {  // with less room than experts take
+    for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+      for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
+  });
+  check_refused(sound, "", [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
 }

@@ -80,7 +80,7 @@ TEST_CASE("programs with experts on ranks of their own are proven, are the model
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }
   }
-  CHECK(programs == 22 * 6);
+  CHECK(programs == 34 * 6);
 }
 
 TEST_CASE("a rank of ep keeps its own experts, of which the ranks that have the same keep shards") {

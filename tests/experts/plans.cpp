@@ -83,6 +83,32 @@ class list {
     add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
     add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
   }
+  /// Experts that take so many picks of two positions.
+  void add_limited(const char* family, const auto& model) {
+    add(family, "one", model, {}, once);
+    add(family, "three", model, {}, schedules::gpipe{3});
+    add(family, "tp2", model, {.world = 2, .tp = 2}, once);
+    add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
+    add(family, "shards", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
+    add(family, "cp", model, {.world = 2, .cp = 2}, three);
+    add(family, "cp_sp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, once);
+    add(family, "pp2", model, {.world = 2, .pp = 2}, three);
+    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, norms_again);
+    add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4, .cp_attention = cp_attention::ring}, schedules::gpipe{2});
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
+    add(family, "ep2_shards_sp", model, {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::dual_pipe_v{6});
+    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, norms_again);
+  }
+  /// The same of whole sequences.
+  void add_limited_sequences(const char* family, const auto& model) {
+    add(family, "one", model, {}, schedules::gpipe{3});
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep4_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 4}, schedules::zero_bubble_v{3});
+  }
   std::vector<expert_plan> out;
 
  private:
@@ -96,6 +122,14 @@ struct sigmoid_block {
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4, 1e-5, c);
+  }
+};
+/// The same of which an expert takes no more than half of a sequence's even share, in a model that keeps no statistics.
+struct limited_block {
+  static constexpr std::string_view name = "limited_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 8, .router = {router_rule::sigmoid, true, 2.5}, .capacity = 0.5}, 4, 1e-5, c);
   }
 };
 /// The same with one that all tokens go through.
@@ -141,6 +175,12 @@ std::vector<expert_plan> plans() {
   l.add_spread("mixtral", mixtral);
   l.add_layouts("sigmoid", own_model<sigmoid_block, scaled_block>{});
   l.add_shared("shared", own_model<shared_block, shared_block>{});
+  l.add_limited("capacity", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 6,
+                                            .vocab = 32, .capacity = 1, .capacity_group = 2});
+  l.add_limited_sequences("capacity_losses", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4,
+                                                               .top_k = 2, .expert_ffn = 6, .vocab = 32, .router_losses = {.balance = 0.1, .z = 0.01},
+                                                               .capacity = 1.1});
+  l.add_limited_sequences("capacity_own", own_model<limited_block, limited_block>{.vocab = 20});
   return l.out;
 }
 

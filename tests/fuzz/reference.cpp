@@ -169,6 +169,17 @@ matrix choice(const matrix& scores, std::size_t picks) {
   return chosen;
 }
 
+/// What experts have room for of a choice, -1 for the rest: of each group of positions the first `most` picks.
+matrix limited(const matrix& chosen, std::size_t group, std::size_t most, std::int64_t& dropped) {
+  return by_feature(chosen, [&](std::size_t n, std::size_t k, double expert) {
+    std::size_t before = 0;
+    for (std::size_t m = n / group * group; m <= n; ++m)
+      for (std::size_t j = 0; j < (m < n ? chosen.cols : k); ++j) before += chosen(m, j) == expert;
+    dropped += before >= most;
+    return before < most ? expert : -1;
+  });
+}
+
 matrix taken(const matrix& scores, const matrix& chosen) {
   return by_feature(chosen, [&](std::size_t n, std::size_t, double expert) { return scores(n, static_cast<std::size_t>(expert)); });
 }
@@ -191,6 +202,7 @@ matrix for_each_pick(const matrix& x, std::size_t picks) {
 matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> w, std::size_t rows, std::size_t cols, bool transposed) {
   matrix y(x.rows, transposed ? rows : cols);
   for (std::size_t slot = 0; slot < x.rows; ++slot) {
+    if (chosen.at[slot] < 0) continue;
     const std::size_t first = static_cast<std::size_t>(chosen.at[slot]) * rows * cols;
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t c = 0; c < cols; ++c)
@@ -224,8 +236,8 @@ matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) 
 /// One microbatch through one layer.
 class layer_run {
  public:
-  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest)
-      : t_(t), weights_(weights), prefix_(std::move(prefix)), largest_(largest), v_(t.values.size()) {}
+  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest, std::int64_t& dropped)
+      : t_(t), weights_(weights), prefix_(std::move(prefix)), largest_(largest), dropped_(dropped), v_(t.values.size()) {}
 
   matrix run(const matrix& x, const matrix& targets) {
     for (std::size_t i = 0; i < t_.values.size(); ++i)
@@ -237,7 +249,7 @@ class layer_run {
       see(v_[static_cast<std::size_t>(o.out[0])] = apply(o));
       if (takes_apart(o)) v_[static_cast<std::size_t>(o.out[1])] = part(o, false);
       if (o.kind->name.ends_with("_top")) v_[static_cast<std::size_t>(o.out[1])] = choice(in(o, 0), static_cast<std::size_t>(o.with.first.size));
-      if (o.kind->name == "arrange") v_[static_cast<std::size_t>(o.out[1])] = in(o, 0);
+      if (o.kind->name.starts_with("arrange")) v_[static_cast<std::size_t>(o.out[1])] = v_[static_cast<std::size_t>(o.out[0])];
     }
     return v_[static_cast<std::size_t>(t_.result)];
   }
@@ -278,6 +290,8 @@ class layer_run {
       return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
     if (k == "normalize") return normalize(in(o, 0), o.with.number);
     if (k == "arrange") return in(o, 0);
+    if (k == "arrange_limited") return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.number), dropped_);
+    if (k.ends_with("_statistics") || k == "push" || k == "zeros") return {1, 1};  // counts, of which there is no loss
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
     if (k == "expert_up" || k == "expert_down") {
       const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];  // experts' matrices in line
@@ -316,6 +330,7 @@ class layer_run {
   const tensors& weights_;
   const std::string prefix_;
   double& largest_;
+  std::int64_t& dropped_;
   std::vector<matrix> v_;
   matrix targets_;
 };
@@ -328,11 +343,15 @@ reference_result evaluate_reference(const rankc::plan_data& plan, const tensors&
   for (std::size_t first = 0; first < b.tokens.size(); first += tokens) {
     matrix x(tokens, 1), targets(tokens, 1);
     for (std::size_t n = 0; n < tokens; ++n) x(n, 0) = b.tokens[first + n], targets(n, 0) = b.targets[first + n];
-    int number = 0;
+    std::size_t number = 0;
     for (const rankc::layer_kind& k : plan.kinds)
-      for (int i = 0; i < k.count; ++i)
-        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "", out.largest)
-                .run(x, targets);
+      for (int i = 0; i < k.count; ++i) {
+        std::int64_t dropped = 0;
+        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number) + "." : "", out.largest, dropped).run(x, targets);
+        if (!k.repeated) continue;
+        out.dropped.resize(std::max(out.dropped.size(), ++number));
+        out.dropped[number - 1] += dropped;
+      }
     out.loss += x.at.at(0);
   }
   return out;

@@ -18,12 +18,14 @@ struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-/// The loss of a step, and the largest magnitude of what it is made of, attention scores included.
+/// The loss of a step, and the largest magnitude of what it is made of, attention scores included; and how many picks found their
+/// experts full, in each of the layers that are numbered.
 struct reference_result {
   double loss = 0, largest = 0;
+  std::vector<std::int64_t> dropped;
 };
 
-/// A step of a plan on one rank.
+/// A step of a plan on one rank, without losses of routers.
 /// Errors: std::runtime_error where a token is beyond a table or an op does not cover its tokens.
 reference_result evaluate_reference(const rankc::plan_data&, const tensors& weights, const batch&);
 

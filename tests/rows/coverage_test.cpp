@@ -116,6 +116,14 @@ TEST_CASE("coverage: a row without kernel on the host is fused or converts") {
   }
 }
 
+TEST_CASE("coverage: what counts whole numbers has no others to give a gradient") {
+  for (const row& r : rows()) {
+    if (!r.is->counts) continue;
+    INFO(r.op->name);
+    for (std::size_t p = r.results(); p < r.ports.size(); ++p) CHECK(r.of(p).holds == element::index);
+  }
+}
+
 // Operands that a derivative leaves out have none: constants, and what the loss does not depend on.
 TEST_CASE("coverage: derivatives") {
   std::string without;

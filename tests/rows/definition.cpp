@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace rankc::test::rows {
 
@@ -58,6 +60,14 @@ operands by_definition(machine& on, const row& r, const setting& s, const operan
   return by_calls(on, r, s, given, r.is->names, calls, by_definition);
 }
 
+/// Whether a call reads what another makes.
+static bool reads_result(const row_call& reader, const row_call& maker) {
+  return std::any_of(reader.ports.begin() + static_cast<std::ptrdiff_t>(reader.of->results()), reader.ports.end(), [&](const std::string& name) {
+    return std::find(maker.ports.begin(), maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results()), name) !=
+           maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results());
+  });
+}
+
 operands by_fusions(machine& on, const row& r, const setting& s, const operands& given) {
   std::vector<fusion> all(std::begin(ops::forward_fusions), std::end(ops::forward_fusions));
   all.insert(all.end(), std::begin(ops::backward_fusions), std::end(ops::backward_fusions));
@@ -67,11 +77,12 @@ operands by_fusions(machine& on, const row& r, const setting& s, const operands&
     return list;
   };
   for (const fusion& f : all)
-    if (f.into.kind == r.op)
-      return by_calls(on, r, s, given, names(f.into.operands),
-                      {{&find_row(f.first.kind->name), names(f.first.operands)},
-                       {&find_row(f.second.kind->name), names(f.second.operands)}},
-                      by_fusions);
+    if (f.into.kind == r.op) {
+      std::vector<row_call> calls{{&find_row(f.first.kind->name), names(f.first.operands)},
+                                  {&find_row(f.second.kind->name), names(f.second.operands)}};
+      if (reads_result(calls[0], calls[1])) std::swap(calls[0], calls[1]);
+      return by_calls(on, r, s, given, names(f.into.operands), calls, by_fusions);
+    }
   throw std::logic_error(std::string(r.op->name) + ": it has no kernel, and no two ops become one");
 }
 

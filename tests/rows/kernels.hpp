@@ -22,15 +22,15 @@
   X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad) X(ring_attention) X(ring_attention_grad) X(merge_attention) X(softmax_top) X(softmax_top_grad)        \
   X(sigmoid_top) X(sigmoid_top_grad) X(softmax_scores) X(sigmoid_scores) X(keep_groups) X(biased_keep_groups)         \
   X(softmax_top_by) X(sigmoid_top_by) X(biased_softmax_top_by) X(biased_sigmoid_top_by) X(count_choices)      \
-  X(normalize) X(normalize_grad) X(arrange) X(dispatch) X(collect)         \
-  X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(push)   \
+  X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \
+  X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(dropped_statistics) X(push)   \
   X(push_grad) X(balance_loss) X(balance_loss_grad) X(layer_balance_loss) X(layer_balance_loss_grad)          \
   X(z_loss) X(z_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                              \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
   X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(rms_norm_grad) X(rms_norm_grad_add)             \
-  X(softmax_sums) X(softmax_grad)
+  X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two)
 // clang-format on
 
 namespace rankc::test::rows {

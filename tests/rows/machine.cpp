@@ -23,10 +23,15 @@ values shuffled(std::size_t count, std::mt19937& generator) {
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
   const std::string& name = r.is->ports[port].name;
   const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
+  if (r.is->counts) {  // of places, some of which are none
+    values v(static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('i')));
+    for (double& place : v) place = generator() % 3 ? 1 : -1;
+    return v;
+  }
   if (name == "places") return shuffled(slots, generator);
   values v;
   if (name == "offsets") {
-    const int segments = s.size.at(r.is->segments ? 'g' : 'r');
+    const int segments = s.size.at(r.is->ports[port].axes.back().of);
     v.assign(2 * static_cast<std::size_t>(segments), 0.0);
     for (int e = 1; e < segments; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
     std::sort(v.begin(), v.begin() + segments);

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace rankc::test::rows {
@@ -102,9 +103,70 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
   }
 }
 
+/// Of each pick its place, by the definition: an expert takes the first picks of each group, and its slots are in the order of tokens.
+values places_by_definition(const values& chosen, int group, int most, values& offsets) {
+  values places(chosen.size(), -1.0);
+  offsets.assign(2 * experts, 0.0);
+  int next = 0;
+  for (int e = 0; e < experts; ++e) {
+    offsets[static_cast<std::size_t>(e)] = next;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::size_t begin = i - i % static_cast<std::size_t>(group * picks);
+      const auto before = std::count(chosen.begin() + static_cast<std::ptrdiff_t>(begin), chosen.begin() + static_cast<std::ptrdiff_t>(i), e);
+      if (chosen[i] == e && before < most) places[i] = next++;
+    }
+    offsets[static_cast<std::size_t>(experts + e)] = next;
+  }
+  return places;
+}
+
+/// Experts that take so many picks of each group: which these are, and that nothing is made of the others.
+void check_limited(machine& on, int all, int group, int most) {
+  setting s = sizes_of(all);
+  s.size['s'] = group, s.number = most;
+  INFO(on.name() << " " << all << " tokens in groups of " << group << ", of which an expert takes " << most);
+  const row& arrange = find_row("arrange_limited");
+  const values chosen = random_port(on, arrange, 2, s, 1), places = run(on, "arrange_limited", s, {chosen});
+  values offsets;
+  CHECK(places == places_by_definition(chosen, group, most, offsets));
+  CHECK(run(on, "arrange_limited", s, {chosen}, 1) == offsets);
+  const values x = random_port(on, find_row("dispatch"), 1, s, 2), dy = random_port(on, find_row("dispatch"), 1, s, 3),
+               weights = random_port(on, find_row("combine"), 2, s, 4), slots = random_port(on, find_row("combine"), 1, s, 5);
+  const values rows = run(on, "dispatch", s, {x, places}), dslots = run(on, "combine_grad", s, {dy, slots, weights, places}),
+               dweights = run(on, "combine_grad", s, {dy, slots, weights, places}, 1);
+  values combined(x.size(), 0.0), collected = combined, made_rows, made_dslots, want_rows, want_dslots, want_dweights;
+  int dropped = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t token = i / picks * in;
+    dropped += places[i] < 0;
+    want_dweights.push_back(0);
+    for (std::size_t c = 0; places[i] >= 0 && c < in; ++c) {
+      const std::size_t slot = static_cast<std::size_t>(places[i]) * in + c;
+      combined[token + c] += weights[i] * slots[slot];
+      collected[token + c] += slots[slot];
+      want_dweights.back() += dy[token + c] * slots[slot];
+      made_rows.push_back(rows[slot]), want_rows.push_back(x[token + c]);
+      made_dslots.push_back(dslots[slot]), want_dslots.push_back(weights[i] * dy[token + c]);
+    }
+  }
+  CHECK(made_rows == want_rows);
+  CHECK(deviation(run(on, "combine", s, {slots, weights, places}), combined) <= on.tolerance());
+  CHECK(deviation(run(on, "collect", s, {slots, places}), collected) <= on.tolerance());
+  CHECK(deviation(made_dslots, want_dslots) <= on.tolerance());
+  CHECK(deviation(dweights, want_dweights) <= on.tolerance());
+  for (std::size_t i = 0; i < places.size(); ++i) CHECK((places[i] >= 0 || dweights[i] == 0));
+  s.size['l'] = 3, s.size['i'] = picks, s.size['m'] = 1;
+  values counts(3 * experts, 0.0);
+  counts[2 * experts + 1] = dropped;
+  CHECK(run(on, "dropped_statistics", s, {places}) == counts);
+  CHECK((dropped > 0) == (most < group));
+}
+
 }  // namespace
 
 void check_slots(machine& on) {
+  for (const auto& [all, group, most] : {std::tuple(12, 12, 3), {12, 4, 1}, {12, 3, 1}, {12, 12, 12}, {2000, 1000, 350}, {2000, 20, 4}, {2000, 2, 1}})
+    check_limited(on, all, group, most);
   std::map<std::string, values> given;
   const setting s = sizes_of(tokens);
   given["chosen"] = random_port(on, find_row("arrange"), 2, s, 1);

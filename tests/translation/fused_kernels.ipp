@@ -192,8 +192,29 @@ void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at tar
   expect_first_column(vocab, first);
 }
 
+template <class T>
+void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments, int experts) {
+  kernel(on, "grouped_linear_add")
+      .out(y, all<T>(rows, out))
+      .in(x, all<T>(rows, in))
+      .in(w, all<T>(experts * out, in))
+      .in(offsets, all<std::int32_t>(2, segments))
+      .in(residual, all<T>(rows, out));
+}
+template <class T>
+void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments, int experts) {
+  kernel(on, "grouped_linear_two")
+      .out(y, all<T>(rows, out))
+      .in(x, all<T>(rows, in))
+      .in(w, all<T>(experts * out, in))
+      .in(x2, all<T>(rows, in))
+      .in(w2, all<T>(experts * out, in))
+      .in(offsets, all<std::int32_t>(2, segments));
+}
+
 #define RANKC_RECORDED_FUSED(T)                                                                          \
   &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
-      &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>
+      &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>,         \
+      &grouped_linear_add<T>, &grouped_linear_two<T>

@@ -296,6 +296,10 @@ void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int
   kernel(on, "sigmoid_statistics_grad").out(dlogits, all<T>(tokens, experts)).in(down, all<wide<T>>(3 * experts)).in(logits, all<T>(tokens, experts));
 }
 template <class T>
+void dropped_statistics(const lane& on, at own, at places, int tokens, int picks, int experts) {
+  kernel(on, "dropped_statistics").out(own, all<wide<T>>(3 * experts)).in(places, all<std::int32_t>(tokens, picks));
+}
+template <class T>
 void push(const lane& on, at y, at s, at own, int width, int own_width) {
   kernel(on, "push").out(y, all<wide<T>>(width)).in(s, all<wide<T>>(width)).in(own, all<wide<T>>(own_width));
 }
@@ -345,6 +349,15 @@ void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int p
       .out(places, all<std::int32_t>(tokens, picks))
       .out(offsets, all<std::int32_t>(2, segments))
       .in(chosen, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most) {
+  kernel(on, "arrange_limited")
+      .with(most)
+      .out(places, all<std::int32_t>(groups * group, picks))
+      .out(offsets, all<std::int32_t>(2, experts))
+      .out(scratch, all<std::int32_t>(groups * experts + 1))
+      .in(chosen, all<std::int32_t>(groups * group, picks));
 }
 template <class T>
 void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
@@ -495,8 +508,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &keep_groups<T>, &biased_keep_groups<T>, &softmax_top_by<T>, \
       &sigmoid_top_by<T>, &biased_softmax_top_by<T>, \
       &biased_sigmoid_top_by<T>, &count_choices<T>, \
-      &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &dispatch<T>, &collect<T>,     \
-      &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
+      &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &arrange_limited<T>, &dispatch<T>, &collect<T>,     \
+      &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &dropped_statistics<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
       &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
       &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,     \

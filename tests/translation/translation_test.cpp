@@ -74,7 +74,7 @@ TEST_CASE("experts: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 36);
+  REQUIRE(subjects.size() == 46);
   check(subjects, "translation_experts");
 }
 

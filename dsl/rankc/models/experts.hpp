@@ -17,12 +17,40 @@ constexpr void check_router_losses(report& out, const router_losses& l) {
                        << ": 0.001 and 0.01 are usual";
 }
 
-/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen; and the width of
-/// one that every token goes through beside these, 0: there is none.
+/// RC258: how much experts take.
+constexpr void check_capacity(report& out, double capacity, int group, int experts, const router_losses& l) {
+  constexpr double most = 1e6;
+  if (!(capacity >= 0 && capacity <= most))
+    refuse(out, 258) << "capacity=" << capacity << "; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops nothing, and "
+                     << most << " is the most";
+  if (group < 0 || (group > 0 && capacity == 0))
+    refuse(out, 258) << "capacity_group=" << group << (group < 0 ? "" : " with capacity=0, which drops nothing")
+                     << "; a capacity is of groups of 1 token or more, or of whole sequences: 0";
+  if (capacity > 0 && experts < 2) refuse(out, 258) << "capacity=" << capacity << " of experts=" << experts << "; it is of 2 or more that tokens choose from";
+  if (capacity > 0 && l.any() && l.local)
+    refuse(out, 258) << "capacity=" << capacity << " with router_losses.local=true, whose sums are of the tokens of one rank; picks that are "
+                     << "dropped are counted over the batch: local=false";
+}
+
+/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen; the width of
+/// one that every token goes through beside these, 0: there is none; and how many picks an expert takes of so many positions of a
+/// sequence in line, as a multiple of an even share: 0 all, and 0 positions a whole sequence. Weights of the picks that are left
+/// stay as they are. Source: Lepikhin et al. 2020 (GShard); Megatron-LM, moe_expert_capacity_factor.
 struct experts_of_layer {
   int count = 0, picks = 0, ffn = 0;
   router_rule router{};
   int shared_ffn = 0;
+  double capacity = 0;
+  int capacity_group = 0;
+  /// What experts take of sequences of `seq` tokens: of a group the share, rounded up, and no more than a pick of each token.
+  constexpr expert_limit limit(int seq) const {
+    if (capacity == 0) return {};
+    const int group = capacity_group ? capacity_group : seq;
+    const double share = capacity * group * picks / count;
+    if (!(share < group)) return {group, group};
+    const int whole = static_cast<int>(share);
+    return {group, whole + (whole < share)};
+  }
 };
 
 namespace detail {
@@ -51,6 +79,14 @@ constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
   return as("shared_down", row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
 }
 
+/// The statistics of a layer whose experts take no more than so many picks. A rank of tp that has the picks of others' tokens
+/// too, as these are gathered, arranges its own once more to count them.
+constexpr void keep_limited(value logits, const experts_of_layer& e, const arrangement& slots, bool has_others, const layer_context& c) {
+  if (!c.routers.any()) return;
+  const value places = has_others ? arrange(route(logits, e.picks, e.router).chosen, e.count, e.limit(c.seq)).places : slots.places;
+  keep_statistics(logits, e.router, c.routers, places);
+}
+
 }  // namespace detail
 
 /// x plus what experts make of its norm.
@@ -61,13 +97,15 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
-  keep_statistics(logits, e.router, c.routers);
+  const expert_limit limit = e.limit(c.seq);
+  if (!limit.any()) keep_statistics(logits, e.router, c.routers);
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks, e.router, c.loss_scale) : value{};
   // Else each rank of tp has a part of every expert, and makes a part of the gradient of the picks' weights.
   const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
-  const arrangement slots = arrange(chosen, e.count);
+  const arrangement slots = arrange(chosen, e.count, limit);
   as("places", slots.places), as("offsets", slots.offsets);
+  if (limit.any()) detail::keep_limited(logits, e, slots, c.sequence_parallel && !spread, c);
   if (!spread) {
     value h2 = enter_tp(n2, c);
     value down = detail::swiglu_experts(t, as("rows", dispatch(h2, slots)), slots, weights, layers);
@@ -75,7 +113,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
     return x + leave_tp(e.shared_ffn ? combined + detail::shared_expert(t, h2, shared, layers) : combined, c);
   }
   value rows = as("rows", dispatch(n2, slots));
-  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks);
+  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, limit);
   const arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
   value received = as("received", to_experts(rows, slots.offsets, from_all));
   value down = detail::swiglu_experts(t, received, there, weights, layers);

@@ -32,6 +32,8 @@ struct mixtral {
   rankc::rope_scaling rope_scaling{};
   int head_dim = 0;  // 0: hidden / heads
   rankc::router_losses router_losses{};
+  double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
+  int capacity_group = 0;  // of so many positions of a sequence; 0: of all
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"experts", experts}, {"top_k", top_k},
@@ -40,8 +42,9 @@ struct mixtral {
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
     check_router_losses(out, router_losses);
+    check_capacity(out, capacity, capacity_group, experts, router_losses);
   }
-  constexpr model_routers routers() const { return {layers, experts, top_k, router_losses}; }
+  constexpr model_routers routers() const { return {layers, experts, top_k, router_losses, capacity != 0}; }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = expert_ffn, .vocab = vocab,
             .experts = experts, .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
@@ -55,7 +58,8 @@ struct mixtral {
         repeat{layers, mixtral_layers::block{{c, dim{"heads", heads * of_head, of_head, "head_dim"},
                                               dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, layers, theta, norm_eps,
                                               rope_scaling},
-                                             {experts, top_k, expert_ffn}}},
+                                             {.count = experts, .picks = top_k, .ffn = expert_ffn, .capacity = capacity,
+                                              .capacity_group = capacity_group}}},
         llama_layers::head{out, norm_eps});
   }
 };

@@ -68,6 +68,8 @@ struct qwen3_moe {
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
   rankc::router_losses router_losses{};
+  double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
+  int capacity_group = 0;  // of so many positions of a sequence; 0: of all
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"experts", experts},
@@ -78,8 +80,9 @@ struct qwen3_moe {
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
     check_router_losses(out, router_losses);
+    check_capacity(out, capacity, capacity_group, experts, router_losses);
   }
-  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses}; }
+  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses, capacity != 0}; }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab, .experts = experts,
             .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
@@ -92,7 +95,7 @@ struct qwen3_moe {
                                                  rope_scaling};
     return sequential(llama_layers::embedding{wte},
                       mixed{layers, qwen3_layers::block{attention, dim{"ffn", ffn}},
-                            qwen3_moe_layers::block{attention, {experts, top_k, expert_ffn, {.normalized = norm_topk_prob}}}, sparse()},
+                            qwen3_moe_layers::block{attention, of_layer()}, sparse()},
                       llama_layers::head{out, norm_eps});
   }
 
@@ -105,6 +108,10 @@ struct qwen3_moe {
     for (int i = 0; i < mlp_only_layers.count() && i < layer_list::most; ++i)
       if (mlp_only_layers[i] < 0 || mlp_only_layers[i] >= layers)
         refuse(out, 253) << "mlp_only_layers names layer " << mlp_only_layers[i] << "; the model has layers 0 to " << layers - 1;
+  }
+  constexpr experts_of_layer of_layer() const {
+    return {.count = experts, .picks = top_k, .ffn = expert_ffn, .router = {.normalized = norm_topk_prob}, .capacity = capacity,
+            .capacity_group = capacity_group};
   }
   constexpr qwen3_moe_layers::sparse_layers sparse() const { return {decoder_sparse_step, mlp_only_layers}; }
   constexpr int count_dense() const {

@@ -26,16 +26,19 @@ struct router_losses {
   constexpr bool any() const { return balance != 0 || z != 0; }
 };
 
-/// Of a model: its layers that have routers, experts of each and picks of a token.
+/// Of a model: its layers that have routers, experts of each and picks of a token; whether experts take no more than so many picks, so
+/// that those that are dropped are counted.
 struct model_routers {
   int layers = 0, experts = 0, picks = 0;
   router_losses losses{};
-  constexpr bool any() const { return layers > 0 && losses.any(); }
+  bool limited = false;
+  constexpr bool any() const { return layers > 0 && (losses.any() || limited); }
 };
 
 /// Where sums of routers are kept: rows of which each is of a group of tokens, a microbatch or a
 /// data-parallel rank's part of one; for each layer the number of choices of each expert, the sums of their
-/// probabilities, and, first in a row of its own, the sum of squares.
+/// probabilities, and, in a row of their own, the sum of squares and, where experts are limited, the number of
+/// picks that were dropped.
 struct router_statistics {
   static constexpr int kinds = runtime::kinds_of_statistics;
   model_routers of{};
@@ -78,6 +81,17 @@ constexpr void statistics_gradient(complaint& c, types in, type* out, const op&)
       c.found(a, "the gradient", g, "what belongs to the logits' placement", "check the op's dual");
     out[0][a] = cotangent(logits[a]);
   }
+}
+/// Of places: each rank of tp that has all tokens counts all that are dropped.
+constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
+  const type& places = in[0];
+  out[0].shape[0] = o.with.whole, out[0].shape[1] = o.with.first;
+  for (axis a : axes) {
+    if (places[a].k == placement::P || places[a] == V(1)) c.found(a, "the places", places, "those of whole tokens", rules::reduce_first);
+    out[0][a] = places[a] == R ? I : sum_of_tokens(a, places, o.with.whole);
+  }
+  if (!c.said && o.with.first.unit < 2)
+    c.begin() << "they are counted behind the sum of squares, and there is " << o.with.first.unit << " expert; expected 2 or more";
 }
 constexpr void push_rule(complaint& c, types in, type* out, const op&) {
   out[0].shape[0] = in[0].shape[0], out[0].shape[1] = in[0].shape[1];
@@ -181,6 +195,16 @@ inline constexpr op_row sigmoid_statistics{
     .cuda = {"sigmoid_statistics", "tokens experts number", scratch_of_blocks},
     .number = "picks"};
 
+/// The number of picks that have no place, where statistics of logits have nothing.
+inline constexpr op_row dropped_statistics{
+    .name = "dropped_statistics",
+    .ports = {out("own", "groups kinds*experts").wide(), in("places", "tokens picks").index()},
+    .rule = detail::dropped_rule,
+    .dual = stop_gradient,
+    .flops = no_flops,
+    .host = {"dropped_statistics", "tokens picks experts"},
+    .cuda = {"dropped_statistics", "tokens picks experts"}};
+
 /// The statistics of one more layer, behind those of the others; the first of these make room.
 inline constexpr op_row push_grad{
     .name = "push_grad",
@@ -279,23 +303,21 @@ constexpr double share_of_group(const router_statistics& s, double loss_scale) {
 }
 }  // namespace detail
 
-/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region: put to those
-/// of other layers. Shapes: logits (tokens, experts).
-constexpr void keep_statistics(operand logits, const router_rule& by, const router_statistics& s) {
+/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, and by the places
+/// of picks where some may have been dropped (else {}): put to those of other layers. Shapes: logits (tokens, experts).
+constexpr void keep_statistics(operand logits, const router_rule& by, const router_statistics& s, value places = {}) {
   if (!s.any()) return;
   trace& t = *logits.v.in;
   if (!by.is_by_logits()) {
     complaint c{"keep_statistics", {}, logits.from};
     c.begin() << "the rule chooses by " << (by.has_bias() ? "a bias" : "groups") << ", and statistics are of the largest logits in this version; "
-              << "leave out router_losses, or take a rule of scores alone";
+              << "leave out router_losses and capacity, or take a rule of scores alone";
     t.refuse(c);
   }
   const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_statistics : ops::sigmoid_statistics;
-  const value own = t.apply(kind, {logits.v}, logits.from,
-                            {.with = {.seq = s.tokens,
-                                      .number = static_cast<double>(s.of.picks),
-                                      .first = s.of_layer(),
-                                      .whole = s.groups}});
+  const attributes with{.seq = s.tokens, .number = static_cast<double>(s.of.picks), .first = s.of_layer(), .whole = s.groups};
+  value own = t.apply(kind, {logits.v}, logits.from, {.with = with});
+  if (places.in) own = own + t.apply(ops::dropped_statistics, {places}, logits.from, {.with = with});
   t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of these the slots of its
-// experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most. So the host
-// knows all sizes, and how many rows of a slab are slots is known on the device alone: the offsets go along.
-// Source: Lepikhin et al. 2020 (GShard), for the two exchanges; their capacity is the worst case here, so that nothing is dropped.
+// experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most, or as its
+// experts take of them. So the host knows all sizes, and how many rows of a slab are slots is known on the device alone: the
+// offsets go along. Source: Lepikhin et al. 2020 (GShard).
 #pragma once
 #include <rankc/ops/experts.hpp>
 
@@ -85,11 +85,13 @@ inline constexpr op_row share_offsets{
 }  // namespace ops
 
 /// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's picks are different
-/// experts, so that of its picks a rank gets no more than it has experts.
+/// experts, so that of its picks a rank gets no more than it has experts, and no more than these take.
 /// `token_ranks`: ranks that share out the tokens.
-constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks) {
-  const int picks = slots.unit, most = experts / ep < picks ? experts / ep : picks;
-  const int tokens = slots.count() / token_ranks, room = (tokens * most + picks - 1) / picks;
+constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks, const expert_limit& by) {
+  const int picks = slots.unit, of_rank = experts / ep, tokens = slots.count() / token_ranks;
+  const int all = tokens * (of_rank < picks ? of_rank : picks);
+  const long long taken = by.any() ? 1LL * tokens / by.group * of_rank * by.most : all;
+  const int rows = taken < all ? static_cast<int>(taken) : all, room = (rows + picks - 1) / picks;
   return {"room", token_ranks * ep * room * picks, picks, slots.unit_name};
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experts: rows of tokens are put into slots, those of one expert side by side, go through its weights, and are added up with
 // their weights where they came from. Every rank has as many slots as its tokens have picks, whatever the router chose, so that
-// nothing is dropped and the host knows all sizes. How many slots an expert has is known on the device alone, as `offsets`.
-// Source: Gale et al. 2022 (MegaBlocks), for experts without a capacity.
+// the host knows all sizes. How many slots an expert has is known on the device alone, as `offsets`. Without a limit nothing is
+// dropped; with one an expert takes so many picks of each group of tokens, and what is past them has no slot.
+// Source: Gale et al. 2022 (MegaBlocks), for experts without a capacity; Lepikhin et al. 2020 (GShard), for groups of tokens.
 #pragma once
 #include <rankc/ops/linear.hpp>
 
@@ -25,6 +26,12 @@ constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
     out[0][a] = chosen[a];
     out[1][a] = chosen[a] == V(0) ? P : chosen[a];  // counts of tokens: a sum over those that have them
   }
+}
+constexpr void limited_rule(complaint& c, types in, type* out, const op& o) {
+  arrange_rule(c, in, out, o);
+  if (!c.said && (o.with.seq < 1 || !(o.with.number >= 1 && o.with.number <= o.with.seq)))
+    c.begin() << "experts take " << o.with.number << " picks of each group of " << o.with.seq
+              << " tokens; expected at least 1, and at most one of each token";
 }
 constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
   const type &x = in[0], &places = in[1];
@@ -117,6 +124,23 @@ inline constexpr op_row arrange{
     .host = {"arrange", "tokens picks experts"},
     .cuda = {"arrange", "tokens picks experts"}};
 
+/// Of each group of `seq` tokens, of which a rank has whole ones, an expert takes the first `number` picks alone, in the order of
+/// tokens: the others have no slot, and -1 for a place. What takes places passes over these.
+constexpr std::size_t scratch_of_counts(const op_sizes& s, const kernel_setting&) {
+  return (static_cast<std::size_t>(s("rows")) * static_cast<std::size_t>(s("experts")) + 1) * sizeof(std::int32_t);
+}
+inline constexpr op_row arrange_limited{
+    .name = "arrange_limited",
+    .ports = {out("places", "tokens picks").index(), out("offsets", "2 experts").index(), scratch("scratch"),
+              in("chosen", "tokens picks").index()},
+    .rule = detail::limited_rule,
+    .dual = stop_gradient,
+    .flops = no_flops,
+    .host = {"arrange_limited", "rows seq picks experts number", scratch_of_counts},
+    .cuda = {"arrange_limited", "rows seq picks experts number", scratch_of_counts},
+    .number = "most",
+    .of_groups = true};
+
 inline constexpr op_row collect{
     .name = "collect",
     .ports = {out("y", "tokens width"), in("slots", "tokens*picks width"), in("places", "tokens picks").index()},
@@ -202,13 +226,24 @@ struct arrangement {
   value places, offsets;
 };
 
+/// Of each `group` tokens in line an expert takes the first `most` picks; group = 0: all.
+struct expert_limit {
+  int group = 0, most = 0;
+  constexpr bool any() const { return group != 0; }
+};
+
 /// Slots for the experts that tokens chose. Shapes: chosen (tokens, picks).
-constexpr arrangement arrange(operand chosen, int experts) {
+constexpr arrangement arrange(operand chosen, int experts, const expert_limit& by = {}) {
   trace& t = *chosen.v.in;
-  const value places = t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = dim{"experts", experts}}});
+  const dim all{"experts", experts};
+  const value places =
+      by.any() ? t.apply(ops::arrange_limited, {chosen.v}, chosen.from,
+                         {.with = {.seq = by.group, .number = static_cast<double>(by.most), .first = all}})
+               : t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = all}});
   return {places, result(places, 1)};
 }
-/// Rows of tokens in the slots of their experts. Shapes: x (tokens, width) to (tokens * picks, width).
+/// Rows of tokens in the slots of their experts; what is left of the slots holds nothing.
+/// Shapes: x (tokens, width) to (tokens * picks, width).
 constexpr value dispatch(operand x, const arrangement& by) { return x.v.in->apply(ops::dispatch, {x.v, by.places}, x.from); }
 /// Each token's slots, times their weights, added up. Shapes: slots (tokens * picks, width), weights (tokens, picks).
 constexpr value combine(operand slots, value weights, const arrangement& by) {

@@ -5,6 +5,7 @@
 #include <rankc/ops/attention.hpp>
 #include <rankc/ops/cross_entropy.hpp>
 #include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/experts.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
 
@@ -45,6 +46,17 @@ inline constexpr op_row linear_dw_bias{
     .name = "linear_dw_bias",
     .ports = {sum("dw", "out in"), sum("db", "out"), in("dy", "tokens out"), in("x", "tokens in")},
     .cuda = {"linear_dw_bias", "tokens in out"}};
+
+inline constexpr op_row expert_down_add{
+    .name = "expert_down_add",
+    .ports = {out("y", "tokens*picks in").over("residual"), in("x", "tokens*picks out"), parameter("w", "experts*in out"),
+              in("offsets", "2 segments").index(), in("residual", "tokens*picks in")},
+    .cuda = {"grouped_linear_add", "tokens*picks out in segments experts"}};
+inline constexpr op_row expert_down_two{
+    .name = "expert_down_two",
+    .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"), in("x2", "tokens*picks out"),
+              parameter("w2", "experts*in out"), in("offsets", "2 segments").index()},
+    .cuda = {"grouped_linear_two", "tokens*picks out in segments experts"}};
 
 // ---- sums and norms
 inline constexpr op_row bias_add{.name = "bias_add",
@@ -130,6 +142,8 @@ inline constexpr fusion backward_fusions[]{
     {{&head_norm_dx, "dx dy x t gain"}, {&head_norm_dw, "dgain dy x t"}, {&head_norm_grad, "dx dgain dy x t gain"}},
     {{&rms_norm_grad, "u dgain dy x t gain"}, {&add, "dx u r"}, {&rms_norm_grad_add, "dx dgain dy x t gain r"}},
     {{&cross_entropy_grad, "u sums"}, {&exp_sums_grad, "dl u logits top targets"}, {&softmax_grad, "dl sums logits top targets"}},
-    {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}}};
+    {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}},
+    {{&expert_down, "u x w offsets"}, {&add, "y u r"}, {&expert_down_add, "y x w offsets r"}},
+    {{&expert_down_add, "y x w offsets u"}, {&expert_down, "u x2 w2 offsets"}, {&expert_down_two, "y x w x2 w2 offsets"}}};
 
 }  // namespace rankc::ops

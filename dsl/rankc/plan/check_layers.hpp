@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228.
+// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228, RC258.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -70,6 +70,8 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
     if (!is_first) t.statistics = s.id;
   }
   t.derive_backward(layer.forward(t, x, c));
+  const bool counts_alone = t.statistics >= 0 && t.routers_kept >= 0 && t.said.empty() && t.gradients[t.statistics] < 0;
+  if (counts_alone) t.gradients[t.statistics] = t.make(ops::zeros, cotangent(t.values[t.statistics])).id;
   t.recipe = nullptr;
   return t;
 }
@@ -236,6 +238,25 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
     else if (!fills) c.begin() << "sequences of " << seq << " tokens do not divide";
     if (!fills) c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
     if (c.said) refuse(out, 210) << c.text.view();
+  }
+}
+
+/// RC258: groups of tokens of which experts take so many lie whole on one rank, so that all layouts drop alike.
+constexpr void check_limits(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (o.kind != &ops::arrange_limited) continue;
+    const type& chosen = t.values[o.in[0]];
+    const int in_line = seq_of_plan / (d.cp > 1 ? 2 * d.cp : 1), of_rank = chosen.shape[0].size / shards(chosen, 0, d);
+    const int whole = std::gcd(in_line, of_rank), group = o.with.seq;
+    if (whole % group == 0) continue;
+    offers found;
+    found.add("capacity_group", find_nearest(group, whole, [&](int n) { return whole % n == 0; }));
+    sentence& s = refuse(out, 258) << "experts take so many picks of each " << group << " positions in line, and of seq=" << seq_of_plan;
+    if (d.cp > 1) s << " a rank of cp=" << d.cp << " has two runs";
+    if (d.sequence_parallel) s << (d.cp > 1 ? ", which" : "") << " tp=" << d.tp << " shares out (sequence_parallel)";
+    s << "; a group is to lie whole on one rank" << found.view();
+    return;
   }
 }
 

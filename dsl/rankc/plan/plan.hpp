@@ -158,6 +158,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_row_shards(out, t, given);
     detail::check_expert_shards(out, t, given);
     detail::check_sequences(out, t, d, recipe.seq);
+    detail::check_limits(out, t, d, recipe.seq);
     detail::check_groups(out, t, d);
     detail::check_rings(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);

@@ -21,6 +21,7 @@ struct known_experts {
   int every = 1;           // layers have experts whose number from 1 on divides by it,
   std::vector<int> dense;  // but for these, from 0 on
   router_losses losses{};
+  double capacity = 0;  // of each, as a multiple of an even share; 0: none
 };
 
 /// What is known of a model that has a name in the field.

@@ -71,4 +71,11 @@ constexpr bool takes_chunks(const auto& t, const auto& o, const parallel_dims& d
   return d.cp > 1 && o.kind->of_chunks && t.values[o.in[0]][axis::cp] == V(0);
 }
 
+/// The sequences, or groups of tokens, that an op takes on a rank.
+constexpr int rows_of_op(const auto& t, const auto& o, const parallel_dims& d) {
+  const type& x = t.values[o.in[0] < 0 ? o.out[0] : o.in[0]];
+  if (takes_chunks(t, o, d)) return rows_of(x, o.with.seq, d);
+  return o.kind->of_groups ? static_cast<int>(local(x, 0, d).width()) / o.with.seq : o.with.rows;
+}
+
 }  // namespace rankc::program

@@ -130,8 +130,7 @@ class selector {
     const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
     const kernel_row& kernel = kernel_of(row, s_.to);
     if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
-    node n{.row = &row, .rows = o.with.rows, .seq = o.with.seq, .number = o.with.number};
-    if (of_chunks) n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.number = s_.dims.cp;
+    node n{.row = &row, .rows = rows_of_op(t_, o, s_.dims), .seq = o.with.seq, .number = of_chunks ? s_.dims.cp : o.with.number};
     int read = 0, written = 0, scratch_at = -1;
     n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
     for (const port& p : row.used_ports()) {

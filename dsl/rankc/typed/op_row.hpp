@@ -156,6 +156,7 @@ struct op_row {
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
   bool of_rings = false;     // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone
+  bool of_groups = false;    // takes groups of so many tokens as its seq, and all that a rank has of them
   const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }

@@ -117,11 +117,13 @@ struct logits_place {
 };
 
 /// What a step leaves of each microbatch's routers, on all ranks together: of each layer that has one three rows of so many experts: how
-/// often each was chosen, the sums of its scores, and a row that begins with the sum of squares of logits. In the type of sums; rows 0: none.
+/// often each was chosen, the sums of its scores, and a row that begins with the sum of squares of logits and, where experts take no more
+/// than so many picks, the number of those that were dropped. In the type of sums; rows 0: none.
 struct routers_place {
   at where;
   int rows = 0, experts = 0;
   bool of_each_layer = false;  // the plan's balance is
+  bool limited = false;        // experts take no more than so many picks
 };
 
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and, first in the third, the sum of
-// squares of log(sum(exp(logits))). Sums have a fixed order.
+// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of squares of
+// log(sum(exp(logits))) and the number of picks that were dropped. Sums have a fixed order.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -85,6 +85,20 @@ __global__ void __launch_bounds__(router_block)
     if constexpr (!Softmax) d *= 1.0f - logistic(logit);
     dlogits[n * experts + e] = from_float<T>(d + of_squares * score<true>(logit, exponentials));
   }
+}
+
+/// Shapes: own (3, experts), places (all).
+__global__ void __launch_bounds__(router_block)
+    count_dropped(float* own, const std::int32_t* places, int all, int experts) {
+  __shared__ int dropped;
+  if (threadIdx.x == 0) dropped = 0;
+  for (int i = threadIdx.x; i < kinds_of_layer * experts; i += router_block) own[i] = 0.0f;
+  int mine = 0;
+  for (int i = threadIdx.x; i < all; i += router_block) mine += places[i] < 0;
+  __syncthreads();
+  atomicAdd(&dropped, mine);  // of whole numbers, in any order
+  __syncthreads();
+  if (threadIdx.x == 0) own[2 * experts + 1] = static_cast<float>(dropped);
 }
 
 __global__ void __launch_bounds__(router_block)
@@ -183,6 +197,11 @@ void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int
 }
 
 template <class T>
+void dropped_statistics(const lane& on, at own, at places, int tokens, int picks, int experts) {
+  launch(on, "dropped_statistics", count_dropped, 1, router_block, 0, on.at<float>(own), on.at<std::int32_t>(places), tokens * picks, experts);
+}
+
+template <class T>
 void push(const lane& on, at y, at s, at own, int width, int own_width) {
   launch(on, "push", push_behind, ceil_div(width, router_block), router_block, 0, on.at<float>(y),
          on.at<float>(s), on.at<float>(own), width, own_width);
@@ -228,6 +247,7 @@ RANKC_FOR(softmax_statistics)
 RANKC_FOR(softmax_statistics_grad)
 RANKC_FOR(sigmoid_statistics)
 RANKC_FOR(sigmoid_statistics_grad)
+RANKC_FOR(dropped_statistics)
 RANKC_FOR(push)
 RANKC_FOR(push_grad)
 RANKC_FOR(balance_loss)

@@ -19,18 +19,11 @@ __device__ int block_count(int x) {
   return __reduce_add_sync(0xffffffffu, of_warp[threadIdx.x % warp_size]);
 }
 
-/// A block to an expert: it counts the picks of lower ones and its own, and then gives its own their slots, in their order.
-/// Shapes: places and chosen (all), offsets (2, segments).
-__global__ void __launch_bounds__(arrange_threads)
-    arrange_expert(std::int32_t* places, std::int32_t* offsets, const std::int32_t* chosen, int all, int segments) {
-  const int expert = static_cast<int>(blockIdx.x), lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  int lower = 0, own = 0;
-  for (int i = threadIdx.x; i < all; i += arrange_threads) lower += chosen[i] < expert, own += chosen[i] == expert;
-  const int begin = block_count(lower), count = block_count(own);
-  if (threadIdx.x == 0) offsets[expert] = begin, offsets[segments + expert] = begin + count;
+/// Give the picks of an expert, among `all`, the slots from `next` on, in their order; from `end` on there are none.
+__device__ void give_slots(std::int32_t* places, const std::int32_t* chosen, int all, int expert, int next, int end) {
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   __shared__ int of_warp[2][warp_size];
-  int next = begin, turn = 0;
-  for (int first = 0; first < all; first += arrange_threads, turn ^= 1) {
+  for (int first = 0, turn = 0; first < all; first += arrange_threads, turn ^= 1) {
     const int i = first + static_cast<int>(threadIdx.x);
     const bool is_own = i < all && chosen[i] == expert;
     const unsigned mates = __ballot_sync(0xffffffffu, is_own);
@@ -41,9 +34,66 @@ __global__ void __launch_bounds__(arrange_threads)
       before += w < warp ? of_warp[turn][w] : 0;
       here += of_warp[turn][w];
     }
-    if (is_own) places[i] = next + before + __popc(mates & ((1u << lane) - 1));
+    const int place = next + before + __popc(mates & ((1u << lane) - 1));
+    if (is_own) places[i] = place < end ? place : -1;
     next += here;
   }
+}
+
+/// A block to an expert: it counts the picks of lower ones and its own, and then gives its own their slots.
+/// Shapes: places and chosen (all), offsets (2, segments).
+__global__ void __launch_bounds__(arrange_threads)
+    arrange_expert(std::int32_t* places, std::int32_t* offsets, const std::int32_t* chosen, int all, int segments) {
+  const int expert = static_cast<int>(blockIdx.x);
+  int lower = 0, own = 0;
+  for (int i = threadIdx.x; i < all; i += arrange_threads) lower += chosen[i] < expert, own += chosen[i] == expert;
+  const int begin = block_count(lower), count = block_count(own);
+  if (threadIdx.x == 0) offsets[expert] = begin, offsets[segments + expert] = begin + count;
+  give_slots(places, chosen, all, expert, begin, begin + count);
+}
+
+/// A block to a group of picks and an expert: how many the expert takes. Shapes: taken (experts, groups), chosen (groups, of_group).
+__global__ void __launch_bounds__(arrange_threads) count_taken(std::int32_t* taken, const std::int32_t* chosen, int of_group, int most) {
+  const int group = static_cast<int>(blockIdx.x), expert = static_cast<int>(blockIdx.y);
+  const std::int32_t* own = chosen + static_cast<std::size_t>(group) * of_group;
+  int count = 0;
+  for (int i = threadIdx.x; i < of_group; i += arrange_threads) count += own[i] == expert;
+  count = block_count(count);
+  if (threadIdx.x == 0) taken[expert * gridDim.x + group] = min(count, most);
+}
+/// A block: from how many are taken to which slot is the first, and behind them the one after the last. Shapes: taken (all + 1).
+__global__ void __launch_bounds__(arrange_threads) add_taken(std::int32_t* taken, int all) {
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  __shared__ int of_warp[2][warp_size];
+  int before = 0;
+  for (int first = 0, turn = 0; first < all; first += arrange_threads, turn ^= 1) {
+    const int i = first + static_cast<int>(threadIdx.x), own = i < all ? taken[i] : 0;
+    int sum = own;  // of the warp's up to this one
+    for (int step = 1; step < warp_size; step *= 2) {
+      const int other = __shfl_up_sync(0xffffffffu, sum, step);
+      sum += lane >= step ? other : 0;
+    }
+    if (lane == warp_size - 1) of_warp[turn][warp] = sum;
+    __syncthreads();
+    int of_lower = 0, here = 0;
+    for (int w = 0; w < warp_size; ++w) {
+      of_lower += w < warp ? of_warp[turn][w] : 0;
+      here += of_warp[turn][w];
+    }
+    if (i < all) taken[i] = before + of_lower + sum - own;
+    before += here;
+  }
+  if (threadIdx.x == 0) taken[all] = before;
+}
+/// A block to a group of picks and an expert, whose slots there begin at `begins`. Shapes: begins (experts, groups), one more behind.
+__global__ void __launch_bounds__(arrange_threads)
+    place_taken(std::int32_t* places, std::int32_t* offsets, const std::int32_t* begins, const std::int32_t* chosen, int of_group) {
+  const int group = static_cast<int>(blockIdx.x), groups = static_cast<int>(gridDim.x), expert = static_cast<int>(blockIdx.y),
+            experts = static_cast<int>(gridDim.y);
+  const std::int32_t* begin = begins + expert * groups;
+  if (group == 0 && threadIdx.x == 0) offsets[expert] = begin[0], offsets[experts + expert] = begin[groups];
+  const std::size_t first = static_cast<std::size_t>(group) * of_group;
+  give_slots(places + first, chosen + first, of_group, expert, begin[group], begin[group + 1]);
 }
 
 /// A block to a token, whose row goes to each of its slots.
@@ -52,7 +102,8 @@ __global__ void dispatch_rows(T* slots, const T* x, const std::int32_t* places, 
   const std::size_t n = blockIdx.x;
   for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
     const auto row = load<T, N>(x + n * width + c);
-    for (int k = 0; k < picks; ++k) store(slots + static_cast<std::size_t>(places[n * picks + k]) * width + c, row);
+    for (int k = 0; k < picks; ++k)
+      if (const int slot = places[n * picks + k]; slot >= 0) store(slots + static_cast<std::size_t>(slot) * width + c, row);
   }
 }
 
@@ -63,6 +114,7 @@ __global__ void add_slots(T* y, const T* slots, const float* weights, const std:
   for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
     float sum[N] = {};
     for (int k = 0; k < picks; ++k) {
+      if (places[n * picks + k] < 0) continue;
       const float weight = weights ? weights[n * picks + k] : 1.0f;
       float row[N];
       unpack(row, load<T, N>(slots + static_cast<std::size_t>(places[n * picks + k]) * width + c));
@@ -72,11 +124,16 @@ __global__ void add_slots(T* y, const T* slots, const float* weights, const std:
   }
 }
 
-/// A block to a pick: dslot = weight dy, dweight = sum(dy slot).
+/// A block to a pick: dslot = weight dy, dweight = sum(dy slot), or 0 where it has no slot.
 template <int N, class T>
 __global__ void combine_backward(T* dslots, float* dweights, const T* dy, const T* slots, const float* weights, const std::int32_t* places,
                                  int picks, int width) {
-  const std::size_t pick = blockIdx.x, slot = static_cast<std::size_t>(places[pick]) * width;
+  const std::size_t pick = blockIdx.x;
+  if (places[pick] < 0) {
+    if (threadIdx.x == 0) dweights[pick] = 0.0f;
+    return;
+  }
+  const std::size_t slot = static_cast<std::size_t>(places[pick]) * width;
   const T* grad = dy + pick / picks * width;
   const float weight = weights[pick];
   float dot = 0.0f;
@@ -106,6 +163,17 @@ template <class T>
 void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
   launch(on, "arrange", arrange_expert, segments, arrange_threads, 0, on.at<std::int32_t>(places), on.at<std::int32_t>(offsets),
          on.at<std::int32_t>(chosen), tokens * picks, segments);
+}
+
+template <class T>
+void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most) {
+  std::int32_t *taken = on.at<std::int32_t>(scratch), *choice = on.at<std::int32_t>(chosen);
+  const dim3 each(static_cast<unsigned>(groups), static_cast<unsigned>(experts));
+  const int of_group = group * picks;
+  launch(on, "count_taken", count_taken, each, arrange_threads, 0, taken, choice, of_group, most);
+  launch(on, "add_taken", add_taken, 1, arrange_threads, 0, taken, groups * experts);
+  launch(on, "arrange_limited", place_taken, each, arrange_threads, 0, on.at<std::int32_t>(places), on.at<std::int32_t>(offsets), taken,
+         choice, of_group);
 }
 
 template <class T>
@@ -141,6 +209,8 @@ void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at we
 
 template void arrange<float>(const lane&, at, at, at, int, int, int);
 template void arrange<bf16>(const lane&, at, at, at, int, int, int);
+template void arrange_limited<float>(const lane&, at, at, at, at, int, int, int, int, int);
+template void arrange_limited<bf16>(const lane&, at, at, at, at, int, int, int, int, int);
 template void dispatch<float>(const lane&, at, at, at, int, int, int);
 template void dispatch<bf16>(const lane&, at, at, at, int, int, int);
 template void collect<float>(const lane&, at, at, at, int, int, int);

@@ -50,24 +50,24 @@ __device__ void add_product(float (&sums)[side][side], const factor<T>& a, const
   }
 }
 
-/// Put a tile's sums at `to`, whose rows are `stride` apart, or add them to what is there.
+/// Put a tile's sums at `to`, whose rows are `stride` apart, added to those at `before`, which may be the same; none: null.
 template <class T>
-__device__ void put(T* to, const float (&sums)[side][side], int rows, int columns, std::size_t stride, bool add) {
+__device__ void put(T* to, const T* before, const float (&sums)[side][side], int rows, int columns, std::size_t stride) {
   const int row = threadIdx.x / (tile / side) * side, column = threadIdx.x % (tile / side) * side;
   for (int i = 0; i < side; ++i)
     for (int j = 0; j < side; ++j) {
       if (row + i >= rows || column + j >= columns) continue;
-      T& c = to[(row + i) * stride + column + j];
-      c = from_float<T>(add ? to_float(c) + sums[i][j] : sums[i][j]);
+      const std::size_t at = (row + i) * stride + column + j;
+      to[at] = from_float<T>(before != nullptr ? to_float(before[at]) + sums[i][j] : sums[i][j]);
     }
 }
 
-/// c[r] = a[r] b[e], where b[e] is `per_expert` elements on from b[e - 1]. A block finds its tile, or none.
+/// c[r] = a[r] b[e], plus before[r] where that is not null; b[e] is `per_expert` elements on from b[e - 1]. A block finds its tile, or none.
 /// Shapes: a (rows, length), c (rows, columns).
 template <class T>
 __global__ void __launch_bounds__(block)
-    multiply_rows(T* c, const T* a, factor<T> b, std::size_t per_expert, const int* offsets, int segments, int experts,
-                  int columns, int length) {
+    multiply_rows(T* c, const T* before, const T* a, factor<T> b, std::size_t per_expert, const int* offsets, int segments,
+                  int experts, int columns, int length) {
   row_tiles<tile> tiles(offsets, segments, (columns + tile - 1) / tile);
   row_tile at;
   if (!tiles.find(static_cast<int>(blockIdx.x), at)) return;
@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(block)
   b.first += at.segment % experts * per_expert + column * b.step;
   float sums[side][side]{};
   add_product<T>(sums, {a + row * length, static_cast<std::size_t>(length), 1}, b, at.rows, width, length);
-  put(c + row * columns + column, sums, at.rows, width, columns, false);
+  const std::size_t there = row * columns + column;
+  put(c + there, before != nullptr ? before + there : nullptr, sums, at.rows, width, columns);
 }
 
 /// dw[e] = or += dy^T x over the rows of expert e, which is blockIdx.z.
@@ -93,7 +94,8 @@ __global__ void __launch_bounds__(block) multiply_columns(float* dw, const T* dy
     add_product<T>(sums, {dy + from * n_out + row, 1, n_out}, {x + from * n_in + column, 1, n_in}, height, width,
                    offsets[segments + s] - offsets[s]);
   }
-  put(dw + (blockIdx.z * n_out + row) * n_in + column, sums, height, width, n_in, add);
+  float* const to = dw + (blockIdx.z * n_out + row) * n_in + column;
+  put(to, add ? to : nullptr, sums, height, width, n_in);
 }
 
 /// Blocks enough for the tiles of `rows` however they are dealt out to segments.
@@ -103,6 +105,15 @@ unsigned most_tiles(int rows, int segments, int columns) {
 
 template <class T>
 constexpr bool on_tensor_cores = std::is_same_v<T, bf16>;
+
+/// y = before + x w[e]^T; before: null, or what may be y.
+template <class T>
+void linear_of_any(const lane& on, const char* name, T* y, const T* before, const T* x, const T* w, const int* offsets,
+                   const grouped_shape& s) {
+  const std::size_t n_in = static_cast<std::size_t>(s.in);
+  launch(on, name, multiply_rows<T>, most_tiles(s.rows, s.segments, s.out), block, 0, y, before, x, factor<T>{w, n_in, 1},
+         n_in * s.out, offsets, s.segments, s.experts, s.out, s.in);
+}
 
 }  // namespace
 
@@ -114,9 +125,35 @@ void grouped_linear(const lane& on, at y, at x, at w, at offsets, int rows, int 
   if constexpr (on_tensor_cores<T>)
     if (hopper_takes(on, shape, on.at<T>(y), on.at<T>(x), on.at<T>(w)))
       return hopper_linear(on, on.at<T>(y), on.at<T>(x), on.at<T>(w), where, shape);
-  const std::size_t n_in = static_cast<std::size_t>(in);
-  launch(on, "grouped_linear", multiply_rows<T>, most_tiles(rows, segments, out), block, 0, on.at<T>(y), on.at<T>(x),
-         factor<T>{on.at<T>(w), n_in, 1}, n_in * out, where, segments, experts, out, in);
+  linear_of_any(on, "grouped_linear", on.at<T>(y), static_cast<const T*>(nullptr), on.at<T>(x), on.at<T>(w), where, shape);
+}
+
+template <class T>
+void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments,
+                        int experts) {
+  const grouped_shape shape{rows, in, out, segments, experts};
+  const int* where = on.at<int>(offsets);
+  T *made = on.at<T>(y), *before = on.at<T>(residual);
+  if constexpr (on_tensor_cores<T>)
+    if (hopper_takes(on, shape, made, on.at<T>(x), on.at<T>(w))) {
+      if (made != before)
+        check(on, cudaMemcpyAsync(made, before, std::size_t{1} * rows * out * sizeof(T), cudaMemcpyDeviceToDevice, on.stream),
+              "grouped_linear_add");
+      return hopper_linear_add(on, made, on.at<T>(x), on.at<T>(w), where, shape);
+    }
+  linear_of_any<T>(on, "grouped_linear_add", made, before, on.at<T>(x), on.at<T>(w), where, shape);
+}
+
+template <class T>
+void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments,
+                        int experts) {
+  const grouped_shape shape{rows, in, out, segments, experts};
+  if constexpr (on_tensor_cores<T>)
+    if (hopper_takes(on, shape, on.at<T>(y), on.at<T>(x), on.at<T>(w)) &&
+        hopper_takes(on, shape, on.at<T>(y), on.at<T>(x2), on.at<T>(w2)))
+      return hopper_linear_two(on, on.at<T>(y), on.at<T>(x), on.at<T>(w), on.at<T>(x2), on.at<T>(w2), on.at<int>(offsets), shape);
+  grouped_linear<T>(on, y, x, w, offsets, rows, in, out, segments, experts);
+  grouped_linear_add<T>(on, y, x2, w2, offsets, y, rows, in, out, segments, experts);
 }
 
 template <class T>
@@ -129,7 +166,7 @@ void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows,
       return hopper_linear_dx(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(w), where, shape);
   const std::size_t n_in = static_cast<std::size_t>(in);
   launch(on, "grouped_linear_dx", multiply_rows<T>, most_tiles(rows, segments, in), block, 0, on.at<T>(dx),
-         on.at<T>(dy), factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where, segments, experts, in, out);
+         static_cast<const T*>(nullptr), on.at<T>(dy), factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where, segments, experts, in, out);
 }
 
 template <class T>
@@ -148,6 +185,10 @@ void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows,
 
 template void grouped_linear<float>(const lane&, at, at, at, at, int, int, int, int, int);
 template void grouped_linear<bf16>(const lane&, at, at, at, at, int, int, int, int, int);
+template void grouped_linear_add<float>(const lane&, at, at, at, at, at, int, int, int, int, int);
+template void grouped_linear_add<bf16>(const lane&, at, at, at, at, at, int, int, int, int, int);
+template void grouped_linear_two<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int);
+template void grouped_linear_two<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int);
 template void grouped_linear_dx<float>(const lane&, at, at, at, at, int, int, int, int, int);
 template void grouped_linear_dx<bf16>(const lane&, at, at, at, at, int, int, int, int, int);
 template void grouped_linear_dw<float>(const lane&, at, at, at, at, int, int, int, int, int, bool);

@@ -37,12 +37,19 @@ __device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, 
   copy_box(r.b() + box_bytes, b, of_b.row + next_of_b.row, of_b.column + next_of_b.column, done);
 }
 
-/// c[r] = a[r] b[e]. Shapes: a (rows, terms), c (rows, columns), b (experts, columns, terms) or, with B = result,
-/// (experts, terms, columns).
-template <major B>
+/// Where the copy engine finds the factors of a product, or of several that are added up.
+template <int Factors>
+struct factor_maps {
+  CUtensorMap a[Factors], b[Factors];
+};
+
+/// c[r] = or += a[r] b[e], added up over pairs of factors.
+/// Shapes: a (rows, terms), c (rows, columns), b (experts, columns, terms) or, with B = result, (experts, terms, columns).
+template <major B, int Factors = 1, bool Add = false>
 struct rows_product {
   static constexpr major a_major = major::sum, b_major = B;
-  static constexpr bool adds = false;
+  static constexpr bool adds = Add;
+  static constexpr int factors = Factors;
   bf16* c;
   const int* offsets;
   int segments, experts, columns, terms;
@@ -55,7 +62,7 @@ struct rows_product {
       row_tile at;
       if (!places_.find(number, at)) return false;
       const int column = first_column(at.column);
-      t = {at.segment % of_.experts, at.row, column, at.rows, of_.columns - column, of_.terms / tile_terms};
+      t = {at.segment % of_.experts, at.row, column, at.rows, of_.columns - column, Factors * (of_.terms / tile_terms)};
       return true;
     }
 
@@ -70,15 +77,16 @@ struct rows_product {
   __device__ std::size_t stride() const { return columns; }
 
   /// A whole warp calls; one thread speaks to the copy engine.
-  __device__ void fill(ring& r, const CUtensorMap& a, const CUtensorMap& b, const tile& t) {
+  __device__ void fill(ring& r, const factor_maps<Factors>& of, const tile& t) {
     const int row = t.row + place_in_cluster() * box_side;
-    for (int k = 0; k < terms; k += tile_terms, r.advance()) {
-      r.wait_until_empty();
-      if (!elected()) continue;
-      if constexpr (B == major::sum)
-        copy_stage(r, a, {row, k}, b, {t.expert * columns + t.column, k}, {box_side, 0}, r.full());
-      else copy_stage(r, a, {row, k}, b, {t.expert * terms + k, t.column}, {0, box_side}, r.full());
-    }
+    for (int f = 0; f < Factors; ++f)
+      for (int k = 0; k < terms; k += tile_terms, r.advance()) {
+        r.wait_until_empty();
+        if (!elected()) continue;
+        if constexpr (B == major::sum)
+          copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * columns + t.column, k}, {box_side, 0}, r.full());
+        else copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * terms + k, t.column}, {0, box_side}, r.full());
+      }
   }
 
   /// Rows of another segment in a stage give sums that are not stored.
@@ -98,6 +106,7 @@ template <bool Add>
 struct weights_product {
   static constexpr major a_major = major::result, b_major = major::result;
   static constexpr bool adds = Add;
+  static constexpr int factors = 1;
   float* dw;
   const int* offsets;
   int segments, experts, in, out;
@@ -132,13 +141,13 @@ struct weights_product {
   __device__ std::size_t stride() const { return in; }
 
   /// A whole warp calls; one thread speaks to the copy engine.
-  __device__ void fill(ring& r, const CUtensorMap& dy, const CUtensorMap& x, const tile& t) {
+  __device__ void fill(ring& r, const factor_maps<1>& of, const tile& t) {
     const int column = t.row + place_in_cluster() * box_side;
     for (int s = t.expert; s < segments; s += experts)
       for (int row = offsets[s], end = offsets[segments + s]; row < end; row += tile_terms, r.advance()) {
         r.wait_until_empty();
         if (elected())
-          copy_stage(r, dy, {row, column}, x, {row, t.column}, {0, box_side},
+          copy_stage(r, of.a[0], {row, column}, of.b[0], {row, t.column}, {0, box_side},
                      end - row < tile_terms ? r.landed() : r.full());
       }
   }
@@ -176,7 +185,7 @@ __device__ __forceinline__ void finish_tile(ring& r, turn& mine, const Product& 
 
 template <class Product>
 __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
-    multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, Product p) {
+    multiply(const __grid_constant__ factor_maps<Product::factors> of, Product p) {
   std::byte* shared = aligned_shared();
   ring r(shared);
   const int first = blockIdx.x / blocks_of_tile, every = gridDim.x / blocks_of_tile;
@@ -193,7 +202,7 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   if (warp < 0) {
     give_back_registers<40>();
     if (warp == -warps_of_group)
-      for (int n = first; tiles.find(n, t); n += every) p.fill(r, a, b, t);
+      for (int n = first; tiles.find(n, t); n += every) p.fill(r, of, t);
     else if (warp == 1 - warps_of_group)
       for (int n = first; tiles.find(n, t); n += every) p.finish(r, t);
   } else {
@@ -218,8 +227,13 @@ bool at_sixteen_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p
 static_assert(processors % blocks_of_tile == 0);
 
 template <class Product>
-void run(const lane& on, const char* name, const CUtensorMap& a, const CUtensorMap& b, const Product& p) {
-  launch(on, name, multiply<Product>, processors, block, shared_bytes, a, b, p);
+void run(const lane& on, const char* name, const factor_maps<Product::factors>& of, const Product& p) {
+  launch(on, name, multiply<Product>, processors, block, shared_bytes, of, p);
+}
+
+CUtensorMap rows_of(const lane& on, const bf16* x, const grouped_shape& s) { return tensor_map(on, x, s.rows, s.in); }
+CUtensorMap weights_of(const lane& on, const bf16* w, const grouped_shape& s) {
+  return tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in);
 }
 
 }  // namespace
@@ -231,24 +245,31 @@ bool hopper_takes(const lane& on, const grouped_shape& s, const void* result, co
 }
 
 void hopper_linear(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {
-  run(on, "grouped_linear", tensor_map(on, x, s.rows, s.in),
-      tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in),
+  run(on, "grouped_linear", {{rows_of(on, x, s)}, {weights_of(on, w, s)}},
       rows_product<major::sum>{y, offsets, s.segments, s.experts, s.out, s.in});
+}
+void hopper_linear_add(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {
+  run(on, "grouped_linear_add", {{rows_of(on, x, s)}, {weights_of(on, w, s)}},
+      rows_product<major::sum, 1, true>{y, offsets, s.segments, s.experts, s.out, s.in});
+}
+void hopper_linear_two(const lane& on, bf16* y, const bf16* x, const bf16* w, const bf16* x2, const bf16* w2, const int* offsets,
+                       const grouped_shape& s) {
+  run(on, "grouped_linear_two", {{rows_of(on, x, s), rows_of(on, x2, s)}, {weights_of(on, w, s), weights_of(on, w2, s)}},
+      rows_product<major::sum, 2>{y, offsets, s.segments, s.experts, s.out, s.in});
 }
 
 void hopper_linear_dx(const lane& on, bf16* dx, const bf16* dy, const bf16* w, const int* offsets,
                       const grouped_shape& s) {
-  run(on, "grouped_linear_dx", tensor_map(on, dy, s.rows, s.out),
-      tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in),
+  run(on, "grouped_linear_dx", {{tensor_map(on, dy, s.rows, s.out)}, {weights_of(on, w, s)}},
       rows_product<major::result>{dx, offsets, s.segments, s.experts, s.in, s.out});
 }
 
 void hopper_linear_dw(const lane& on, float* dw, const bf16* dy, const bf16* x, const int* offsets,
                       const grouped_shape& s, bool accumulate) {
-  const CUtensorMap a = tensor_map(on, dy, s.rows, s.out), b = tensor_map(on, x, s.rows, s.in);
+  const factor_maps<1> of{{tensor_map(on, dy, s.rows, s.out)}, {rows_of(on, x, s)}};
   if (accumulate)
-    run(on, "grouped_linear_dw", a, b, weights_product<true>{dw, offsets, s.segments, s.experts, s.in, s.out});
-  else run(on, "grouped_linear_dw", a, b, weights_product<false>{dw, offsets, s.segments, s.experts, s.in, s.out});
+    run(on, "grouped_linear_dw", of, weights_product<true>{dw, offsets, s.segments, s.experts, s.in, s.out});
+  else run(on, "grouped_linear_dw", of, weights_product<false>{dw, offsets, s.segments, s.experts, s.in, s.out});
 }
 
 }  // namespace rankc::cuda

@@ -181,6 +181,12 @@ __device__ inline void add_in_memory(float* to, const pack<float, 4>& numbers) {
                "f"(n[3])
                : "memory");
 }
+__device__ inline void add_in_memory(bf16* to, const pack<bf16, 8>& numbers) {
+  const auto& n = reinterpret_cast<const uint4&>(numbers);
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(n.x), "r"(n.y), "r"(n.z),
+               "r"(n.w)
+               : "memory");
+}
 
 /// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They are added
 /// where memory is, without being read here first: nobody else adds to them, so that the order is no question.

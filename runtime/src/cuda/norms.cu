@@ -4,6 +4,7 @@
 // Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "norms_narrow.hpp"
 #include "team.cuh"
 
 namespace rankc::cuda {
@@ -178,6 +179,9 @@ void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at 
 
 template <class T>
 void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (is_narrow(width) && packable<8>(width, on.at<T>(y), on.at<T>(x), on.at<T>(gain)))
+      return narrow_rms_norm(on, on.at<T>(y), on.at<float>(stats), on.at<T>(x), on.at<T>(gain), tokens, width, static_cast<float>(eps));
   run<false, added::nothing, T>(on, "rms_norm",
                                 {.y = on.at<T>(y),
                                  .stats = on.at<float>(stats),

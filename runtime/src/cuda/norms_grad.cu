@@ -5,6 +5,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
+#include "norms_narrow.hpp"
 #include "team.cuh"
 
 namespace rankc::cuda {
@@ -252,8 +253,13 @@ template <class T>
 void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate) {
   const char* name = "rms_norm_grad";
-  const int blocks = run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
-  add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks, width, accumulate);
+  const auto blocks = [&] {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (is_narrow(width) && packable<8>(width, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<T>(gain)))
+        return narrow_rms_norm_grad(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<float>(stats), on.at<T>(gain), tokens, width);
+    return run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+  };
+  add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks(), width, accumulate);
 }
 
 template <class T>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and, first in the third, the sum of
-// squares of log(sum(exp(logits))). Sums are kept in f64.
+// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of squares
+// of log(sum(exp(logits))) and the number of picks that were dropped. Sums are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/runtime/router.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -84,6 +85,13 @@ void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int
   statistics_grad<sigmoid_of_row, T>(
       on, dlogits, down, logits, tokens, experts,
       [](double x, double score, double d) { return score * (1 - logistic(x)) * d; });
+}
+
+template <class T>
+void dropped_statistics(const lane& on, at own, at places, int tokens, int picks, int experts) {
+  const std::int32_t* place = on.at<std::int32_t>(places);
+  std::fill_n(on.at<T>(own), 3 * experts, T(0));
+  on.at<T>(own)[2 * experts + 1] = static_cast<T>(std::count(place, place + static_cast<std::size_t>(tokens) * picks, -1));
 }
 
 template <class T>
@@ -194,6 +202,7 @@ RANKC_FOR(softmax_statistics)
 RANKC_FOR(softmax_statistics_grad)
 RANKC_FOR(sigmoid_statistics)
 RANKC_FOR(sigmoid_statistics_grad)
+RANKC_FOR(dropped_statistics)
 RANKC_FOR(push)
 RANKC_FOR(push_grad)
 RANKC_FOR(balance_loss)

@@ -21,12 +21,37 @@ void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int p
   for (std::size_t i = 0; i < all; ++i) place[i] = end[choice[i]]++;
 }
 
+// Of each group and expert as many slots as are taken, those of an expert side by side.
+template <class T>
+void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most) {
+  const std::int32_t* choice = on.at<std::int32_t>(chosen);
+  std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets), *end = begin + experts,
+               *taken = on.at<std::int32_t>(scratch);  // (groups, experts)
+  const std::size_t of_group = static_cast<std::size_t>(group) * picks;
+  std::fill_n(taken, groups * experts, 0);
+  std::fill_n(end, experts, 0);
+  for (int g = 0; g < groups; ++g)
+    for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
+      std::int32_t& so_far = taken[g * experts + choice[i]];
+      if (so_far < most) ++so_far, ++end[choice[i]];
+    }
+  std::int32_t before = 0;
+  for (int e = 0; e < experts; ++e) begin[e] = before, before += end[e], end[e] = begin[e];
+  for (int g = 0; g < groups; ++g)
+    for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
+      std::int32_t& left = taken[g * experts + choice[i]];
+      place[i] = left > 0 ? end[choice[i]]++ : -1;
+      left -= left > 0;
+    }
+}
+
 template <class T>
 void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
   const std::int32_t* place = on.at<std::int32_t>(places);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n)
     for (int k = 0; k < picks; ++k)
-      std::copy_n(on.at<T>(x) + n * width, width, on.at<T>(slots) + static_cast<std::size_t>(place[n * picks + k]) * width);
+      if (const int slot = place[n * picks + k]; slot >= 0)
+        std::copy_n(on.at<T>(x) + n * width, width, on.at<T>(slots) + static_cast<std::size_t>(slot) * width);
 }
 
 template <class T>
@@ -36,6 +61,7 @@ void collect(const lane& on, at y, at slots, at places, int tokens, int picks, i
     T* to = on.at<T>(y) + n * width;
     std::fill_n(to, width, T(0));
     for (int k = 0; k < picks; ++k) {
+      if (place[n * picks + k] < 0) continue;
       const T* from = on.at<T>(slots) + static_cast<std::size_t>(place[n * picks + k]) * width;
 #pragma omp simd
       for (int c = 0; c < width; ++c) to[c] += from[c];
@@ -50,6 +76,7 @@ void combine(const lane& on, at y, at slots, at weights, at places, int tokens, 
     T* to = on.at<T>(y) + n * width;
     std::fill_n(to, width, T(0));
     for (int k = 0; k < picks; ++k) {
+      if (place[n * picks + k] < 0) continue;
       const T weight = on.at<T>(weights)[n * picks + k];
       const T* from = on.at<T>(slots) + static_cast<std::size_t>(place[n * picks + k]) * width;
 #pragma omp simd
@@ -64,6 +91,10 @@ void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at we
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n)
     for (int k = 0; k < picks; ++k) {
       const std::size_t pick = n * picks + k, slot = static_cast<std::size_t>(place[pick]) * width;
+      if (place[pick] < 0) {
+        on.at<T>(dweights)[pick] = T(0);
+        continue;
+      }
       const T weight = on.at<T>(weights)[pick], *grad = on.at<T>(dy) + n * width, *from = on.at<T>(slots) + slot;
       T* to = on.at<T>(dslots) + slot;
       double dot = 0;
@@ -115,6 +146,8 @@ void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int, int 
 
 template decltype(arrange<float>) arrange<float>;
 template decltype(arrange<double>) arrange<double>;
+template decltype(arrange_limited<float>) arrange_limited<float>;
+template decltype(arrange_limited<double>) arrange_limited<double>;
 template decltype(dispatch<float>) dispatch<float>;
 template decltype(dispatch<double>) dispatch<double>;
 template decltype(collect<float>) collect<float>;

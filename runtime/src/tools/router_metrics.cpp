@@ -3,6 +3,7 @@
 #include <rankc/runtime/tools/router_metrics.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace rankc::runtime {
@@ -15,6 +16,7 @@ struct router_sums {
   std::vector<double> all;
   double choices(std::size_t layer, std::size_t expert) const { return all[kinds_of_statistics * layer * experts + expert]; }
   double scores(std::size_t layer, std::size_t expert) const { return all[(kinds_of_statistics * layer + 1) * experts + expert]; }
+  std::int64_t dropped(std::size_t layer) const { return std::llround(all[(kinds_of_statistics * layer + 2) * experts + 1]); }
   double choices_of(std::size_t layer) const {
     double sum = 0;
     for (std::size_t e = 0; e < experts; ++e) sum += choices(layer, e);
@@ -69,6 +71,7 @@ std::optional<router_metrics> read_routers(engine& e) {
     m.balance += (kept.of_each_layer ? balance_of_each(one, tokens) : balance_of_all(one, tokens)) / about.microbatches;
   }
   m.load = loads_of(all);
+  for (std::size_t layer = 0; kept.limited && layer < layers; ++layer) m.dropped.push_back(all.dropped(layer));
   return m;
 }
 

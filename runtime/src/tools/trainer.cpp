@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <string>
 
 namespace rankc::runtime {
@@ -84,6 +85,8 @@ class watchers {
         {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
     if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
     if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
+    if (m.routers && !m.routers->dropped.empty())
+      values.emplace_back("dropped", static_cast<double>(std::accumulate(m.routers->dropped.begin(), m.routers->dropped.end(), std::int64_t{0})));
     tensorboard_->write(m.step, values);
   }
 

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/models/qwen3_moe.hpp>
+#include <rankc/schedules/gpipe.hpp>
 
 #include <algorithm>
 #include <string>
@@ -70,6 +73,17 @@ TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
   CHECK(attention["v"].at.offset == 96 * 2);
   CHECK(size_of(block, attention, "q_stride").value == 128);
   CHECK(size_of(block, attention, "kv_stride").value == 128);
+}
+
+TEST_CASE("experts: what gate and up give back is one product") {
+  const rankc::plan_data plan = rankc::make_plan(
+      "moe", rankc::models::qwen3_moe{.layers = 1, .hidden = 64, .heads = 2, .kv_heads = 2, .head_dim = 32, .experts = 4, .top_k = 2,
+                                      .expert_ffn = 64, .vocab = 32},
+      rankc::parallel_dims{}, rankc::schedules::gpipe{1}, rankc::training{.seq = 8, .global_batch = 1}, rankc::clusters::h200<1>);
+  const std::string calls = backward(lower(plan, dtype::bf16, target::cuda).bodies[1]);
+  CHECK(calls.find("swiglu_grad grouped_linear_dw grouped_linear_two grouped_linear_dw collect") != std::string::npos);
+  CAPTURE(calls);
+  CHECK(calls.find(" add") == std::string::npos);
 }
 
 TEST_CASE("where a collective stands between two ops, the patterns around it apply") {

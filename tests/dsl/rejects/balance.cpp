@@ -78,7 +78,7 @@ struct statistics_of_a_bias : layer {
   }
 };
 inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_a_bias>>;
-static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_a_bias@: keep_statistics: the rule chooses by a bias, and statistics are of the largest logits in this version; leave out router_losses, or take a rule of scores alone
+static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_a_bias@: keep_statistics: the rule chooses by a bias, and statistics are of the largest logits in this version; leave out router_losses and capacity, or take a rule of scores alone
 
 struct with_statistics : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {

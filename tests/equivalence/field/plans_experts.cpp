@@ -62,6 +62,13 @@ models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, 
   return m;
 }
 
+/// Experts that take an even share of the picks of so many positions: some are dropped.
+models::qwen3_moe limited(int layers, int group, const router_losses& losses = {}, bool dense = false) {
+  models::qwen3_moe m = qwen(layers, 2, losses, dense);
+  m.capacity = 1, m.capacity_group = group;
+  return m;
+}
+
 class list {
  public:
   void add(const auto& model, parallel_dims dims, const fuzz::schedule_choice& by) {
@@ -92,6 +99,10 @@ std::vector<plan_data> spread_plans() {
   l.add(qwen(2, 3), {.dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, once);
   l.add(qwen(2, 2), {.dp_replicate = 2, .dp_shard = 2, .ep = 2}, once);
   l.add(qwen(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
+  l.add(limited(2, 0), {.dp_shard = 2, .ep = 2}, twice);
+  l.add(limited(2, 2), {.tp = 2, .sequence_parallel = true}, once);
+  l.add(limited(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
+  l.add(limited(4, 0, both, true), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
   return l.all;
 }
 

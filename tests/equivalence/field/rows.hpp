@@ -110,8 +110,8 @@ void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_atte
 void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
 }
 namespace experts {
-void arrange(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
-void expert_up(call&), expert_down(call&), expert_dw(call&), normalize(call&), normalize_grad(call&), count_choices(call&);
+void arrange(call&), arrange_limited(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
+void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&), normalize(call&), normalize_grad(call&), count_choices(call&);
 }  // namespace experts
 namespace routers {
 void softmax_top(call&), softmax_top_grad(call&), sigmoid_top(call&), sigmoid_top_grad(call&);

@@ -16,11 +16,15 @@ std::int64_t index_of(element e, std::int64_t count) {
   return i;
 }
 
-/// Visit the slot of each pick of each token.
+/// The place of a pick that has no slot.
+constexpr element nowhere = negate(1);
+
+/// Visit the slot of each pick of each token that has one.
 void each_pick(const matrix& places, std::int64_t slots, auto visit) {
   expect(places.is.size() == slots, "not as many slots as picks");
   for (std::int64_t t = 0; t < places.is.rows; ++t)
-    for (std::int64_t j = 0; j < places.is.cols; ++j) visit(t, j, index_of(places.row(t)[j], slots));
+    for (std::int64_t j = 0; j < places.is.cols; ++j)
+      if (places.row(t)[j] != nowhere) visit(t, j, index_of(places.row(t)[j], slots));
 }
 
 /// Visit the slots of each segment, with their expert.
@@ -52,6 +56,26 @@ void arrange(call& c) {
     offsets.row(0)[e] = static_cast<element>(next);
     for (std::size_t n = 0; n < chosen.of.size(); ++n)
       if (index_of(chosen.of[n], offsets.is.cols) == e) places.of[n] = static_cast<element>(next++);
+    offsets.row(1)[e] = static_cast<element>(next);
+  }
+}
+
+/// Of each group of c.seq tokens an expert takes its first c.number picks; a model on one device does not say how many groups there are.
+void arrange_limited(call& c) {
+  const matrix& chosen = c.in("chosen");
+  matrix &places = c.out("places", chosen.is.rows, chosen.is.cols), &offsets = c.out("offsets");
+  expect(offsets.is.rows == 2 && c.seq >= 1 && chosen.is.rows % c.seq == 0 && (c.rows == 0 || c.rows * c.seq == chosen.is.rows),
+         "arrange_limited: tokens that are not whole groups");
+  std::fill(places.of.begin(), places.of.end(), nowhere);
+  std::int64_t next = 0;
+  for (std::int64_t e = 0; e < offsets.is.cols; ++e) {
+    offsets.row(0)[e] = static_cast<element>(next);
+    for (std::int64_t t = 0, taken = 0; t < chosen.is.rows; ++t) {
+      if (t % c.seq == 0) taken = 0;
+      for (std::int64_t j = 0; j < chosen.is.cols; ++j)
+        if (index_of(chosen.row(t)[j], offsets.is.cols) == e && static_cast<double>(taken++) < c.number)
+          places.row(t)[j] = static_cast<element>(next++);
+    }
     offsets.row(1)[e] = static_cast<element>(next);
   }
 }
@@ -114,22 +138,27 @@ void expert_up(call& c) {
   });
 }
 
-/// y = x w[e]^T. Shapes: x (slots, out), w (experts * in, out).
-void expert_down(call& c) {
-  const matrix &x = c.in("x"), &w = c.in("w"), &offsets = c.in("offsets");
-  const std::int64_t in = c.wanted("y").cols;
-  expect(in > 0 && w.is.rows % in == 0 && x.is.cols == w.is.cols,
-         "expert_down: w is not of whole experts as wide as x");
-  matrix& y = drawn_out(c, "y", x.is.rows, in);
-  each_slot(offsets, x.is.rows, w.is.rows / in, [&](std::int64_t n, std::int64_t e) {
+/// Products x w[e]^T, added up, and `residual` where there is one. Shapes: x (slots, out), w (experts * in, out).
+static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const matrix*>> products, const matrix* residual) {
+  const matrix& offsets = c.in("offsets");
+  const std::int64_t in = c.wanted("y").cols, rows = products[0].first->is.rows, experts = products[0].second->is.rows / in;
+  for (const auto& [x, w] : products)
+    expect(in > 0 && w->is.rows == experts * in && x->is.cols == w->is.cols && x->is.rows == rows,
+           "expert_down: w is not of whole experts as wide as x");
+  matrix& y = drawn_out(c, "y", rows, in);
+  each_slot(offsets, rows, experts, [&](std::int64_t n, std::int64_t e) {
     for (std::int64_t i = 0; i < in; ++i) {
-      element sum = 0;
-      for (std::int64_t o = 0; o < w.is.cols; ++o)
-        sum = add(sum, multiply(x.row(n)[o], w.row(e * in + i)[o]));
+      element sum = residual ? residual->row(n)[i] : 0;
+      for (const auto& [x, w] : products)
+        for (std::int64_t o = 0; o < w->is.cols; ++o) sum = add(sum, multiply(x->row(n)[o], w->row(e * in + i)[o]));
       y.row(n)[i] = sum;
     }
   });
 }
+
+void expert_down(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, nullptr); }
+void expert_down_add(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, &c.in("residual")); }
+void expert_down_two(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}, {&c.in("x2"), &c.in("w2")}}, nullptr); }
 
 /// dw[e] = x^T y over the slots of expert e. Shapes: x (slots, in), y (slots, out), dw (experts * in, out).
 void expert_dw(call& c) {
@@ -143,6 +172,20 @@ void expert_dw(call& c) {
       for (std::int64_t o = 0; o < dw.is.cols; ++o)
         dw.row(e * in + i)[o] = add(dw.row(e * in + i)[o], multiply(x.row(n)[i], y.row(n)[o]));
   });
+}
+
+/// Of each group, behind its sum of squares, how many picks have no slot.
+void dropped_statistics(call& c) {
+  const matrix& places = c.in("places");
+  const extent wanted = c.wanted("own");
+  const std::int64_t experts = wanted.cols / 3;
+  expect(experts >= 2 && wanted.cols % 3 == 0 && places.is.rows % wanted.rows == 0, "dropped_statistics: sizes do not fit");
+  matrix& own = c.out("own", wanted.rows, wanted.cols, experts);
+  for (std::int64_t t = 0; t < places.is.rows; ++t)
+    for (std::int64_t j = 0; j < places.is.cols; ++j) {
+      element& dropped = own.row(t / (places.is.rows / wanted.rows))[2 * experts + 1];
+      if (places.row(t)[j] == nowhere) dropped = add(dropped, 1);
+    }
 }
 
 /// How often each expert was chosen.

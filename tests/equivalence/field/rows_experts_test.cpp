@@ -109,6 +109,18 @@ const matrix x = drawn({tokens, in}, "x"), logits = drawn({tokens, expert_count}
 
 }  // namespace
 
+TEST_CASE("experts: what fused rows make is the sum of what they fuse") {
+  const arranged at = route("softmax_top", logits);
+  const matrix slots = dispatched(x, at), one = multiplied("expert_up", slots, w, at.offsets, wide),
+               more = drawn({expert_count * in, wide}, "more"), two = multiplied("expert_up", slots, more, at.offsets, wide);
+  const matrix down = multiplied("expert_down", one, w, at.offsets, in), of_two = multiplied("expert_down", two, more, at.offsets, in);
+  const extent rows{slots.is.rows, in};
+  const call added = run_row("expert_down_add", {{"x", &one}, {"w", &w}, {"offsets", &at.offsets}, {"residual", &slots}}, {{"y", rows}}),
+             both = run_row("expert_down_two", {{"x", &one}, {"w", &w}, {"x2", &two}, {"w2", &more}, {"offsets", &at.offsets}}, {{"y", rows}});
+  CHECK(added.result("y").of == sum(down, slots).of);
+  CHECK(both.result("y").of == sum(down, of_two).of);
+}
+
 TEST_CASE("experts: tokens make in two parts what they make together, and gradients of weights add up") {
   for (std::string_view by : {"softmax_top", "sigmoid_top"}) {
     const made whole = run_layer(by, x, logits, w, dy);
@@ -178,4 +190,26 @@ TEST_CASE("experts: gradients are transposes, and those of normalised rows chang
     CHECK(add(n.row(t)[0], n.row(t)[1]) == 2);
     CHECK(inner(rows_of(of_weights, t, 1), rows_of(at.weights, t, 1)) == 0);
   }
+}
+
+TEST_CASE("experts: of each group they take the first picks; what is past these has no slot and adds nothing") {
+  matrix chosen(extent{4, 2});
+  chosen.of = {0, 1, 0, 2, 0, 1, 1, 0};
+  call c;
+  c.rows = 2, c.seq = 2, c.number = 1;
+  c.give("chosen", chosen);
+  c.want("places", {4, 2}), c.want("offsets", {2, expert_count});
+  run(find_row("arrange_limited"), c);
+  const matrix &places = c.result("places"), &offsets = c.result("offsets");
+  constexpr element none = negate(1);
+  CHECK(places.of == std::vector<element>{0, 2, none, 4, 1, 3, none, none});
+  CHECK(offsets.of == std::vector<element>{0, 2, 4, 5, 2, 4, 5, 5});
+  const matrix slots = drawn({8, wide}, "slots"), weights = drawn({4, 2}, "weights");
+  const matrix y = run_row("combine", {{"slots", &slots}, {"weights", &weights}, {"places", &places}}, {{"y", {4, wide}}}).result("y");
+  for (std::int64_t i = 0; i < wide; ++i) {
+    CHECK(y.row(1)[i] == multiply(weights.row(1)[1], slots.row(4)[i]));
+    CHECK(y.row(3)[i] == 0);
+  }
+  const call dropped = run_row("dropped_statistics", {{"places", &places}}, {{"own", {1, 3 * expert_count}}});
+  for (std::int64_t i = 0; i < 3 * expert_count; ++i) CHECK(dropped.result("own").of[static_cast<std::size_t>(i)] == (i == 2 * expert_count + 1 ? 3u : 0u));
 }

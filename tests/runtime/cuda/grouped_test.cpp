@@ -56,13 +56,13 @@ struct layer {
   int in, out;
   numbers x, dy, w, y, dx, dw;
 
-  layer(const deal& d, int n_in, int n_out)
+  layer(const deal& d, int n_in, int n_out, int seed = 1)
       : rows(d),
         in(n_in),
         out(n_out),
-        x(random_numbers<T>(area(d.rows, in), 1.0, 1)),
-        dy(random_numbers<T>(area(d.rows, out), 1.0, 2)),
-        w(random_numbers<T>(area(d.experts * out, in), 1.0, 3)),
+        x(random_numbers<T>(area(d.rows, in), 1.0, seed)),
+        dy(random_numbers<T>(area(d.rows, out), 1.0, seed + 1)),
+        w(random_numbers<T>(area(d.experts * out, in), 1.0, seed + 2)),
         y(area(d.rows, out), NAN),
         dx(area(d.rows, in), NAN),
         dw(w.size(), 0.0) {
@@ -178,6 +178,42 @@ TEST_CASE_TEMPLATE("grouped linear, its input gradient and its weight gradient",
       check_layer(s, of, 1.0);
       s.run(true);
       check_layer(s, of, 2.0);
+    }
+}
+
+/// Rows of two products, the first of which may have been rounded before the other was added; `first`: its largest.
+template <class T>
+void check_sum(const char* what, numbers got, numbers wanted, double first, int terms) {
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (std::isnan(wanted[i])) got[i] = wanted[i] = 0.0;
+  const double rounding = std::is_same_v<T, float> ? 1e-6 : 2 * half_unit<T>;
+  check_close(what, got, wanted, rounding, rounding * first + 2e-6 * terms);
+}
+
+TEST_CASE_TEMPLATE("a grouped linear added to rows, and the sum of two", T, float, bf16) {
+  for (const deal& d : deals())
+    for (const auto [in, out] : sizes) {
+      CAPTURE(d.name);
+      CAPTURE(in);
+      CAPTURE(out);
+      const layer<T> one(d, in, out), two(d, in, out, 4);
+      numbers sum = one.y, onto = one.y;
+      double first = 0;
+      const numbers residual = random_numbers<T>(sum.size(), 4.0, 9);
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        sum[i] += two.y[i], onto[i] += residual[i];
+        if (!std::isnan(one.y[i])) first = std::max(first, std::abs(one.y[i]));
+      }
+      bench b;
+      const at x = b.put<T>(one.x), w = b.put<T>(one.w), x2 = b.put<T>(two.x), w2 = b.put<T>(two.w), by = b.put(d.offsets);
+      const at before = b.put<T>(residual), apart = b.room<T>(sum.size()), y = b.room<T>(sum.size());
+      grouped_linear_two<T>(b.on(), y, x, w, x2, w2, by, d.rows, in, out, d.segments(), d.experts);
+      check_sum<T>("two", b.take<T>(y, sum.size()), sum, first, 2 * in);
+      grouped_linear_add<T>(b.on(), apart, x, w, by, before, d.rows, in, out, d.segments(), d.experts);
+      check_sum<T>("add", b.take<T>(apart, onto.size()), onto, first, in);
+      grouped_linear_add<T>(b.on(), before, x, w, by, before, d.rows, in, out, d.segments(), d.experts);
+      check_sum<T>("add in place", b.take<T>(before, onto.size()), onto, first, in);
     }
 }
 

@@ -33,6 +33,8 @@ TEST_CASE("a line has exactly these keys in this order, and its numbers survive"
   CHECK_FALSE(line.contains("expert_load"));
   m.routers = router_metrics{{1.25, 3}, 2.5};
   CHECK(json_line(m).ends_with(R"("peak_bytes":4096,"balance_loss":2.5,"expert_load":[1.25,3.0]})"));
+  m.routers->dropped = {0, 7};
+  CHECK(json_line(m).ends_with(R"("expert_load":[1.25,3.0],"dropped":[0,7]})"));
 }
 
 TEST_CASE("console lines are aligned") {

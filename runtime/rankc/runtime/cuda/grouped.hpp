@@ -19,6 +19,15 @@ template <class T>
 void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments,
                        int experts);
 
+/// y[r] = residual[r] + x[r] w[e]^T, where y may be residual; and y[r] = x[r] w[e]^T + x2[r] w2[e]^T.
+/// Shapes: as above, residual (rows, out), x2 and w2 as x and w.
+template <class T>
+void grouped_linear_add(const lane&, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments,
+                        int experts);
+template <class T>
+void grouped_linear_two(const lane&, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments,
+                        int experts);
+
 /// dw[e] = or += the sum over the rows r of expert e of dy[r]^T x[r]: zero where it has none.
 /// Shapes: as above, dw (experts, out, in) in f32.
 template <class T>

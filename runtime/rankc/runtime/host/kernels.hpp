@@ -135,13 +135,14 @@ template <class T> void biased_sigmoid_top_by(const lane&, at weights, at chosen
 template <class T> void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
 
 /// Of a router, over tokens: how often each expert was among the largest `picks` of a row, the sums of their scores (of sigmoids divided
-/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own. Statistics of a layer behind those of others,
+/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without a place, second there. Statistics of a layer behind those of others,
 /// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.
 /// Shapes: logits (tokens, experts); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
 template <class T> void softmax_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
 template <class T> void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
 template <class T> void sigmoid_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
 template <class T> void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
+template <class T> void dropped_statistics(const lane&, at own, at places, int tokens, int picks, int experts);
 template <class T> void push(const lane&, at y, at s, at own, int width, int own_width);
 template <class T> void push_grad(const lane&, at ds, at down, at dy, int width, int own_width);
 template <class T> void balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
@@ -153,9 +154,13 @@ template <class T> void z_loss_grad(const lane&, at ds, at whole, int kinds, int
 
 /// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each token's
 /// slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then where they end.
+/// arrange_limited: of each of so many groups of tokens an expert takes its first `most` picks; others have no slot, and -1 for a
+/// place, which the rest pass over: there is nothing of theirs, and no gradient of their weights.
 /// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks, width);
+///         scratch int32 (groups * experts + 1);
 ///         x, y, dy (tokens, width); weights, dweights (tokens, picks).
 template <class T> void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
+template <class T> void arrange_limited(const lane&, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most);
 template <class T> void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
 template <class T> void collect(const lane&, at y, at slots, at places, int tokens, int picks, int width);
 template <class T> void combine(const lane&, at y, at slots, at weights, at places, int tokens, int picks, int width);

@@ -3,16 +3,19 @@
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace rankc::runtime {
 
 /// load: of each layer that has a router, how often its most chosen expert was chosen, in the mean of all. balance: a mean over
-/// microbatches, without its coefficient: k of k picks, or 1 where it is of each layer, when experts are chosen alike.
+/// microbatches, without its coefficient: k of k picks, or 1 where it is of each layer, when experts are chosen alike. dropped: of each
+/// such layer, how many picks found their expert full; empty where experts take all.
 struct router_metrics {
   std::vector<double> load;
   double balance = 0;
+  std::vector<std::int64_t> dropped{};
 };
 
 /// Of the last step; nothing where a program keeps none, or this process has not the rank that does.
