@@ -13,6 +13,6 @@ inline constexpr double smallest_row_sum = 1e-20;
 inline constexpr int kinds_of_statistics = 3;
 
 /// Blocks of a GPU's threads that each sum up some of the tokens, before their sums are added up in order.
-inline constexpr int blocks_of_statistics = 128;
+inline constexpr int blocks_of_statistics = 512;
 
 }  // namespace rankc::runtime

@@ -4,12 +4,13 @@
 // log(sum(exp(logits))) and the number of picks that were dropped. Sums have a fixed order.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "column_sums.cuh"
 #include "router_rows.cuh"
 
 namespace rankc::cuda {
 namespace {
 
-constexpr int kinds_of_layer = runtime::kinds_of_statistics, sum_blocks = runtime::blocks_of_statistics;
+constexpr int kinds_of_layer = runtime::kinds_of_statistics, most_blocks = runtime::blocks_of_statistics;
 
 /// Scores of a row: the softmax, or sigmoids divided by their sum. `row`: the softmax's largest logit and
 /// sum, or that of sigmoids.
@@ -54,15 +55,6 @@ __global__ void __launch_bounds__(router_block)
     for (int warp = 0; warp < tokens_of_block; ++warp) sum += all[warp * width + i];
     partial[std::size_t{blockIdx.x} * width + i] = sum;
   }
-}
-/// Shapes: own (width), partial (blocks, width).
-__global__ void __launch_bounds__(router_block)
-    add_statistics(float* own, const float* partial, int blocks, int width) {
-  const int i = blockIdx.x * router_block + threadIdx.x;
-  if (i >= width) return;
-  float sum = 0.0f;
-  for (int b = 0; b < blocks; ++b) sum += partial[std::size_t{static_cast<unsigned>(b)} * width + i];
-  own[i] = sum;
 }
 
 /// Of scores p with gradient d: p (d - sum(d p)), of sigmoids times 1 less themselves; and 2 log_sum softmax
@@ -157,11 +149,11 @@ template <bool Softmax, class T>
 void statistics(const lane& on, const char* name, at own, at scratch, at logits, int tokens, int experts,
                 int picks) {
   const int width = kinds_of_layer * experts, needed = ceil_div(tokens, tokens_of_block),
-            blocks = needed < sum_blocks ? needed : sum_blocks;
+            blocks = needed < most_blocks ? needed : most_blocks;
   launch(on, name, sum_statistics<Softmax, T>, blocks, router_block, sizeof(float) * tokens_of_block * width,
          on.at<float>(scratch), on.at<T>(logits), tokens, experts, picks);
-  launch(on, name, add_statistics, ceil_div(width, router_block), router_block, 0, on.at<float>(own),
-         on.at<float>(scratch), blocks, width);
+  launch(on, name, sum_partials<1>, ceil_div(width, warp_size), dim3(warp_size, warp_size), 0,
+         sum_targets<1>{{on.at<float>(own)}}, static_cast<const float*>(on.at<float>(scratch)), blocks, width, false);
 }
 template <loss_kind Kind>
 void make_loss(const lane& on, const char* name, at loss, at whole, at s, int kinds, int experts,

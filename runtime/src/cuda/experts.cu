@@ -7,7 +7,7 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int arrange_threads = 1024;
+constexpr int arrange_threads = 1024, pick_threads = 256, picks_of_block = pick_threads / warp_size;
 
 /// Whole numbers added up over the block, given to every thread.
 __device__ int block_count(int x) {
@@ -19,24 +19,27 @@ __device__ int block_count(int x) {
   return __reduce_add_sync(0xffffffffu, of_warp[threadIdx.x % warp_size]);
 }
 
-/// Give the picks of an expert, among `all`, the slots from `next` on, in their order; from `end` on there are none.
+/// Give the picks of an expert, among `all`, the slots from `next` on, in their order; from `end` on there are none. A warp has
+/// picks that lie side by side, and counts those before its own once.
 __device__ void give_slots(std::int32_t* places, const std::int32_t* chosen, int all, int expert, int next, int end) {
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  __shared__ int of_warp[2][warp_size];
-  for (int first = 0, turn = 0; first < all; first += arrange_threads, turn ^= 1) {
-    const int i = first + static_cast<int>(threadIdx.x);
-    const bool is_own = i < all && chosen[i] == expert;
+  const int each = (all + arrange_threads - 1) / arrange_threads * warp_size, first = warp * each, last = min(all, first + each);
+  __shared__ int of_warp[warp_size];
+  int own = 0;
+#pragma unroll 8
+  for (int i = first + lane; i < last; i += warp_size) own += chosen[i] == expert;
+  own = __reduce_add_sync(0xffffffffu, own);
+  if (lane == 0) of_warp[warp] = own;
+  __syncthreads();
+  next += __reduce_add_sync(0xffffffffu, lane < warp ? of_warp[lane] : 0);
+#pragma unroll 8
+  for (int begin = first; begin < last; begin += warp_size) {
+    const int i = begin + lane;
+    const bool is_own = i < last && chosen[i] == expert;
     const unsigned mates = __ballot_sync(0xffffffffu, is_own);
-    if (lane == 0) of_warp[turn][warp] = __popc(mates);
-    __syncthreads();
-    int before = 0, here = 0;
-    for (int w = 0; w < warp_size; ++w) {
-      before += w < warp ? of_warp[turn][w] : 0;
-      here += of_warp[turn][w];
-    }
-    const int place = next + before + __popc(mates & ((1u << lane) - 1));
+    const int place = next + __popc(mates & ((1u << lane) - 1));
     if (is_own) places[i] = place < end ? place : -1;
-    next += here;
+    next += __popc(mates);
   }
 }
 
@@ -124,28 +127,32 @@ __global__ void add_slots(T* y, const T* slots, const float* weights, const std:
   }
 }
 
-/// A block to a pick: dslot = weight dy, dweight = sum(dy slot), or 0 where it has no slot.
+/// A warp to a pick: dslot = weight dy, dweight = sum(dy slot), or 0 where it has no slot.
 template <int N, class T>
-__global__ void combine_backward(T* dslots, float* dweights, const T* dy, const T* slots, const float* weights, const std::int32_t* places,
-                                 int picks, int width) {
-  const std::size_t pick = blockIdx.x;
+__global__ void __launch_bounds__(pick_threads)
+    combine_backward(T* dslots, float* dweights, const T* dy, const T* slots, const float* weights, const std::int32_t* places, int all,
+                     int picks, int width) {
+  const std::size_t pick = std::size_t{blockIdx.x} * picks_of_block + threadIdx.x / warp_size;
+  const int lane = threadIdx.x % warp_size;
+  if (pick >= all) return;
   if (places[pick] < 0) {
-    if (threadIdx.x == 0) dweights[pick] = 0.0f;
+    if (lane == 0) dweights[pick] = 0.0f;
     return;
   }
   const std::size_t slot = static_cast<std::size_t>(places[pick]) * width;
   const T* grad = dy + pick / picks * width;
   const float weight = weights[pick];
   float dot = 0.0f;
-  for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
+#pragma unroll 4
+  for (int c = lane * N; c < width; c += warp_size * N) {
     float d[N], made[N];
     unpack(d, load<T, N>(grad + c));
     unpack(made, load<T, N>(slots + slot + c));
     for (int i = 0; i < N; ++i) dot += d[i] * made[i], d[i] *= weight;
     store(dslots + slot + c, packed<T>(d));
   }
-  dot = block_sum(dot);
-  if (threadIdx.x == 0) dweights[pick] = dot;
+  dot = warp_sum(dot);
+  if (lane == 0) dweights[pick] = dot;
 }
 
 template <class T>
@@ -203,8 +210,11 @@ void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at we
   constexpr int n = wide<T>;
   const int all = tokens * picks;
   if (packable<n>(width, to, grad, from))
-    launch(on, "combine_grad", combine_backward<n, T>, all, row_threads(width / n), 0, to, dw, grad, from, w, place, picks, width);
-  else launch(on, "combine_grad", combine_backward<1, T>, all, row_threads(width), 0, to, dw, grad, from, w, place, picks, width);
+    launch(on, "combine_grad", combine_backward<n, T>, ceil_div(all, picks_of_block), pick_threads, 0, to, dw, grad, from, w, place, all, picks,
+           width);
+  else
+    launch(on, "combine_grad", combine_backward<1, T>, ceil_div(all, picks_of_block), pick_threads, 0, to, dw, grad, from, w, place, all,
+           picks, width);
 }
 
 template void arrange<float>(const lane&, at, at, at, int, int, int);
