@@ -212,7 +212,7 @@ struct exchanging : layer {
     const routing routed = route(logits_of(t, x), 2, {});
     const arrangement slots = arrange(routed.chosen, 4);
     value rows = dispatch(x, slots);
-    const dim own = t.of(rows).shape[0], from_all = received_slots(own, 4, c.ep, c.token_ranks);
+    const dim own = t.of(rows).shape[0], from_all = received_slots(own, 4, c.ep, c.token_ranks, {});
     const value shared = share_offsets(slots.offsets, from_all);
     const arrangement there{slots.places, made == mistake::own_offsets ? slots.offsets : shared};
     value sent = to_experts(rows, made == mistake::sent_back_offsets ? shared : slots.offsets, from_all);  // @sends@
