@@ -54,16 +54,20 @@ add_executable(dsl_heuristics dsl/heuristics/best_test.cpp dsl/heuristics/figure
 target_compile_definitions(dsl_heuristics PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
 target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
+set_target_properties(rankc_dsl_dims_test dsl_heuristics PROPERTIES computes ON)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
 
-# Every header alone, and all in either order.
+# All headers in either order, and each alone.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
-add_test(NAME dsl/headers COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
-  "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/dsl_headers" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
+foreach(name IN ITEMS dsl/headers dsl/headers_alone)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" -DTEST=${name}
+    "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
+    "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
+endforeach()
+set_tests_properties(dsl/headers_alone PROPERTIES LABELS long)
 
 # No folder includes another in a circle.
 add_test(NAME folders COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P "${CMAKE_CURRENT_SOURCE_DIR}/folders.cmake")
@@ -75,7 +79,7 @@ function(rankc_front_end name compiler)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
-    if(name STREQUAL "clang++" AND family MATCHES "^(memory|recipe|schedule|typed)$")
+    if(name STREQUAL "clang++" AND family MATCHES "^(dims|experts|memory|model|recipe|schedule|typed)$")
       set_tests_properties(dsl/rejects/${family}/${name} PROPERTIES LABELS long)  # the largest: of g++ each time
     endif()
   endforeach()

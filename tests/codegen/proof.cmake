@@ -19,4 +19,5 @@ add_executable(rankc_proof_test
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(rankc_proof_test PRIVATE
   rankc_proof_testing rankc::proof nlohmann_json::nlohmann_json rankc_test_main)
+set_target_properties(rankc_proof_test PROPERTIES computes ON)
 add_test(NAME codegen/proof COMMAND rankc_proof_test)
