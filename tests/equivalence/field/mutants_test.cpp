@@ -18,7 +18,7 @@ std::string accept(const rankc::codegen::program&, const rankc::codegen::specifi
 TEST_CASE(
     "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not "
     "see") {
-  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1400, 2);
+  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1400, 3);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());
   int kinds = 0;
