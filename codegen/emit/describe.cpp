@@ -291,6 +291,8 @@ std::string describe_text(const lowered& l) {
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
+  if (p.recipe.has_documents())
+    out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n", p.recipe.end_of_document);
   out += experts_text(l) + tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + learning_rate_text(l) + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
@@ -335,6 +337,7 @@ std::string describe_json(const lowered& l) {
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
   if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
+  if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},

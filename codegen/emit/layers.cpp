@@ -116,6 +116,7 @@ class layer_text {
       case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
       case space::tokens: return "ids";
       case space::targets: return "targets";
+      case space::starts: return "starts";
       case space::loss: return "loss";
       case space::routers: return "routers";
     }
@@ -234,6 +235,7 @@ class layer_text {
            rope_name(static_cast<std::size_t>(t), b_.ropes.size()));
     take(f.ids, type_at(space::tokens), "ids");
     take(f.targets, type_at(space::targets), "targets");
+    take(f.starts, type_at(space::starts), "starts");
     take(f.x, "input", "x");
     take(f.y, "output", "y");
     take(f.loss, "vector<wide, 1>", "loss");

@@ -85,13 +85,18 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}{}", a.ropes[t].as.positions, a.ropes[t].as.theta, scaling_words(a.ropes[t].as.scaling)));
   const std::size_t tokens = l.tokens();
-  const auto of_microbatch = [&](const char* name, std::size_t where, std::string_view what) {
-    out += fmt::format("constexpr token_ids {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", name,
-                       where, tokens * sizeof(std::int32_t), what);
+  const auto of_microbatch = [&](const char* type, const char* name, std::size_t where, std::size_t count, std::string_view what) {
+    out += fmt::format("constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", type, name,
+                       where, count * sizeof(std::int32_t), what);
   };
   if (r.reads_tokens || r.reads_targets) out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
-  if (r.reads_tokens) of_microbatch("ids", a.tokens, "the step's tokens");
-  if (r.reads_targets) of_microbatch("targets", a.targets, "their next tokens");
+  if (r.reads_tokens) of_microbatch("token_ids", "ids", a.tokens, tokens, "the step's tokens");
+  if (r.reads_targets) of_microbatch("token_ids", "targets", a.targets, tokens, "their next tokens");
+  if (r.reads_starts) {
+    const std::size_t whole = tokens * static_cast<std::size_t>(l.plan->dims.cp);
+    out += fmt::format("using document_starts = vector<std::int32_t, {}>;  // of a microbatch, of whole sequences\n", whole);
+    of_microbatch("document_starts", "starts", a.starts, whole, "where in its sequence each token's document begins");
+  }
   if (a.routers_bytes) {
     const std::size_t count = a.routers_bytes / l.wide_bytes();
     out += fmt::format("using router_sums = matrix<wide, 1, {}>;  // of a microbatch\n", count);

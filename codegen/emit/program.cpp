@@ -81,12 +81,13 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.index, logits_text(logits), routers_text(l, r));
+      a.norm, r.events.size(), r.index, r.reads_starts ? fmt::format(", .starts = {{{}}}, .reads_starts = true", a.starts) : "", logits_text(logits),
+      routers_text(l, r));
 }
 
 std::string tables(const lowered& l) {
@@ -149,6 +150,7 @@ std::string shares_text(const lowered& l) {
   if (l.is_sharded()) out += fmt::format(" .shards = {},", weight_shards(d));
   if (d.cp > 1 && d.cp_weights == cp_weights::shard) out += " .cp_shares_weights = true,";
   if (d.ep > 1) out += fmt::format(" .ep = {},", d.ep);
+  if (l.plan->recipe.has_documents()) out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   return out;
 }
 

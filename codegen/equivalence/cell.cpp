@@ -78,6 +78,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   if (fact_.sequences) check_sequences(with);
   if (fact_.shares) check_shares(with);
   for (std::size_t i = given; i < fact_.ports.size(); ++i) {
+    if (fact_.documents && (fact_.ports[i].name == "q" || (fact_.positions && i == given))) check_documents(ports[i].first, with);
     if (fact_.ports[i].name != "q") continue;
     if (fact_.ring) check_ring(ports[i].first, with);
     else if (fact_.chunks && !fact_.positions) check_chunks(ports[i].first, with);
@@ -291,6 +292,26 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
     bound_[slot(e.over[0])] = {by.of_rank(e.over[0] == 'p' ? own : other), with.seq};
     is_bound_[slot(e.over[0])] = true;
   }
+}
+
+/// Each of the op's tokens is the one whose start the op takes for it: starts are of whole sequences, in the order of their positions.
+void cell::check_documents(std::int64_t first, const attributes& with) const {
+  const std::size_t t = slot('t'), n = slot('n');
+  if (!is_bound_[t] || !is_bound_[n]) return;
+  const std::int64_t tokens = range[t].size(), whole = range[n].size();
+  if (with.rows < 1 || with.rows * with.seq != whole || (fact_.ring && whole % tokens))
+    throw refusal(fmt::format("it is told of {} sequences of {}; expected starts of {} tokens", with.rows, with.seq, whole));
+  const sharing by = fact_.ring ? sharing(whole / tokens, with.seq) : sharing(fact_, with);
+  runs order, taken;  // places of starts, rank after rank; the tokens that these are of
+  for (std::int64_t rank = 0; rank < by.ranks; ++rank)
+    for (std::int64_t row = 0; row < with.rows; ++row) order.append(by.of_rank(rank, row * with.seq));
+  const std::int64_t begin = first + range[t].begin;
+  if (begin < 0 || begin + tokens > order.size())
+    throw refusal(fmt::format("its tokens begin at {} of {}", begin, order.size()));
+  const runs places = order.slice(begin, tokens);
+  for (int i = 0; i < places.count(); ++i) taken.append(bound_[n].at.slice(places[i].begin, places[i].size()));
+  if (!(taken == bound_[t].at))
+    throw refusal(fmt::format("starts of {} are taken for {}", text_of('t', taken), text_of('t', bound_[t].at)));
 }
 
 void cell::check_needs(const std::vector<operand>& ports) const {

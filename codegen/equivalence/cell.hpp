@@ -44,6 +44,7 @@ class cell {
   void check_chunks(std::int64_t first, const attributes&);
   void check_shares(const attributes&) const;
   void check_ring(std::int64_t first, const attributes&);
+  void check_documents(std::int64_t first, const attributes&) const;
   /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
   word find_order(const std::vector<operand>& ports) const;
   void check_order() const;

@@ -109,10 +109,11 @@ content claims::begin(int rank, const access& a, const relation& h) {
       return one_tensor(a, box, rotary_table(h.theta, h.dim, h.scaling));
     }
     case holding_kind::ids:
-    case holding_kind::targets: {
+    case holding_kind::targets:
+    case holding_kind::starts: {
       few<part, 2> box;
       box.push_back(parts_of(h, model_.tokens()));
-      return one_tensor(a, box, leaf(h.kind == holding_kind::ids ? "ids" : "targets", ""));
+      return one_tensor(a, box, leaf(holding_names[static_cast<int>(h.kind)], ""));
     }
     case holding_kind::loss:
     case holding_kind::norm:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, j those of the keys of u, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
+// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, j those of the keys of u, h and k heads, v vocabulary, s positions; i, o, w, l, r features; n tokens of whole
+// sequences, whose documents begin where starts says.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -145,6 +146,30 @@ constexpr line lines[]{
      "o = merge(lse_before lse_more) o_before o_more; lse = merge(lse_before lse_more) lse_before lse_more", "shares"},
     {"ring_attention_grad", "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)",
      "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse", "ring like attention_grad groups", "seq"},
+
+    // ---- the same of documents that lie in sequences
+    {"document_position", "y(t w)^x x(t w) table(s w) starts(n)", "y = x table starts", "positions documents whole(s)", "seq",
+     "x = dy; table = document_position_grad(dy, starts)"},
+    {"document_position_grad", "+dtable(s w) dy(t w) starts(n)", "dtable = sum(t) dy' starts", "positions documents whole(s)", "seq"},
+    {"document_attention", "o(t h*d) lse(t h) q(t h*d):q k(t k*d):k v(t k*d):k starts(n)", "o = q k v' starts; lse = q k starts",
+     "sequences documents groups", "seq", "q k v = document_attention_grad(do, q, k, v, o, lse, starts)"},
+    {"document_attention_grad", "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h) starts(n)",
+     "dq = d_o' q k v o lse starts; dk = d_o' q k v o lse starts; dv = d_o' q k v o lse starts", "sequences documents groups", "seq"},
+    {"document_chunk_position", "y(t w)^x x(t w) table(s w) starts(n)", "y = x table starts",
+     "chunks positions documents like document_position whole(s)", "seq"},
+    {"document_chunk_position_grad", "+dtable(s w) dy(t w) starts(n)", "dtable = sum(t) dy' starts",
+     "chunks positions documents like document_position_grad whole(s)", "seq"},
+    {"document_chunk_attention", "o(t h*d) lse(t h) q(t h*d):q k(u k*d):k v(u k*d):k starts(n)", "o = q k v' starts; lse = q k starts",
+     "chunks documents like document_attention groups", "seq"},
+    {"document_chunk_attention_grad",
+     "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h) starts(n)",
+     "dq = d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse starts",
+     "chunks documents like document_attention_grad groups", "seq"},
+    {"document_ring_attention", "o(t h*d) lse(t h) q(t h*d) k(u k*d) v(u k*d) starts(n)",
+     "o = parts(j) q k v starts; lse = parts(j) q k starts", "ring documents like document_attention groups", "seq"},
+    {"document_ring_attention_grad", "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h) starts(n)",
+     "dq = sum(j) d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse starts",
+     "ring documents like document_attention_grad groups", "seq"},
 
     // ---- tables looked up by ids, and the loss
     {"embedding", "y(t w) ids(t) table(v w)", "y = sum(v) ids table'", "first(v)", "", "table = embedding_grad(dy, ids)"},

@@ -43,6 +43,8 @@ namespace rankc::codegen::algebra {
 ///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
 ///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the op's number before it in
 ///                  their ring; first says which rank's t are,
+///   "documents"    axis n is of all tokens of such sequences, in the order of their positions, as many sequences as its rows; those of
+///                  axis t are among them, where the op takes them to be,
 ///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number of tokens; operands are
 ///                  results of an op of such sequences,
 ///   "like R"       its results are row R's,
@@ -119,7 +121,7 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false,
+  bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false,
        grouped = false, segments = false, counts = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;

@@ -141,6 +141,7 @@ class reader {
         if (words[i] == "positions") f.positions = true;
         else if (words[i] == "listed") f.positions = f.listed = true;
         else if (words[i] == "sequences") f.sequences = true;
+        else if (words[i] == "documents") f.documents = true;
         else if (words[i] == "chunks") f.chunks = true;
         else if (words[i] == "ring") f.ring = true;
         else if (words[i] == "shares") f.shares = true;

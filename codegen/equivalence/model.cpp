@@ -53,7 +53,7 @@ static void check_indices(const specification& s) {
   for (const specification::layer& l : s.layers) {
     const std::size_t values = l.values.size();
     for (const int v : {l.input, l.result}) check(v, values, l.name);
-    for (const int v : {l.targets, l.statistics, l.statistics_result})
+    for (const int v : {l.targets, l.starts, l.statistics, l.statistics_result})
       if (v >= 0) check(v, values, l.name);
     for (const int v : l.side_losses) check(v, values, l.name);
     for (const specification::parameter& p : l.parameters) check(p.value, values, l.name);
@@ -98,6 +98,7 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
 void model::begin() {
   know(leaf("ids", ""), "the ids", nullptr);
   know(leaf("targets", ""), "the targets", nullptr);
+  know(leaf("starts", ""), "the starts of documents", nullptr);
   for (const specification::use& u : spec_.uses) {
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
     for (std::size_t i = 0; i < l.parameters.size(); ++i) {
@@ -212,6 +213,7 @@ void model::forward(std::size_t use, term input, term statistics) {
   std::vector<term>& values = uses_[use].values;
   values.assign(l.values.size(), zero);
   if (l.targets >= 0) values[static_cast<std::size_t>(l.targets)] = leaf("targets", "");
+  if (l.starts >= 0) values[static_cast<std::size_t>(l.starts)] = leaf("starts", "");
   values[static_cast<std::size_t>(l.input)] = input;
   if (l.statistics >= 0) values[static_cast<std::size_t>(l.statistics)] = statistics;
   for (std::size_t i = 0; i < l.parameters.size(); ++i)

@@ -44,6 +44,7 @@ class binder {
       give(true, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(body_.ropes[static_cast<std::size_t>(t)]))});
     give(takes_.ids, {formal::ids, source::rank});
     give(takes_.targets, {formal::targets, source::rank});
+    give(takes_.starts, {formal::starts, source::rank});
     give(takes_.x, activation(formal::x, layer_ - 1));
     give(takes_.y, activation(formal::y, layer_));
     give(takes_.loss, {formal::loss, source::rank});
@@ -120,6 +121,7 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
     }
     r.reads_tokens |= b.uses(phase::forward, space::tokens);
     r.reads_targets |= b.uses(phase::forward, space::targets);
+    r.reads_starts |= b.uses(phase::forward, space::starts);
     r.arena.routers_bytes = std::max(r.arena.routers_bytes, b.routers_bytes);
   }
 }
@@ -158,7 +160,7 @@ int find_flag(const body& b, const node& n) {
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::halfway), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), uses(space::routers), false, {}, {}, false};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::starts), uses(space::loss), uses(space::routers), false, {}, {}, false};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
   for (const node& n : b.calls(p)) {

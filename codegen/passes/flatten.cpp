@@ -111,7 +111,7 @@ static int workspace_of(phase p) { return p == phase::forward ? 0 : p == phase::
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
   const int m = i.microbatch;
-  const std::size_t ids = l_.tokens() * sizeof(std::int32_t);
+  const std::size_t ids = l_.tokens() * sizeof(std::int32_t), whole_ids = ids * static_cast<std::size_t>(l_.plan->dims.cp);
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
     case formal::work: return {i.on == compute_lane ? at.work : at.work_beside, 0,
@@ -119,6 +119,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
     case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
     case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
     case formal::targets: return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
+    case formal::starts: return {at.starts + m * whole_ids, whole_ids, {starts, m}, element_type::i32};
     case formal::routers: return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes, at.routers_bytes, {routers, m}, wide()};
     default: return scalar(loss, at.loss);
   }
@@ -154,6 +155,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
     case space::tokens: return given(formal::ids);
     case space::targets: return given(formal::targets);
+    case space::starts: return given(formal::starts);
     case space::loss: return given(formal::loss);
     case space::routers: return given(formal::routers);
     case space::saved: return part_of(given(formal::saved));

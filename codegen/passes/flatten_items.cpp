@@ -129,6 +129,7 @@ op flattener::begin() {
         l_.plan->dims.cp > 1 ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq) : std::vector<box_range>{{first, ids}};
     if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
     if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
+    if (r_.reads_starts) add(locate(i, {}, {formal::starts, source::rank}), {.kind = holding_kind::starts, .box = {{first, ids}}});
   }
   return o;
 }

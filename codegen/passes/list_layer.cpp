@@ -64,7 +64,7 @@ class op_lister {
   std::string operand(int v) const {
     if (const int w = t_.find_parameter(v); w >= 0) return "w." + identifier(t_.weights[w].name.text()) + shape(v);
     const bool is_index = t_.values[v].holds == element::index;
-    if (is_index) return (v == t_.input ? "ids" : "targets") + shape(v);
+    if (is_index) return (v == t_.input ? "ids" : v == t_.starts ? "starts" : "targets") + shape(v);
     if (v == t_.result) return t_.values[v].ndim == 0 ? "loss" : "y" + shape(v);
     if (v == t_.gradients[t_.input]) return "dx" + shape(v);
     return names_.converted[v] + shape(v);
@@ -93,7 +93,7 @@ class layer_lister {
   static bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
   std::string name(int of) const {
-    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss", "routers"};
+    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss", "routers", "starts"};
     const value& v = b_.values[of];
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];

@@ -90,6 +90,7 @@ class rank_lister {
   void calls() {
     if (r_.reads_tokens) put("reads ids");
     if (r_.reads_targets) put("reads targets");
+    if (r_.reads_starts) put("reads starts of documents");
     for (const placed_rope& rope : r_.arena.ropes) put("rotary table: {} positions, dim {}, theta {}{}", rope.as.positions, rope.as.dim, rope.as.theta, scaling_words(rope.as.scaling));
     for (const stage_plan& s : r_.stages) {
       for (const stage_plan::member& m : s.members)
@@ -108,7 +109,7 @@ class rank_lister {
   static std::string given_as(const stage_plan& s, const actual& a) {
     constexpr const char* formals[]{
         "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
-        "targets", "x",       "y",         "loss",  "routers", "dy",   "dx",   "accumulate", "accumulate_apart"};
+        "targets", "starts",  "x",         "y",     "loss",    "routers", "dy", "dx",    "accumulate", "accumulate_apart"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {
       case source::slot: return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
@@ -172,6 +173,7 @@ class rank_lister {
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     at("ids", a.tokens, r_.reads_tokens ? ids : 0);
     at("targets", a.targets, r_.reads_targets ? ids : 0);
+    at("starts", a.starts, r_.reads_starts ? ids * static_cast<std::size_t>(l_.plan->dims.cp) : 0);
     at("routers", a.routers, a.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches));
     at("loss", a.loss, l_.wide_bytes());
     at("norm", a.norm, l_.trains() ? l_.wide_bytes() : 0);

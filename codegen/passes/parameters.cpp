@@ -20,7 +20,7 @@ using rankc::program::aligned_elements;
 void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {
   std::set<std::string> taken;
   // What else the text of a stage names.
-  name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
+  name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "starts", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "momentum", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
                   "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",

@@ -46,7 +46,7 @@ std::string scaling_words(const rope_scaling&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, routers, accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, starts, loss, routers, accumulate;
   std::vector<int> accumulate_apart;  // into gradients with a flag of their own
   std::vector<int> ropes;  // of the body's tables
   bool beside = false;     // the lane of what goes around a ring

@@ -67,6 +67,7 @@ class arena {
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * plan.actions.microbatches;
     if (r_.reads_tokens) a_.tokens = take(ids);
     if (r_.reads_targets) a_.targets = take(ids);
+    if (r_.reads_starts) a_.starts = take(ids * static_cast<std::size_t>(plan.dims.cp));
     if (a_.routers_bytes) a_.routers = take(a_.routers_bytes * static_cast<std::size_t>(plan.actions.microbatches));
     a_.loss = take(l_.wide_bytes());
     if (l_.trains()) a_.norm = take(l_.wide_bytes());

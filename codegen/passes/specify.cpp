@@ -31,6 +31,7 @@ specification::layer recorded(const std::string& name, const trace& t) {
   }
   for (std::size_t i = 0; i < t.forward_ops; ++i) l.ops.push_back(recorded(t.ops[i]));
   l.targets = t.input + 1;  // a layer is handed its input, then the targets
+  l.starts = t.starts;
   for (const weight_info& w : t.weights) l.parameters.push_back({w.name.text(), w.id, w.trainable, w.balances});
   return l;
 }

@@ -152,6 +152,10 @@ void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica,
     const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
     for (std::size_t i = 0; i < h.box.size(); ++i) {
       box_range& b = h.box[i];
+      if (h.kind == holding_kind::starts) {  // of whole sequences
+        b.first += dp_of(d, at) * tokens_of_replica;
+        continue;
+      }
       if (of_tokens || h.kind == holding_kind::rotary) {
         if (of_tokens) b.first += dp_of(d, at) * tokens_of_replica;
         b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back

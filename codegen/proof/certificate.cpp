@@ -243,8 +243,8 @@ std::string model_text(const specification& s) {
       out += fmt::format("{}\n[{},[{}],[{}],{},{},{}{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
                          fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number, scaling_text(o.scaling));
     out += fmt::format(
-        "\n], \"input\": {}, \"targets\": {}, \"result\": {}, {}\"side_losses\": [{}], \"parameters\": [",
-        l.input, l.targets, l.result,
+        "\n], \"input\": {}, \"targets\": {}, \"result\": {}, {}{}\"side_losses\": [{}], \"parameters\": [",
+        l.input, l.targets, l.result, l.starts < 0 ? "" : fmt::format("\"starts\": {}, ", l.starts),
         l.statistics < 0 && l.statistics_result < 0 ? "" : fmt::format("\"statistics\": [{},{}], ", l.statistics, l.statistics_result),
         fmt::join(l.side_losses, ","));
     for (const auto& p : l.parameters)

@@ -24,6 +24,8 @@ specification::layer to_layer(const json& j) {
   const bool has_statistics = j.is_object() && j.contains("statistics");  // of routers
   std::vector<const char*> fields{"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"};
   if (has_statistics) fields.push_back("statistics");
+  const bool has_starts = j.is_object() && j.contains("starts");  // of documents
+  if (has_starts) fields.push_back("starts");
   expect_fields(j, fields, "a layer of the model");
   specification::layer l{.name = to_text(j["name"], "name"),
                          .values = to_list(j["values"], "values", to_tensor),
@@ -33,6 +35,7 @@ specification::layer to_layer(const json& j) {
                          .result = to_int(j["result"], "result"),
                          .side_losses = to_ints(j["side_losses"], "side_losses"),
                          .parameters = {}};
+  if (has_starts) l.starts = to_int(j["starts"], "starts");
   if (has_statistics) {
     const std::vector<int> of = to_ints(j["statistics"], "statistics");
     if (of.size() != 2) refuse("statistics", "must be [handed in, handed on]");

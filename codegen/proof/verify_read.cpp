@@ -67,7 +67,7 @@ held to_held(const json& j, const std::string& where) {
     refuse(where, "must hold [kind, name, counts, positions, dim, theta], with a seventh where rotary positions are slowed");
   return {to_word(j[0],
                   {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids",
-                   "targets", "loss", "norm"},
+                   "targets", "starts", "loss", "norm"},
                   where),
           to_text(j[1], where),
           to_counts(j[2], where),

@@ -416,6 +416,12 @@ constexpr rule_text texts[]{
      "rest. Ranks that had parts of a group would each drop other picks than one rank does.",
      "models::mixtral{.capacity = 1.25, ...} with seq = 4096 and cp = 2",
      "Take a group that divides the positions, as .capacity_group = 1024; 0 is a whole sequence, which cp = 1 has on one rank."},
+    {259, "documents end with a token, and attention is told of them",
+     "end_of_document is -1, or a token of the vocabulary that is used. Where it is a token, attention and learned positions of every layer "
+     "are given the layer_context's starts.",
+     "The token says where documents begin in each sequence. A layer that attended to all of a sequence would mix what the recipe keeps apart.",
+     "training{.end_of_document = 50257, ...} with models::gpt2{.vocab = 50304, .vocab_used = 50257, ...}",
+     "Take the tokenizer's token, as 50256; in a layer of your own call self_attention(q, k, v, c) and position(x, table, c)."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

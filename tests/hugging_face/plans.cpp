@@ -21,6 +21,9 @@ constexpr training of_torch{.seq = 64, .global_batch = 8, .precision = f64};
 constexpr training of_four{.seq = 64, .global_batch = 4, .precision = f64};
 constexpr training undecayed{.seq = 64, .global_batch = 8, .precision = f64, .weight_decay = 0, .clip = 0};
 
+/// Two of an oracle's sequences as documents of one, of which the first ends with this token.
+constexpr training packed(int end) { return {.seq = 64, .global_batch = 1, .precision = f64, .lr = 1e-2, .end_of_document = end}; }
+
 class list {
  public:
   void add(const char* name, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule, const training& r = recipe) {
@@ -52,6 +55,11 @@ std::vector<variant> plans() {
   l.add_layouts("gpt2_sharded", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 160});
   l.add_layouts("llama_gqa", models::llama{.layers = 3, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 80, .vocab = 128, .theta = 10000});
   l.add_layouts("llama_tied_bf16", models::llama{.layers = 2, .hidden = 32, .heads = 8, .kv_heads = 2, .ffn = 96, .vocab = 192, .theta = 500000, .tied = true, .norm_eps = 1e-6});
+  for (const auto& [layout, end] : {std::pair{"0", 71}, {"1", 70}})
+    l.add("packed_gpt2", layout, models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {}, schedules::gpipe{1}, packed(end));
+  for (const auto& [layout, end] : {std::pair{"0", 109}, {"1", 172}})
+    l.add("packed_llama_tied_bf16", layout, models::llama{.layers = 2, .hidden = 32, .heads = 8, .kv_heads = 2, .ffn = 96, .vocab = 192, .theta = 500000, .tied = true, .norm_eps = 1e-6},
+          {}, schedules::gpipe{1}, packed(end));
   constexpr models::qwen3 qwen{.layers = 2, .hidden = 40, .heads = 4, .kv_heads = 2, .head_dim = 16, .ffn = 72, .vocab = 128, .tied = true};
   l.add_layouts("qwen3", qwen);
   l.add("qwen3", "adapted", qwen, {}, schedules::gpipe{1}, adapting);

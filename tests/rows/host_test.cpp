@@ -50,12 +50,12 @@ TEST_CASE("derivatives") {
       if (f64.has(r)) check_derivative(f64, r, settings(r)[i]);
 }
 TEST_CASE("chunks of sequences") {
-  CHECK(chunk_rows().size() == 4);
+  CHECK(chunk_rows().size() == 8);
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)})
     for (const row& r : chunk_rows()) check_chunks(*on, r);
 }
 TEST_CASE("parts around a ring") {
-  CHECK(ring_rows().size() == 3);
+  CHECK(ring_rows().size() == 5);
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_ring(*on);
 }
 TEST_CASE("slots of tokens") {
@@ -107,7 +107,9 @@ TEST_CASE("what is not marked is not linear") {
 TEST_CASE("what is named is used") {
   CHECK(lines(named_and_unused) ==
         "attention_grad dv o\n"
-        "attention_grad dv v\n");
+        "attention_grad dv v\n"
+        "document_attention_grad dv o\n"
+        "document_attention_grad dv v\n");
 }
 
 }  // namespace

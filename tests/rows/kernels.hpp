@@ -19,7 +19,11 @@
   X(rope_grad) X(attention) X(attention_grad) X(gelu) X(gelu_grad) X(swiglu) X(swiglu_grad) X(add) X(mul)     \
   X(mul_grad) X(scale) X(sigmoid) X(sigmoid_grad) X(split) X(concat) X(softmax) X(softmax_dx) X(row_max)      \
   X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad) X(clear) X(copy) X(chunk_position)      \
-  X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad) X(ring_attention) X(ring_attention_grad) X(merge_attention) X(softmax_top) X(softmax_top_grad)        \
+  X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad) X(ring_attention) X(ring_attention_grad) X(merge_attention)      \
+  X(document_position) X(document_position_grad) X(document_chunk_position) X(document_chunk_position_grad)   \
+  X(document_attention) X(document_attention_grad) X(document_chunk_attention)                                \
+  X(document_chunk_attention_grad) X(document_ring_attention) X(document_ring_attention_grad)                 \
+  X(softmax_top) X(softmax_top_grad)        \
   X(sigmoid_top) X(sigmoid_top_grad) X(softmax_scores) X(sigmoid_scores) X(keep_groups) X(biased_keep_groups)         \
   X(softmax_top_by) X(sigmoid_top_by) X(biased_softmax_top_by) X(biased_sigmoid_top_by) X(count_choices)      \
   X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \

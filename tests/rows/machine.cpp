@@ -18,6 +18,16 @@ values shuffled(std::size_t count, std::mt19937& generator) {
   return all;
 }
 
+/// Where documents begin: at the sequence, and after some tokens at random.
+values random_starts(std::size_t count, int seq, std::mt19937& generator) {
+  values all(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t position = i % static_cast<std::size_t>(seq);
+    all[i] = position == 0 ? 0 : generator() % 3 == 0 ? static_cast<double>(position) : all[i - 1];
+  }
+  return all;
+}
+
 /// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or where those of experts
 /// begin and end, or of their segments.
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
@@ -56,6 +66,7 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   const bool positive = r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" || ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
   if (const std::string& name = r.is->ports[port].name; name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
+  if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
     x = r.of(port).holds == element::index ? static_cast<double>(generator() % below)

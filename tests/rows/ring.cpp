@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <string>
 
 namespace rankc::test::rows {
 
@@ -47,12 +49,14 @@ const row& ring_row(std::string_view name) {
   throw std::logic_error(std::string(name) + " is no row of rings");
 }
 
-void check_ring(machine& on, const sharing& by) {
-  const row &attention = find_row("attention"), &gradient = find_row("attention_grad"),
-            &part = ring_row("ring_attention"), &merge = ring_row("merge_attention"),
-            &part_gradient = ring_row("ring_attention_grad");
+/// Of rows whose names begin so: of documents, whose starts are the last operand, or of whole sequences.
+void check_ring(machine& on, const sharing& by, const std::string& which) {
+  const row &attention = find_row(which + "attention"), &gradient = find_row(which + "attention_grad"),
+            &part = ring_row(which + "ring_attention"), &merge = ring_row("merge_attention"),
+            &part_gradient = ring_row(which + "ring_attention_grad");
   const setting all{{{'t', by.tokens()},
                      {'u', by.tokens()},
+                     {'n', by.tokens()},
                      {'s', by.seq},
                      {'w', 5},
                      {'h', 4},
@@ -62,11 +66,17 @@ void check_ring(machine& on, const sharing& by) {
                     0,
                     0,
                     0};
-  operands given = random_operands(on, attention, all, 31);  // o, lse, q, k, v
+  operands given = random_operands(on, attention, all, 31);  // o, lse, q, k, v, perhaps starts
+  const operands starts(given.begin() + 5, given.end());
+  const auto with_starts = [&](operands o) {
+    o.insert(o.end(), starts.begin(), starts.end());
+    return o;
+  };
   const operands want = on.run(attention, all, given);
   const values &q = given[2], &k = given[3], &v = given[4];
   operands back = random_operands(on, gradient, all, 32);  // dq, dk, dv, do, q, k, v, o, lse
   back[4] = q, back[5] = k, back[6] = v, back[7] = want[0], back[8] = want[1];
+  std::copy(starts.begin(), starts.end(), back.begin() + 9);
   const operands want_back = on.run(gradient, all, back);
   operands got{values(want[0].size()), values(want[1].size())},
       got_back{values(want_back[0].size()), values(want_back[1].size()), values(want_back[2].size())};
@@ -81,12 +91,12 @@ void check_ring(machine& on, const sharing& by) {
       const auto mine = [&](const values& x) { return by.take(x, rank); };
       const auto theirs = [&](const values& x) { return by.take(x, other); };
       const operands made =
-          on.run(part, own, {mine(given[0]), mine(given[1]), mine(q), theirs(k), theirs(v)});
+          on.run(part, own, with_starts({mine(given[0]), mine(given[1]), mine(q), theirs(k), theirs(v)}));
       whole =
           step == 0 ? made : on.run(merge, own, {whole[0], whole[1], whole[0], whole[1], made[0], made[1]});
       const operands some = on.run(part_gradient, own,
-                                   {mine(back[0]), theirs(back[1]), theirs(back[2]), mine(back[3]), mine(q),
-                                    theirs(k), theirs(v), mine(want[0]), mine(want[1])});
+                                   with_starts({mine(back[0]), theirs(back[1]), theirs(back[2]), mine(back[3]), mine(q),
+                                    theirs(k), theirs(v), mine(want[0]), mine(want[1])}));
       by.add(got_back[0], rank, some[0]);
       by.add(got_back[1], other, some[1]);
       by.add(got_back[2], other, some[2]);
@@ -94,7 +104,7 @@ void check_ring(machine& on, const sharing& by) {
     by.add(got[0], rank, whole[0]);
     by.add(got[1], rank, whole[1]);
   }
-  INFO(on.name() << ", " << by.ranks << " ranks, " << by.rows << " sequences of " << by.seq);
+  INFO(on.name() << " " << which << ", " << by.ranks << " ranks, " << by.rows << " sequences of " << by.seq);
   for (std::size_t p = 0; p < 2; ++p) CHECK(deviation(got[p], want[p]) <= on.tolerance() * by.ranks);
   for (std::size_t p = 0; p < 3; ++p)
     CHECK(deviation(got_back[p], want_back[p]) <= on.tolerance() * by.ranks);
@@ -104,7 +114,7 @@ void check_ring(machine& on, const sharing& by) {
 
 void check_ring(machine& on) {
   for (const auto& [ranks, rows, chunk] : {std::array{2, 1, 1}, {2, 3, 5}, {3, 2, 4}, {4, 1, 7}, {2, 1, 150}})
-    check_ring(on, {ranks, rows, 2 * ranks * chunk});
+    for (const char* which : {"", "document_"}) check_ring(on, {ranks, rows, 2 * ranks * chunk}, which);
 }
 
 }  // namespace rankc::test::rows

@@ -154,6 +154,7 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
   if (r.is->sequences) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
+  s.size['n'] = (s.first + s.size['t'] + s.seq() - 1) / s.seq() * s.seq();  // of whole sequences, among them the op's tokens
   if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
   s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
   s.size['g'] = 2 * s.size['r'];  // segments of slots: two of each expert

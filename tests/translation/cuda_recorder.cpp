@@ -170,10 +170,58 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
       .in(up, columns<T>(tokens, width, stride));
 }
 
+// Attention within documents: as whole sequences are, and told of starts.
+template <class T>
+void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride);
+  within_documents("document_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+}
+template <class T>
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                             at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                             int kv_stride) {
+  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
+                    kv_stride);
+  within_documents("document_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+}
+template <class T>
+void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
+                              int first) {
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride, ranks,
+                     first);
+  within_documents("document_chunk_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+}
+template <class T>
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                                   int q_stride, int kv_stride, int ranks, int first) {
+  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
+                          kv_stride, ranks, first);
+  within_documents("document_chunk_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+}
+template <class T>
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
+  within_documents("document_ring_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+}
+template <class T>
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
+                                  double step, int first) {
+  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ring, step,
+                         first);
+  within_documents("document_ring_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+}
+
 #include "fused_kernels.ipp"
 
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
+      &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
+      &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>, RANKC_RECORDED_FUSED(T)
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;

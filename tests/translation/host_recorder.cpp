@@ -155,8 +155,52 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
       .in(up, all<T>(count));
 }
 
+// Attention within documents: as whole sequences are, and told of starts.
+template <class T>
+void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim);
+  within_documents("document_attention", starts, product(rows, seq));
+}
+template <class T>
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                             at starts, int rows, int seq, int heads, int kv_heads, int dim) {
+  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim);
+  within_documents("document_attention_grad", starts, product(rows, seq));
+}
+template <class T>
+void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ranks, first);
+  within_documents("document_chunk_attention", starts, product(rows, seq));
+}
+template <class T>
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ranks,
+                                   int first) {
+  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ranks,
+                          first);
+  within_documents("document_chunk_attention_grad", starts, product(rows, seq));
+}
+template <class T>
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
+  within_documents("document_ring_attention", starts, product(rows, seq));
+}
+template <class T>
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
+                                  double step, int first) {
+  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ring, step,
+                         first);
+  within_documents("document_ring_attention_grad", starts, product(rows, seq));
+}
+
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
+      &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
+      &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(double), RANKC_RECORDED_UPDATES(double)>;

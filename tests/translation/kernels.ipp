@@ -42,6 +42,30 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
   expect_chunks(tokens, rows, seq, ranks, first);
 }
 
+// The same within documents, told of starts.
+template <class T>
+void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq, int first) {
+  position<T>(on, y, x, table, tokens, width, seq, first);
+  within_documents("document_position", starts, recorder::active().about().tokens_of_microbatch());
+}
+template <class T>
+void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq, int first, bool accumulate) {
+  position_grad<T>(on, dtable, dy, tokens, width, seq, first, accumulate);
+  within_documents("document_position_grad", starts, recorder::active().about().tokens_of_microbatch());
+}
+template <class T>
+void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows, int seq, int ranks,
+                             int first) {
+  chunk_position<T>(on, y, x, table, tokens, width, rows, seq, ranks, first);
+  within_documents("document_chunk_position", starts, product(rows, seq));
+}
+template <class T>
+void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int rows, int seq, int ranks,
+                                  int first, bool accumulate) {
+  chunk_position_grad<T>(on, dtable, dy, tokens, width, rows, seq, ranks, first, accumulate);
+  within_documents("document_chunk_position_grad", starts, product(rows, seq));
+}
+
 template <class T>
 void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
                 double eps) {
@@ -497,7 +521,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
 /// Names every function template of T, so that all are made.
 #define RANKC_RECORDED_ALIKE(T)                                                                            \
   &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,   \
-      &chunk_position<T>, &chunk_position_grad<T>, &chunk_attention<T>, &chunk_attention_grad<T>,          \
+      &document_position<T>, &document_position_grad<T>, &document_chunk_position<T>,                      \
+      &document_chunk_position_grad<T>, &chunk_position<T>, &chunk_position_grad<T>, &chunk_attention<T>, &chunk_attention_grad<T>,          \
       &ring_attention<T>, &ring_attention_grad<T>, &merge_attention<T>, &shift<T>,                         \
       &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \

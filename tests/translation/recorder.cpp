@@ -98,4 +98,16 @@ recording recorder::finish() {
   return std::move(out_);
 }
 
+void within_documents(const char* function, at starts, std::size_t count) {
+  call& c = recorder::active().last();
+  c.function = function;
+  c.operands.push_back(starts.byte);
+  c.reads.push_back({starts.byte, count * sizeof(std::int32_t)});
+}
+void within_documents(const char* function, at starts, std::size_t count, at scratch, std::size_t bytes) {
+  within_documents(function, starts, count);
+  for (area& a : recorder::active().last().writes)
+    if (a.begin == scratch.byte) a = {scratch.byte, bytes};
+}
+
 }  // namespace translation

@@ -37,6 +37,7 @@ class recorder {
   const runtime::layout& where() const { return about_.layouts[static_cast<std::size_t>(row_.pp)]; }
 
   call& add(std::string function, int lane);
+  call& last() { return out_.calls.back(); }
   communication meet(int lane, runtime::over, const runtime::message&, std::size_t bytes);
   void mark(int lane, runtime::event);
   void wait(int lane, runtime::event);
@@ -129,5 +130,10 @@ class kernel {
   }
   call& c_;
 };
+
+/// The call described last is of another kernel, which is told of the starts of documents too.
+void within_documents(const char* function, at starts, std::size_t count);
+/// And has scratch of so many bytes.
+void within_documents(const char* function, at starts, std::size_t count, at scratch, std::size_t bytes);
 
 }  // namespace translation

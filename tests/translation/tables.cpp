@@ -5,6 +5,7 @@
 #include <rankc/runtime/program.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 namespace translation {
 
@@ -44,10 +45,11 @@ class places {
     for (const runtime::rope_table& t : where_.ropes)
       list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
     const std::size_t ids = static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
+    const std::size_t starts = about_.tokens_of_microbatch() * sizeof(std::int32_t);
     for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
-      for (const auto& [reads, at] :
-           {std::pair(where_.reads_tokens, where_.tokens), std::pair(where_.reads_targets, where_.targets)})
-        if (reads) list.emplace_back(at.byte + m * ids, at.byte + (m + 1) * ids);
+      for (const auto& [reads, at, bytes] : {std::tuple(where_.reads_tokens, where_.tokens, ids), {where_.reads_targets, where_.targets, ids},
+                                             {where_.reads_starts, where_.starts, starts}})
+        if (reads) list.emplace_back(at.byte + m * bytes, at.byte + (m + 1) * bytes);
     return list;
   }
   /// Whether bytes of the gradients are of no parameter: a reduction covers them too, and finds zeros.

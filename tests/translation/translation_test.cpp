@@ -4,6 +4,7 @@
 #include "texts.hpp"
 
 #include <balance/plans.hpp>
+#include <documents/plans.hpp>
 #include <doctest/doctest.h>
 #include <experts/plans.hpp>
 #include <lora/plans.hpp>
@@ -116,6 +117,17 @@ TEST_CASE("sequences: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 48);
   check(subjects, "translation_sequences");
+}
+
+TEST_CASE("documents: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = documents::plans();
+  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, i % 2 ? dtype::bf16 : dtype::f32));
+  }
+  REQUIRE(subjects.size() == 20);
+  check(subjects, "translation_documents");
 }
 
 TEST_CASE("optimizers: the texts make the calls that were proven") {

@@ -53,7 +53,7 @@ struct layer_use {
 /// What a flag of its own is of, beside parameters that layers share: all others, and those of the rank's own experts.
 inline constexpr int flag_of_others = -1, flag_of_experts = -2;
 
-enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, routers, dy, dx, accumulate, accumulate_apart };
+enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, starts, x, y, loss, routers, dy, dx, accumulate, accumulate_apart };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.
@@ -170,7 +170,7 @@ struct placed_value {
 };
 
 struct arena_plan {
-  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
+  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0, starts = 0,
               gathered = 0, full_gradients = 0, arriving = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
   std::size_t routers = 0, routers_bytes = 0;  // of what is kept of a microbatch's routers
@@ -250,7 +250,7 @@ struct pipeline_rank {
   std::size_t shard_elements(const std::vector<gathering::part>&) const;
   std::vector<range> squares_sharded, squares_whole, updates;
   arena_plan arena;
-  bool reads_tokens = false, reads_targets = false;
+  bool reads_tokens = false, reads_targets = false, reads_starts = false;
   bool overlaps = false;  // runs actions next to others, on a lane of their own
   step train, evaluate;
   std::vector<std::string> events;

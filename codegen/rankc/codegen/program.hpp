@@ -97,9 +97,9 @@ struct view {
 };
 
 /// What a tensor of a rank is at the begin of a step and at its end.
-enum class holding_kind { weight, working_copy, first_moment, second_moment, padding, rotary, ids, targets, loss, norm };
+enum class holding_kind { weight, working_copy, first_moment, second_moment, padding, rotary, ids, targets, starts, loss, norm };
 inline constexpr const char* holding_names[]{"weight", "working copy", "first moment", "second moment", "padding",
-                                             "rotary", "ids",          "targets",      "loss",          "norm"};
+                                             "rotary", "ids",          "targets",      "starts",        "loss",   "norm"};
 
 /// Part of a tensor of the model: of each dim `count` from `first` on.
 struct box_range {
@@ -108,7 +108,7 @@ struct box_range {
 };
 
 /// What an access of `begin` or of `end` holds: a box of a parameter or of its moments; parts of the ids of all tokens of a
-/// step, or of their targets; of so many positions the cosines and sines, of all or of those in the box.
+/// step, of their targets, or of the starts of their documents; of so many positions the cosines and sines, of all or of those in the box.
 struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter

@@ -38,6 +38,7 @@ struct specification {
     std::vector<tensor> values;
     std::vector<op> ops;
     int input = -1, targets = -1, result = -1;
+    int starts = -1;  // of documents; -1: sequences have none
     int statistics = -1, statistics_result = -1;  // of routers: those of the layers before, and with this one's; -1: there are none
     std::vector<int> side_losses;
     std::vector<parameter> parameters;

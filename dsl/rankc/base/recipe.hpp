@@ -88,8 +88,10 @@ namespace lr = runtime::lr;
 /// its weights in bf16 alone. Where `reductions` is bf16, gradients are rounded to it for the way over dp, and kept in f32 on
 /// both ends. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
 /// index in all of it: the same bits in every layout.
+/// With `end_of_document`, a token of the vocabulary, sequences are of documents: each ends with that token, and its tokens attend to
+/// it alone, from position 0 on; one that began before the sequence begins with it. -1: a sequence is one document.
 /// Of `frozen` parameters there is no gradient, and no moments are kept; with `lora` they are all but its own.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, from `check_batch`, `check_recipe`, `check_recompute`
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, from `check_batch`, `check_recipe`, `check_recompute`
 ///         and `tuning`.
 /// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
 struct training {
@@ -112,6 +114,8 @@ struct training {
   int rounding_seed = 0;
   parameter_names frozen = {};
   low_rank_adaptation lora = {};
+  int end_of_document = -1;
+  constexpr bool has_documents() const { return end_of_document != -1; }
   /// The pieces of its learning rate; of warmup_steps and decay_steps a warm-up and a cosine.
   constexpr rankc::lr_schedule schedule_of_lr() const {
     rankc::lr_schedule pieces = lr_schedule;

@@ -16,7 +16,7 @@ struct embedding {
     value words = t.parameter(table);
     value positions = t.parameter("wpe", {dim{"positions", c.seq}, table.shape[1]}, {}, initial::normal, 0.02);
     value embedded = as("embedded", rankc::embedding(ids, words));
-    return position(leave_tp(embedded, c), positions, c.seq);
+    return position(leave_tp(embedded, c), positions, c);
   }
 };
 

@@ -33,6 +33,8 @@ struct layer_context {
   int ep = 1;                    // ranks that experts are spread over
   int token_ranks = 1;           // that share out the tokens
   router_statistics routers{};   // those that layers keep
+  value starts{};                // of each token of whole sequences, where its document begins; none where sequences are one
+  constexpr bool has_documents() const { return starts.in != nullptr; }
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
@@ -111,18 +113,27 @@ constexpr value heads_of_rank(operand x, const layer_context& c) {
 }
 constexpr value tokens_of_rank(operand x, const layer_context& c) { return all_to_all(x, axis::cp, c.tokens.name, c.seq, c.ring); }
 
+/// Attention to all of a sequence, or to the token's document, of the keys of all ranks or around a ring.
+constexpr value attention(operand q, value k, value v, const layer_context& c) {
+  if (c.ring > 1) return c.has_documents() ? ring_attention(q, k, v, c.starts, c.rows, c.seq, c.ring) : ring_attention(q, k, v, c.rows, c.seq, c.ring);
+  return c.has_documents() ? attention(q, k, v, c.starts, c.rows, c.seq) : attention(q, k, v, c.rows, c.seq);
+}
+/// Learned positions in the sequence, or in the token's document.
+constexpr value position(operand x, value table, const layer_context& c) {
+  return c.has_documents() ? position(x, table, c.starts, c.rows, c.seq) : position(x, table, c.seq);
+}
+
 /// Attention over whole sequences: context-parallel ranks gather keys and values, hand them on (ring), exchange heads
 /// (Ulysses), or exchange heads in groups that hand on keys and values.
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
-    const value all = c.ring > 1 ? ring_attention(queries, keys, values, c.rows, c.seq, c.ring) : attention(queries, keys, values, c.rows, c.seq);
-    return tokens_of_rank(all, c);
+    return tokens_of_rank(attention({queries, q.from.file, q.from.line}, keys, values, c), c);
   }
-  if (c.ring > 1) return ring_attention(q, k.v, v.v, c.rows, c.seq, c.ring);
+  if (c.ring > 1) return attention(q, k.v, v.v, c);
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
-  return attention(q, keys, values, c.rows, c.seq);
+  return attention(q, keys, values, c);
 }
 
 /// A table of a row for each token, sharded along them: the embedding's, the head's, or that of both.

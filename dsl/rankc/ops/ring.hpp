@@ -145,25 +145,34 @@ inline constexpr op_row ring_attention{
 
 }  // namespace ops
 
+namespace detail {
+/// All parts of attention around a ring, each made by `part` of the keys and values that have come, as one.
+constexpr value around_ring(operand q, value_pair kv, attributes with, auto part) {
+  trace& t = *q.v.in;
+  value_pair whole{};
+  for (int step = 0; step < with.ring; ++step) {
+    if (step > 0) kv = shift({kv.first, q.from.file, q.from.line}, kv.second, axis::cp, with.ring);
+    with.number = step;
+    const value made = part(kv, with);
+    if (step == 0) {
+      whole = {made, result(made, 1)};
+      continue;
+    }
+    const value merged = t.apply(ops::merge_attention, {whole.first, whole.second, made, result(made, 1)}, q.from,
+                                 {.with = {.rows = with.rows, .seq = with.seq, .ring = with.ring}});
+    whole = {merged, result(merged, 1)};
+  }
+  return whole.first;
+}
+}  // namespace detail
+
 /// Causal attention of a rank's chunks of each sequence to those of all ranks of a ring; of a ring of groups, a group's.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size, all three sharded along the tokens over cp, or along
 /// heads in its groups and along the tokens over these.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
-  trace& t = *k.in;
-  value_pair kv{k, v}, whole{};
-  for (int step = 0; step < ring; ++step) {
-    if (step > 0) kv = shift({kv.first, q.from.file, q.from.line}, kv.second, axis::cp, ring);
-    const value part = t.apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from,
-                               {.with = {.rows = rows, .seq = seq, .ring = ring, .number = static_cast<double>(step)}});
-    if (step == 0) {
-      whole = {part, result(part, 1)};
-      continue;
-    }
-    const value merged = t.apply(ops::merge_attention, {whole.first, whole.second, part, result(part, 1)}, q.from,
-                                 {.with = {.rows = rows, .seq = seq, .ring = ring}});
-    whole = {merged, result(merged, 1)};
-  }
-  return whole.first;
+  return detail::around_ring(q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
+    return k.in->apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from, {.with = with});
+  });
 }
 
 }  // namespace rankc

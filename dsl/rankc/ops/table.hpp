@@ -5,6 +5,7 @@
 #include <rankc/ops/balance.hpp>
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/cross_entropy.hpp>
+#include <rankc/ops/documents.hpp>
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/embedding.hpp>
 #include <rankc/ops/expert_exchange.hpp>
@@ -23,7 +24,9 @@ inline constexpr const op_row* all[]{
     &replicate, &all_reduce, &all_reduce_max, &all_gather, &reduce_scatter, &all_to_all, &shift, &shift_back, &add, &gelu, &gelu_grad, &swiglu, &swiglu_grad, &linear,
     &linear_dx, &linear_dw, &bias, &bias_grad, &layer_norm, &layer_norm_dx, &layer_norm_dw, &rms_norm, &rms_norm_dx, &rms_norm_dw,
     &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &chunk_position, &chunk_position_grad, &chunk_attention,
-    &chunk_attention_grad, &ring_attention, &ring_attention_grad, &merge_attention, &embedding, &embedding_grad, &row_max, &exp_sums,
+    &chunk_attention_grad, &ring_attention, &ring_attention_grad, &merge_attention, &document_position, &document_position_grad,
+    &document_chunk_position, &document_chunk_position_grad, &document_attention, &document_attention_grad, &document_chunk_attention,
+    &document_chunk_attention_grad, &document_ring_attention, &document_ring_attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,
     &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
     &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads,
     &softmax_top, &softmax_top_grad, &sigmoid_top, &sigmoid_top_grad, &softmax_scores, &sigmoid_scores, &keep_groups, &biased_keep_groups,

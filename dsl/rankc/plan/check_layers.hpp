@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228, RC258.
+// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228, RC258, RC259.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -34,6 +34,14 @@ constexpr type token_type(const dim& tokens) {
   return t;
 }
 
+/// The type of the starts of documents: whole sequences on every rank of a replica.
+constexpr type starts_type(const dim& tokens) {
+  type t = token_type(tokens);
+  for (axis a : axes)
+    if (row(a).shares == part::positions) t[a] = I;
+  return t;
+}
+
 /// Where the routers of a model keep their sums, of so many tokens in microbatches of `of_microbatch` on `ranks` data-parallel ranks.
 constexpr router_statistics statistics_of(const auto& model, int tokens, int of_microbatch, int ranks) {
   router_statistics s;
@@ -63,6 +71,7 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   const value x = t.add(input);
   t.input = x.id;
   c.targets = t.add(token_type(c.tokens));
+  if (recipe.has_documents()) c.starts = t.add(starts_type(c.tokens)), t.starts = c.starts.id;
   if (c.routers.any()) {
     const bool is_first = input.holds == element::index;
     const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
@@ -222,12 +231,35 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   return count == 1 || y == x;
 }
 
+constexpr bool is_one_of(const op_row* row, std::initializer_list<const op_row*> rows) {
+  for (const op_row* each : rows)
+    if (each == row) return true;
+  return false;
+}
+
+/// RC259: a token that ends documents is one of the vocabulary.
+constexpr void check_end_of_document(report& out, const training& recipe, int used) {
+  if (!recipe.has_documents() || (recipe.end_of_document >= 0 && recipe.end_of_document < used)) return;
+  refuse(out, 259) << "end_of_document=" << recipe.end_of_document << " is no token; tokens are 0 to " << used - 1
+                   << ", and -1 says that a sequence is one document";
+}
+/// RC259: where sequences are of documents, attention and learned positions are told of them.
+constexpr void check_documents(report& out, const trace& t, std::string_view layer) {
+  for (std::size_t i = 0; t.starts >= 0 && i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (!is_one_of(o.kind, {&ops::attention, &ops::ring_attention, &ops::position})) continue;
+    refuse(out, 259) << o.kind->name << " of layer '" << layer << "' is of whole sequences, and end_of_document says that they are of "
+                     << "documents; give it the layer_context's starts, or call self_attention and position with the context";
+    return;
+  }
+}
+
 /// RC210: sequences that do not make up the tokens of a data-parallel rank, or are not those that ranks of cp share out.
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool is_attention = o.kind == &ops::attention || o.kind == &ops::ring_attention;
-    if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position && o.kind != &ops::all_to_all) continue;
+    const bool is_attention = is_one_of(o.kind, {&ops::attention, &ops::ring_attention, &ops::document_attention, &ops::document_ring_attention});
+    if (!is_attention && !is_one_of(o.kind, {&ops::rope, &ops::position, &ops::document_position, &ops::all_to_all})) continue;
     const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
     const bool fills = seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0);
     complaint c{o.kind->name, {}, o.from};
@@ -290,7 +322,7 @@ constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) 
   for (std::size_t i = 0; i < t.ops.size(); ++i) {
     const op& o = t.ops[i];
     const bool shifts = o.kind == &ops::shift || o.kind == &ops::shift_back, forward = i < t.forward_ops;
-    if (!shifts && o.kind != &ops::ring_attention) continue;
+    if (!shifts && !is_one_of(o.kind, {&ops::ring_attention, &ops::document_ring_attention})) continue;
     complaint c{o.kind->name, {}, o.from};
     if (o.with.ring != ring_ranks(d))
       c.begin() << "it is of a ring of " << o.with.ring << " ranks; rings of this plan have " << ring_ranks(d)

@@ -139,6 +139,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
                         ranks * d.cp * (d.sequence_parallel ? d.tp : 1), detail::statistics_of(model, tokens.size, tokens.size, ranks)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
+  detail::check_end_of_document(out, recipe, used);
   detail::parameter_book parameters;
   detail::tuning tuned;
   std::vector<costed_entry> stack;
@@ -159,6 +160,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_expert_shards(out, t, given);
     detail::check_sequences(out, t, d, recipe.seq);
     detail::check_limits(out, t, d, recipe.seq);
+    detail::check_documents(out, t, layer.name);
     detail::check_groups(out, t, d);
     detail::check_rings(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);

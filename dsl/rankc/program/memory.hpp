@@ -59,7 +59,7 @@ class rank_counter {
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 * plan_.actions.microbatches;
-    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
+    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + reads_starts_ * aligned(ids * static_cast<std::size_t>(s_.dims.cp)) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
     bytes += aligned(routers_ * static_cast<std::size_t>(plan_.actions.microbatches));
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
@@ -126,6 +126,7 @@ class rank_counter {
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
     reads_tokens_ |= l.uses(phase::forward, space::tokens);
     reads_targets_ |= l.uses(phase::forward, space::targets);
+    reads_starts_ |= l.uses(phase::forward, space::starts);
     work_ = std::max({work_, l.forward_temp, l.backward_temp});
     routers_ = std::max(routers_, l.routers_bytes);
   }
@@ -156,7 +157,7 @@ class rank_counter {
   std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
   std::size_t chain_bytes_ = 0, work_ = 0, routers_ = 0;
   int chains_ = 0;
-  bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
+  bool reads_tokens_ = false, reads_targets_ = false, reads_starts_ = false, shares_ = false;
 };
 
 /// Whether another pipeline coordinate holds parameters that this one holds too.

@@ -17,7 +17,7 @@ enum class target : unsigned char { host, cuda };
 
 /// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `halfway` from the
 /// first half of backward to the second; `temp` lasts within one of them; the rest are places that the whole pipeline rank shares.
-enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers };
+enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers, starts };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
 enum class element_kind : unsigned char { real, wide, index, bytes };

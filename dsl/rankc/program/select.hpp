@@ -77,6 +77,7 @@ class selector {
     if (parameter_of_[v] >= 0) return space::weight;
     if (gradient_of_[v] >= 0) return space::gradient;
     if (v == t_.input && t.holds == element::index) return space::tokens;
+    if (v == t_.starts) return space::starts;
     if (v == t_.input + 1) return space::targets;  // a layer is handed its input, then the targets
     return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }

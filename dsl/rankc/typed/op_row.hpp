@@ -141,7 +141,7 @@ enum class conversion : unsigned char {
 enum class op_family : unsigned char { none, attention, activation, norm };
 inline constexpr int n_op_families = 4;
 
-inline constexpr int max_ports = 10, max_inputs = 6, max_outputs = 3;
+inline constexpr int max_ports = 11, max_inputs = 7, max_outputs = 3;
 
 struct op_row {
   std::string_view name;

@@ -41,7 +41,7 @@ struct attributes {
 /// One op of a layer, of values by their numbers; inputs and outputs in the order of its row's ports.
 struct op {
   const op_row* kind = nullptr;
-  int in[max_inputs]{-1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
+  int in[max_inputs]{-1, -1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
   int adds_to[max_outputs]{-1, -1, -1};  // the parameter of whose gradient an output is a part
   axis over = axis::tp;                  // conversions
   int along = -1;
@@ -67,6 +67,7 @@ struct trace {
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
+  int starts = -1;  // of documents: handed in; -1: sequences have none
   int statistics = -1, statistics_result = -1, statistics_gradient = -1;  // of routers: handed in, handed on; -1: there are none
   here backward_of{};  // while backward is derived
   const training* recipe = nullptr;  // while forward is traced: which parameters are trained, and how

@@ -24,6 +24,12 @@ struct chunks {
     const int n = length(), chunk = position / n;
     return chunk == rank ? position - rank * n : chunk == 2 * ranks - 1 - rank ? position - (chunk - 1) * n : -1;
   }
+  /// How many of the rank's tokens are before a position.
+  RANKC_HOST_DEVICE constexpr int count_before(int position) const {
+    const int n = length(), in_front = position - rank * n, behind = position - (2 * ranks - 1 - rank) * n;
+    const int front = in_front < 0 ? 0 : in_front < n ? in_front : n, back = behind < 0 ? 0 : behind < n ? behind : n;
+    return ranks == 1 ? position : front + back;
+  }
   /// The rank that has a position, and the row of gathered keys that is at it in sequence `row` of `rows`.
   RANKC_HOST_DEVICE constexpr int holder(int position) const {
     const int chunk = position / length();

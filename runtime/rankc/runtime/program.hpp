@@ -142,6 +142,8 @@ struct layout {
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
   std::span<const lane_row> lanes;
+  at starts = {};  // int32 (microbatches, rows * seq): of each token the position that its document begins at
+  bool reads_starts = false;
   logits_place logits = {};
   routers_place routers = {};
 
@@ -184,6 +186,7 @@ struct description {
   int shards = 1;  // neighbouring ranks of dp, or of dp and cp, that keep a shard of each weight
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int ep = 1;      // neighbouring ranks of these, and of tp, that experts are spread over
+  int end_of_document = -1;  // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;

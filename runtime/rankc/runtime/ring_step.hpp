@@ -10,11 +10,13 @@ namespace rankc::runtime {
 /// sees all.
 /// Source: zig-zag ring attention (Zhu 2024), as in Megatron-LM.
 struct ring_step {
+  chunks of_keys;                // the tokens of the rank that has them
   int count, first_query, keys;  // of a sequence: queries, as many as keys; the first that sees any, and how many these see
   bool causal;
 
   RANKC_HOST_DEVICE constexpr ring_step(const chunks& has, int step)
-      : count(has.count()),
+      : of_keys{has.seq, has.ranks, (has.rank - step + has.ranks) % has.ranks},
+        count(has.count()),
         first_query(step > has.rank ? has.length() : 0),
         keys(step == 0 || step > has.rank ? has.count() : has.length()),
         causal(step == 0) {}

@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
+#include "documents.cuh"
 
 #include <string>
 #include <type_traits>
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
 
   const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
-  for (int keys = 0; keys <= last; keys += tile) {
+  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();  // all have read the last tiles
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
     load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
@@ -45,11 +46,11 @@ __global__ void __launch_bounds__(lanes* lanes)
     float score[rows_each][rows_each];
     products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
-      const int position = order.position(begin + threadIdx.y * rows_each + i);
+      const int query = begin + threadIdx.y * rows_each + i, position = order.position(query), first = order.first_key(query, row);
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
-        score[i][j] = key <= position ? score[i][j] * scale : -INFINITY;
+        score[i][j] = key >= first && key <= position ? score[i][j] * scale : -INFINITY;
         most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);
@@ -125,11 +126,41 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
   run<T>(on, o, lse, q, k, v, s, order);
 }
 
+template <class T>
+void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq, int heads,
+                        int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+}
+
+template <class T>
+void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
+                              int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, o, lse, q, k, v, s, within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+}
+
+template <class T>
+void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq, int heads,
+                             int kv_heads, int dim, int ring, double step, int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const runtime::ring_step sees{has, static_cast<int>(step)};
+  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+}
+
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int);
 template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int);
 template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
+template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
 template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
+template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
 template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
+template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
 template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
+template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
 
 }  // namespace rankc::cuda

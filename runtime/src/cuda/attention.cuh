@@ -41,9 +41,11 @@ __device__ head_view<T> output_view(T* o, int row, int head, const attention_siz
   return view_of(o, row, head, s, s.o_stride);
 }
 
-/// How queries and keys lie: both sequence after sequence.
+/// How queries and keys lie: both sequence after sequence. `first_from` is the first key at a position of the sequence, or after it.
 struct whole_sequences {
   int seq;
+  __device__ int first_key(int, int) const { return 0; }  // that a query sees
+  __device__ int first_from(int position) const { return position; }
   __device__ int queries() const { return seq; }
   __device__ int keys() const { return seq; }
   __device__ int position(int query) const { return query; }
@@ -59,6 +61,8 @@ struct whole_sequences {
 struct chunks_of_sequences {
   runtime::chunks has;
   int rows;
+  __device__ int first_key(int, int) const { return 0; }
+  __device__ int first_from(int position) const { return position; }
   __device__ int queries() const { return has.count(); }
   __device__ int keys() const { return has.seq; }
   __device__ int position(int query) const { return has.position(query); }
@@ -77,6 +81,8 @@ struct chunks_of_sequences {
 /// The same of a rank's chunks, and the keys of one rank of their ring.
 struct step_of_ring {
   runtime::ring_step sees;
+  __device__ int first_key(int, int) const { return 0; }
+  __device__ int first_from(int position) const { return sees.of_keys.count_before(position); }
   __device__ int queries() const { return sees.count; }
   __device__ int keys() const { return sees.count; }
   __device__ int position(int query) const { return sees.last_key(query); }

@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
+#include "documents.cuh"
 
 #include <string>
 #include <type_traits>
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   float sum[rows_each][D / lanes] = {};
   const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
-  for (int keys = 0; keys <= last; keys += tile) {
+  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
     load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
@@ -65,7 +66,8 @@ __global__ void __launch_bounds__(lanes* lanes)
     for (int i = 0; i < rows_each; ++i)
       for (int j = 0; j < rows_each; ++j) {
         const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
-        const float p = key <= order.position(query) && query < seq ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
+        const bool seen = key >= order.first_key(query, row) && key <= order.position(query) && query < seq;
+        const float p = seen ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
         s[i][j] = p * (dp[i][j] - row_delta[i]);
       }
     hand_over(weights, s);
@@ -113,9 +115,11 @@ __global__ void __launch_bounds__(lanes* lanes)
         const int query = queries + threadIdx.x + lanes * j;
         const float column_lse = query < seq ? lse[statistics + query] : 0.0f;
         const float column_delta = query < seq ? delta[statistics + query] : 0.0f;
+        const int first = order.first_key(query, row);
         for (int i = 0; i < rows_each; ++i) {
           const int key = begin + threadIdx.y * rows_each + i;
-          s[i][j] = key <= order.position(query) && query < seq ? expf(s[i][j] * scale - column_lse) : 0.0f;
+          const bool seen = key >= first && key <= order.position(query) && query < seq;
+          s[i][j] = seen ? expf(s[i][j] * scale - column_lse) : 0.0f;
           ds[i][j] = s[i][j] * (ds[i][j] - column_delta);
         }
       }
@@ -186,6 +190,36 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
 }
 
+template <class T>
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                             at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                             int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
+         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+}
+
+template <class T>
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                                   int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+}
+
+template <class T>
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
+                                  double step, int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const runtime::ring_step sees{has, static_cast<int>(step)};
+  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
+         within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+}
+
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                     int, int);
 template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
@@ -198,5 +232,17 @@ template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at
                                          int);
 template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int, int, double,
                                         int);
+template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                             int, int, int, int);
+template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                            int, int, int, int);
+template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                                   int, int, int, int, int, int, int);
+template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                                  int, int, int, int, int, int, int);
+template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                                  int, int, int, int, double, int);
+template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                                 int, int, int, int, double, int);
 
 }  // namespace rankc::cuda

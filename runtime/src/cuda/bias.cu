@@ -4,6 +4,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
+#include "documents.cuh"
 #include "row_groups.cuh"
 
 namespace rankc::cuda {
@@ -160,6 +161,20 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
                        rows_of_chunks{{seq, ranks, first / (rows * (seq / ranks))}, first}, accumulate);
 }
 
+template <class T>
+void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq, int first) {
+  run_add_rows<false, T>(on, "document_position", y, x, table, nullptr, tokens, width,
+                         rows_in_documents{on.at<std::int32_t>(starts), {seq}, first});
+}
+
+template <class T>
+void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows, int seq,
+                             int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  run_add_rows<false, T>(on, "document_chunk_position", y, x, table, nullptr, tokens, width,
+                         rows_in_documents::of(on.at<std::int32_t>(starts), has, rows, first));
+}
+
 template void bias<float>(const lane&, at, at, at, int, int);
 template void bias<bf16>(const lane&, at, at, at, int, int);
 template void bias_add<float>(const lane&, at, at, at, at, int, int);
@@ -174,5 +189,9 @@ template void chunk_position<float>(const lane&, at, at, at, int, int, int, int,
 template void chunk_position<bf16>(const lane&, at, at, at, int, int, int, int, int, int);
 template void chunk_position_grad<float>(const lane&, at, at, int, int, int, int, int, int, bool);
 template void chunk_position_grad<bf16>(const lane&, at, at, int, int, int, int, int, int, bool);
+template void document_position<float>(const lane&, at, at, at, at, int, int, int, int);
+template void document_position<bf16>(const lane&, at, at, at, at, int, int, int, int);
+template void document_chunk_position<float>(const lane&, at, at, at, at, int, int, int, int, int, int);
+template void document_chunk_position<bf16>(const lane&, at, at, at, at, int, int, int, int, int, int);
 
 }  // namespace rankc::cuda

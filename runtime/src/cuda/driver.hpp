@@ -29,6 +29,8 @@ struct report {
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
   std::size_t bytes = 0;  // of each
+  const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: there are none
+  std::size_t bytes_of_starts = 0;
 };
 
 /// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.

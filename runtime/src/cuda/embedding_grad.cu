@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an embedding table, without a sum whose order varies: the tokens are sorted by row (a
+// The gradient of an embedding table, and of positions in documents, without a sum whose order varies: the tokens are sorted by row (a
 // stable radix sort), so that those of one row are neighbours, a run. Blocks add up chunks of equal length,
 // however long the runs are; a run that crosses chunks leaves a partial sum in each, which a second kernel
 // adds up in order. Every row of the table is written by one thread per column.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
+#include "documents.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -15,12 +16,19 @@ namespace {
 constexpr int longest_chunk = 64,
               ahead = 8;  // ahead: rows of dy that a thread loads before it adds the first
 
+/// The row that a token's id has, of a table that begins with row `first`.
+struct rows_of_ids {
+  const std::int32_t* ids;
+  int first;
+  __device__ int row_of(int n) const { return ids[n] - first; }
+};
+
 /// key[n] = the token's row here, or `rows` where it is held elsewhere; token[n] = n. All (tokens).
-__global__ void name_rows(std::int32_t* key, std::int32_t* token, const std::int32_t* ids, int tokens,
-                          int rows, int first) {
+template <class Rows>
+__global__ void name_rows(std::int32_t* key, std::int32_t* token, Rows by, int tokens, int rows) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
   if (n >= tokens) return;
-  const int row = ids[n] - first;
+  const int row = by.row_of(n);
   key[n] = row >= 0 && row < rows ? row : rows;
   token[n] = n;
 }
@@ -137,12 +145,9 @@ int chunk_of(int tokens, int threads_across) {
   return chunk;
 }
 
-}  // namespace
-
-template <class T>
-void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
-                    bool accumulate) {
-  const char* name = "embedding_grad";
+/// dtable[by.row_of(n)] = or += dy[n]
+template <class T, class Rows>
+void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by, int tokens, int rows, int width, bool accumulate) {
   if (!accumulate) clear<float>(on, dtable, static_cast<std::size_t>(rows) * width);
   float* to = on.at<float>(dtable);
   const T* d = on.at<T>(dy);
@@ -163,16 +168,15 @@ void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int ro
   check(
       on,
       cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits),
-      "embedding_grad: size of the sort");
+      name);
   if (bytes + 4 * (4 * column + 2 * sums) > on.workspace_bytes)
-    fail(on, "embedding_grad: " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
+    fail(on, std::string(name) + ": " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
                 " do not fit into the workspace");
-  launch(on, name, name_rows, ceil_div(tokens, 256), 256, 0, key, token, on.at<std::int32_t>(ids), tokens, rows,
-         first);
+  launch(on, name, name_rows<Rows>, ceil_div(tokens, 256), 256, 0, key, token, by, tokens, rows);
   check(on,
         cub::DeviceRadixSort::SortPairs(scratch, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits,
                                         on.stream),
-        "embedding_grad: sort");
+        name);
   const runs of{sorted_key, sorted_token, partial, opening, tokens, rows, width, chunk};
   const unsigned threads = row_threads(across);
   const dim3 grid(chunks, ceil_div(across, threads));
@@ -182,7 +186,34 @@ void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int ro
          to, of, chunks);
 }
 
+}  // namespace
+
+template <class T>
+void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate) {
+  sum_rows<T>(on, "embedding_grad", dtable, dy, rows_of_ids{on.at<std::int32_t>(ids), first}, tokens, rows, width, accumulate);
+}
+
+template <class T>
+void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
+                            bool accumulate) {
+  const rows_in_documents by{on.at<std::int32_t>(starts), {seq}, first};
+  sum_rows<T>(on, "document_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
+}
+
+template <class T>
+void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int rows, int seq,
+                                  int ranks, int first, bool accumulate) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const auto by = rows_in_documents::of(on.at<std::int32_t>(starts), has, rows, first);
+  sum_rows<T>(on, "document_chunk_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
+}
+
 template void embedding_grad<float>(const lane&, at, at, at, int, int, int, int, bool);
 template void embedding_grad<bf16>(const lane&, at, at, at, int, int, int, int, bool);
+template void document_position_grad<float>(const lane&, at, at, at, int, int, int, int, bool);
+template void document_position_grad<bf16>(const lane&, at, at, at, int, int, int, int, bool);
+template void document_chunk_position_grad<float>(const lane&, at, at, at, int, int, int, int, int, int, bool);
+template void document_chunk_position_grad<bf16>(const lane&, at, at, at, int, int, int, int, int, int, bool);
 
 }  // namespace rankc::cuda

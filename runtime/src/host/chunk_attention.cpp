@@ -33,11 +33,9 @@ void each_block(const runtime::chunks& has, Keys keys, End end) {
     }
 }
 
-}  // namespace
-
 template <class T>
-void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first) {
+void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
+                      int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -60,9 +58,11 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
                  on.at<T>(k) + key(chunk), kv_width, T(0), scores + chunk * length, columns(b));
           },
           [&](const queries& b) {
-            for (int n = 0; n < b.count; ++n)
-              sums[b.place + n] = causal_softmax(scores + static_cast<std::size_t>(n) * columns(b),
-                                                 columns(b) - b.count + n, columns(b));
+            for (int n = 0; n < b.count; ++n) {
+              const int position = columns(b) - b.count + n;
+              sums[b.place + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns(b), of.start(row, position),
+                                               position, columns(b));
+            }
             for (int chunk = 0; chunk <= b.chunk; ++chunk)
               gemm(form::plain, form::plain, b.count, dim, chunk < b.chunk ? length : b.keys_of_own, T(1),
                    scores + chunk * length, columns(b), on.at<T>(v) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1),
@@ -72,8 +72,9 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 }
 
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                           at o, at lse, const documents& of, int rows, int seq, int heads, int kv_heads,
+                           int dim, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -106,8 +107,9 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
           [&](const queries& b) {
             for (int n = 0; n < b.count; ++n) {
               const std::size_t line = static_cast<std::size_t>(n) * columns(b);
-              causal_softmax_grad(scores + line, dscores + line, sums[b.place + n], delta[b.place + n], scale,
-                                  columns(b) - b.count + n, columns(b));
+              const int position = columns(b) - b.count + n;
+              seen_softmax_grad(scores + line, dscores + line, sums[b.place + n], delta[b.place + n], scale,
+                                of.start(row, position), position, columns(b));
             }
             for (int chunk = 0; chunk <= b.chunk; ++chunk) {
               const int keys = chunk < b.chunk ? length : b.keys_of_own;
@@ -122,9 +124,43 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
     }
 }
 
+}  // namespace
+
+template <class T>
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq,
+                     int heads, int kv_heads, int dim, int ranks, int first) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ranks, first);
+}
+template <class T>
+void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts,
+                              int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
+                      kv_heads, dim, ranks, first);
+}
+
+template <class T>
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                          at o, at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks,
+                          int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads,
+                           kv_heads, dim, ranks, first);
+}
+template <class T>
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k,
+                                   at v, at o, at lse, at starts, int rows, int seq, int heads,
+                                   int kv_heads, int dim, int ranks, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                           {on.at<std::int32_t>(starts), seq}, rows, seq, heads, kv_heads, dim, ranks,
+                           first);
+}
+
 template decltype(chunk_attention<float>) chunk_attention<float>;
 template decltype(chunk_attention<double>) chunk_attention<double>;
 template decltype(chunk_attention_grad<float>) chunk_attention_grad<float>;
 template decltype(chunk_attention_grad<double>) chunk_attention_grad<double>;
+template decltype(document_chunk_attention<float>) document_chunk_attention<float>;
+template decltype(document_chunk_attention<double>) document_chunk_attention<double>;
+template decltype(document_chunk_attention_grad<float>) document_chunk_attention_grad<float>;
+template decltype(document_chunk_attention_grad<double>) document_chunk_attention_grad<double>;
 
 }  // namespace rankc::host

@@ -7,6 +7,44 @@
 #include <algorithm>
 
 namespace rankc::host {
+namespace {
+
+/// The position in its document of token n of a rank's chunks.
+struct position_in_chunks {
+  const std::int32_t* starts;  // (rows, seq)
+  runtime::chunks has;
+  int rows, first;
+  int operator()(std::size_t n) const {
+    const int place = static_cast<int>((first + n) % (static_cast<std::size_t>(rows) * has.count()));
+    const int position = has.position(place % has.count());
+    return position - starts[static_cast<std::size_t>(place / has.count()) * has.seq + position];
+  }
+};
+
+/// y[n] = x[n] + table[row(n)]
+template <class T, class Row>
+void add_rows(const lane& on, at y, at x, at table, int tokens, int width, Row row_of) {
+  for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
+    T* to = on.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
+    const T* row = on.at<T>(table) + static_cast<std::size_t>(row_of(n)) * width;
+#pragma omp simd
+    for (int c = 0; c < width; ++c) to[c] = from[c] + row[c];
+  }
+}
+/// dtable[row(n)] += dy[n]
+template <class T, class Row>
+void sum_rows(const lane& on, at dtable, at dy, int tokens, int width, int seq, bool accumulate, Row row_of) {
+  if (!accumulate) std::fill_n(on.at<T>(dtable), static_cast<std::size_t>(seq) * width, T(0));
+  for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
+    T* to = on.at<T>(dtable) + static_cast<std::size_t>(row_of(n)) * width;
+    const T* grad = on.at<T>(dy) + n * width;
+#pragma omp simd
+    for (int c = 0; c < width; ++c) to[c] += grad[c];
+  }
+}
+
+}  // namespace
 
 template <class T>
 void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {
@@ -36,13 +74,7 @@ void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int ro
 
 template <class T>
 void position(const lane& on, at y, at x, at table, int tokens, int width, int seq, int first) {
-  for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    T* to = on.at<T>(y) + n * width;
-    const T* from = on.at<T>(x) + n * width;
-    const T* row = on.at<T>(table) + (first + n) % seq * width;
-#pragma omp simd
-    for (int c = 0; c < width; ++c) to[c] = from[c] + row[c];
-  }
+  add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return (first + n) % seq; });
 }
 
 // Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its
@@ -61,13 +93,7 @@ void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int 
 template <class T>
 void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  for (int n = 0; n < tokens; ++n) {
-    T* to = on.at<T>(y) + static_cast<std::size_t>(n) * width;
-    const T* from = on.at<T>(x) + static_cast<std::size_t>(n) * width;
-    const T* row = on.at<T>(table) + static_cast<std::size_t>(has.position((first + n) % has.count())) * width;
-#pragma omp simd
-    for (int c = 0; c < width; ++c) to[c] = from[c] + row[c];
-  }
+  add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return has.position(static_cast<int>((first + n) % has.count())); });
 }
 
 template <class T>
@@ -81,6 +107,33 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
     column_sums(on.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, count, width,
                 accumulate, [=](std::size_t n, int c) { return grad[n * width + c]; });
   }
+}
+
+template <class T>
+void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq, int first) {
+  const std::int32_t* start = on.at<std::int32_t>(starts) + first;
+  add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return (first + n) % seq - start[n]; });
+}
+
+template <class T>
+void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
+                            bool accumulate) {
+  const std::int32_t* start = on.at<std::int32_t>(starts) + first;
+  sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate, [=](std::size_t n) { return (first + n) % seq - start[n]; });
+}
+
+template <class T>
+void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows, int seq, int ranks,
+                             int first) {
+  const position_in_chunks row_of{on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
+  add_rows<T>(on, y, x, table, tokens, width, row_of);
+}
+
+template <class T>
+void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int rows, int seq, int ranks,
+                                  int first, bool accumulate) {
+  const position_in_chunks row_of{on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
+  sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate, row_of);
 }
 
 // Turn each pair (x[j], x[j + dim / 2]) by the angle of its position, forwards or (direction -1) back.
@@ -125,6 +178,14 @@ template decltype(chunk_position<float>) chunk_position<float>;
 template decltype(chunk_position<double>) chunk_position<double>;
 template decltype(chunk_position_grad<float>) chunk_position_grad<float>;
 template decltype(chunk_position_grad<double>) chunk_position_grad<double>;
+template decltype(document_position<float>) document_position<float>;
+template decltype(document_position<double>) document_position<double>;
+template decltype(document_position_grad<float>) document_position_grad<float>;
+template decltype(document_position_grad<double>) document_position_grad<double>;
+template decltype(document_chunk_position<float>) document_chunk_position<float>;
+template decltype(document_chunk_position<double>) document_chunk_position<double>;
+template decltype(document_chunk_position_grad<float>) document_chunk_position_grad<float>;
+template decltype(document_chunk_position_grad<double>) document_chunk_position_grad<double>;
 template decltype(rope<float>) rope<float>;
 template decltype(rope<double>) rope<double>;
 template decltype(rope_grad<float>) rope_grad<float>;

@@ -2,6 +2,7 @@
 #include "local_rank.hpp"
 
 #include <rankc/runtime/bf16.hpp>
+#include <rankc/runtime/documents.hpp>
 
 #include <algorithm>
 
@@ -37,6 +38,9 @@ void local_rank::set_batch(int microbatch, const std::int32_t* tokens, const std
   const std::size_t first = static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(about_.rows) * has.count();
   if (r.where->reads_tokens) copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
   if (r.where->reads_targets) copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
+  if (!r.where->reads_starts) return;
+  std::int32_t* starts = r.at<std::int32_t>(r.where->starts) + static_cast<std::size_t>(microbatch) * about_.tokens_of_microbatch();
+  find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts);
 }
 
 std::byte* local_rank::element(region what, std::size_t first, std::size_t count) const {

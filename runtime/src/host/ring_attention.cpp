@@ -14,14 +14,18 @@
 namespace rankc::host {
 namespace {
 
+/// The first of those keys that is in a query's document.
+int first_key(const runtime::ring_step& s, const runtime::chunks& has, const documents& of, int row, int query) {
+  return s.of_keys.count_before(of.start(row, has.position(query)));
+}
 /// Keys that the queries up to `end` see, of which the last sees all of these.
 int columns_of(const runtime::ring_step& s, int end) { return s.causal ? end : s.keys; }
 
-}  // namespace
-
 template <class T>
-void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first) {
+void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
+                      int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                      int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -40,8 +44,8 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
         gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
              on.at<T>(k) + kv, kv_width, T(0), scores, columns);
         for (int n = 0; n < queries; ++n)
-          sums[i + n] =
-              causal_softmax(scores + static_cast<std::size_t>(n) * columns, sees.last_key(i + n), columns);
+          sums[i + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns, first_key(sees, has, of, row, i + n),
+                                     sees.last_key(i + n), columns);
         gemm(form::plain, form::plain, queries, dim, columns, T(1), scores, columns, on.at<T>(v) + kv,
              kv_width, T(0), on.at<T>(o) + here, q_width);
       }
@@ -49,9 +53,10 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
 }
 
 template <class T>
-void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first) {
+void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                           at o, at lse, const documents& of, int rows, int seq, int heads, int kv_heads,
+                           int dim, int ring, double step, int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -76,8 +81,8 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
              on.at<T>(v) + kv, kv_width, T(0), dscores, columns);
         for (int n = 0; n < queries; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * columns;
-          causal_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
-                              sees.last_key(i + n), columns);
+          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
+                            first_key(sees, has, of, row, i + n), sees.last_key(i + n), columns);
         }
         gemm(form::transposed, form::plain, columns, dim, queries, T(1), scores, columns,
              on.at<T>(dout) + here, q_width, T(1), on.at<T>(dv) + kv, kv_width);
@@ -87,6 +92,38 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
              kv_width, T(0), on.at<T>(dq) + here, q_width);
       }
     }
+}
+
+}  // namespace
+
+template <class T>
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq,
+                    int heads, int kv_heads, int dim, int ring, double step, int first) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ring, step,
+                      first);
+}
+template <class T>
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts,
+                             int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                             int first) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
+                      kv_heads, dim, ring, step, first);
+}
+
+template <class T>
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                         at o, at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring,
+                         double step, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads,
+                           kv_heads, dim, ring, step, first);
+}
+template <class T>
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k,
+                                  at v, at o, at lse, at starts, int rows, int seq, int heads,
+                                  int kv_heads, int dim, int ring, double step, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                           {on.at<std::int32_t>(starts), seq}, rows, seq, heads, kv_heads, dim, ring,
+                           step, first);
 }
 
 // A part that saw no keys has a log-sum-exp of -infinity, and no share.
@@ -115,5 +152,9 @@ template decltype(ring_attention_grad<float>) ring_attention_grad<float>;
 template decltype(ring_attention_grad<double>) ring_attention_grad<double>;
 template decltype(merge_attention<float>) merge_attention<float>;
 template decltype(merge_attention<double>) merge_attention<double>;
+template decltype(document_ring_attention<float>) document_ring_attention<float>;
+template decltype(document_ring_attention<double>) document_ring_attention<double>;
+template decltype(document_ring_attention_grad<float>) document_ring_attention_grad<float>;
+template decltype(document_ring_attention_grad<double>) document_ring_attention_grad<double>;
 
 }  // namespace rankc::host

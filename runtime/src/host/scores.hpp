@@ -6,42 +6,61 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 namespace rankc::host {
 
 inline constexpr int query_block = 128;
 
-// In place: scores (columns >= query) of one query become probabilities, zero after its own key.
-// Returns the log-sum-exp of the scores.
+// Where each token's document begins in its sequence; without `starts` with the sequence.
+struct documents {
+  const std::int32_t* starts = nullptr;  // (rows, seq)
+  int seq = 0;
+  int start(int row, int position) const {
+    return starts ? starts[static_cast<std::size_t>(row) * seq + position] : 0;
+  }
+};
+
+// In place: scores of one query become probabilities, zero but for the keys from `first` to `last`.
+// Returns the log-sum-exp of the scores; -infinity where there are no such keys.
 template <class T>
-T causal_softmax(T* scores, int query, int columns) {
-  T top = scores[0];
+T seen_softmax(T* scores, int first, int last, int columns) {
+  if (first > last) {
+    std::fill(scores, scores + columns, T(0));
+    return -std::numeric_limits<T>::infinity();
+  }
+  T top = scores[first];
   double sum = 0;
 #pragma omp simd reduction(max : top)
-  for (int j = 0; j <= query; ++j) top = scores[j] > top ? scores[j] : top;
+  for (int j = first; j <= last; ++j) top = scores[j] > top ? scores[j] : top;
 #pragma omp simd reduction(+ : sum)
-  for (int j = 0; j <= query; ++j) {
+  for (int j = first; j <= last; ++j) {
     scores[j] = exponential(scores[j] - top);
     sum += static_cast<double>(scores[j]);
   }
   const T norm = static_cast<T>(1 / sum);
 #pragma omp simd
-  for (int j = 0; j <= query; ++j) scores[j] *= norm;
-  std::fill(scores + query + 1, scores + columns, T(0));
+  for (int j = first; j <= last; ++j) scores[j] *= norm;
+  std::fill(scores, scores + first, T(0));
+  std::fill(scores + last + 1, scores + columns, T(0));
   return top + static_cast<T>(std::log(sum));
 }
 
-// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero after the query's
-// key.
+// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero but for the keys
+// from `first` to `last`.
 template <class T>
-void causal_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int query, int columns) {
+void seen_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int first, int last, int columns) {
+  first = std::min(first, last + 1);
 #pragma omp simd
-  for (int j = 0; j <= query; ++j) {
+  for (int j = first; j <= last; ++j) {
     scores[j] = exponential(scores[j] - lse);
     dscores[j] = scale * scores[j] * (dscores[j] - delta);
   }
-  std::fill(scores + query + 1, scores + columns, T(0));
-  std::fill(dscores + query + 1, dscores + columns, T(0));
+  for (T* each : {scores, dscores}) {
+    std::fill(each, each + first, T(0));
+    std::fill(each + last + 1, each + columns, T(0));
+  }
 }
 
 // delta[n] = sum over dim of do o: what the softmax gradient subtracts.

@@ -14,17 +14,24 @@ int whole(std::int64_t n) { return static_cast<int>(n); }
 
 namespace attentions {
 
-/// `kernel` is given the lane and the operands.
+/// `kernel` is given the lane and the operands, within documents their starts as the last.
+template <bool Documents = false>
 void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
   const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
                  at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
-  kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
+  if constexpr (Documents) {
+    const host::at starts = m.put_ids(starts_of(c));
+    kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, starts);
+  } else {
+    kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
+  }
   m.take(to_o, o), m.take(to_lse, lse);
 }
 
+template <bool Documents = false>
 void backward(call& c, const heads& n, auto&& kernel) {
   const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
   expect_gradient(n, q, d_o, o, lse);
@@ -34,7 +41,12 @@ void backward(call& c, const heads& n, auto&& kernel) {
   const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
                  scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
                  at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
-  kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
+  if constexpr (Documents) {
+    const host::at starts = m.put_ids(starts_of(c));
+    kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse, starts);
+  } else {
+    kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
+  }
   m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
 }
 
@@ -82,6 +94,54 @@ void ring_attention_grad(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward(c, n, [&](const auto&... operands) {
     host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring,
+                                      c.number, whole(c.first("q")));
+  });
+}
+
+void document_attention(call& c) {
+  const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
+  forward<true>(c, n, [&](const auto&... operands) {
+    host::document_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  });
+}
+
+void document_attention_grad(call& c) {
+  const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
+  backward<true>(c, n, [&](const auto&... operands) {
+    host::document_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  });
+}
+
+void document_chunk_attention(call& c) {
+  const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
+  forward<true>(c, n, [&](const auto&... operands) {
+    host::document_chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
+                                  static_cast<int>(c.number), whole(c.first("q")));
+  });
+}
+
+void document_chunk_attention_grad(call& c) {
+  const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
+  backward<true>(c, n, [&](const auto&... operands) {
+    host::document_chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
+                                       static_cast<int>(c.number), whole(c.first("q")));
+  });
+}
+
+void document_ring_attention(call& c) {
+  const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
+  const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
+  forward<true>(c, n, [&](const auto&... operands) {
+    host::document_ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring, c.number,
+                                 whole(c.first("q")));
+  });
+}
+
+void document_ring_attention_grad(call& c) {
+  const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
+  const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
+  backward<true>(c, n, [&](const auto&... operands) {
+    host::document_ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring,
                                       c.number, whole(c.first("q")));
   });
 }

@@ -94,6 +94,8 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
       return of_tokens(m.ids);
     case holding_kind::targets:
       return of_tokens(m.targets);
+    case holding_kind::starts:
+      return of_tokens(m.starts);
     case holding_kind::loss:
       return {m.loss};
     case holding_kind::norm:

@@ -44,6 +44,10 @@ class layer_run {
     }
     values_.at(static_cast<std::size_t>(l_.targets)).of = m_.targets;
     values_.at(static_cast<std::size_t>(l_.targets)).is = {1, static_cast<std::int64_t>(m_.targets.size())};
+    if (l_.starts >= 0) {
+      values_.at(static_cast<std::size_t>(l_.starts)).of = m_.starts;
+      values_.at(static_cast<std::size_t>(l_.starts)).is = {1, static_cast<std::int64_t>(m_.starts.size())};
+    }
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
       const parameter_run& p = m_.parameters.at(use_.parameters[k]);
       matrix& value = values_.at(static_cast<std::size_t>(l_.parameters[k].value));
@@ -199,6 +203,22 @@ void make_tokens(const specification& s, model_run& m) {
   }
 }
 
+/// How long sequences are that are of documents; 0: none are.
+std::int64_t sequence_of_documents(const specification& s) {
+  for (const specification::layer& l : s.layers)
+    for (const specification::op& o : l.ops)
+      if (o.row.starts_with("document_")) return o.seq;
+  return 0;
+}
+
+void make_starts(const specification& s, model_run& m) {
+  const std::int64_t seq = sequence_of_documents(s);
+  for (std::int64_t t = 0; seq > 0 && t < s.tokens; ++t) {
+    const bool begins = t % seq == 0 || draw_below(mix(key_of("starts"), static_cast<std::uint64_t>(t)), 3) == 0;
+    m.starts.push_back(begins ? static_cast<element>(t % seq) : m.starts.back());
+  }
+}
+
 void update(model_run& m) {
   for (auto& [name, p] : m.parameters) {
     if (!p.trainable || p.balances.any()) continue;
@@ -223,6 +243,7 @@ model_run draw_start(const specification& s) {
   m.optimizer = s.optimizer;
   make_parameters(s, m);
   make_tokens(s, m);
+  make_starts(s, m);
   return m;
 }
 

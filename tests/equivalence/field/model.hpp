@@ -29,6 +29,7 @@ struct model_run {
   rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;
   std::vector<element> ids, targets;  // of the tokens of a step
+  std::vector<element> starts;        // and where their documents begin in their sequences, if these have any
 };
 
 /// Parameters, moments and tokens before a step.

@@ -62,9 +62,14 @@ fault change_kind(mutator& m) {
   return change_holding(
       m, "kind of holding", [&](const holding& h) { return h.kind != kind; }, [&](holding& h) { h.kind = kind; });
 }
-/// The ids or the targets of two microbatches, or one as the other.
+bool has_starts(mutator& m) {
+  const auto& holds = m.ops().front().holds;
+  return std::any_of(holds.begin(), holds.end(), [](const holding& h) { return h.kind == holding_kind::starts; });
+}
+/// The ids, the targets or the starts of two microbatches, or one as the other.
 fault exchange_tokens(mutator& m) {
-  const auto kind = m.below(2) ? holding_kind::ids : holding_kind::targets;
+  constexpr holding_kind kinds[]{holding_kind::ids, holding_kind::targets, holding_kind::starts};
+  const holding_kind kind = kinds[m.below(has_starts(m) ? 3 : 2)];
   std::vector<holding*> found;
   for (holding& h : m.ops().front().holds)
     if (h.kind == kind) found.push_back(&h);

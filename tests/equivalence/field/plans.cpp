@@ -113,6 +113,13 @@ std::vector<plan_data> tiny_plans() {
                                  .expert_ffn = 4, .vocab = 16, .ffn = 8, .mlp_only_layers = {1}, .norm_topk_prob = i % 4 != 0};
     all.push_back(i % 2 ? make(mixtral, "mixtral", layouts[i]) : make(qwen, "qwen3_moe", layouts[i]));
   }
+  for (std::size_t i = 0; i < std::size(layouts); i += layouts[i].cp > 1 ? 1 : 7) {
+    const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
+    const training recipe{.seq = 4, .global_batch = 4, .end_of_document = 3};
+    const models::gpt2 packed_gpt{.layers = layers, .hidden = 16, .heads = 4, .ffn = 12, .vocab = 12};
+    const models::llama packed_llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 12, .vocab = 12};
+    all.push_back(i % 2 ? make(packed_gpt, "documents gpt2", layouts[i], recipe) : make(packed_llama, "documents llama", layouts[i], recipe));
+  }
   return all;
 }
 

@@ -174,4 +174,14 @@ std::int64_t token_of_chunks(const call& c, std::int64_t n) {
   return row * c.seq + (place < chunk ? rank : 2 * ranks - 1 - rank) * chunk + place % chunk;
 }
 
+const matrix& starts_of(const call& c) {
+  const matrix& starts = c.in("starts");
+  expect(c.rows > 0 && c.seq > 0 && starts.is.size() == c.rows * c.seq, "starts of other sequences");
+  for (std::int64_t t = 0; t < starts.is.size(); ++t) {
+    const auto start = static_cast<double>(starts.of[static_cast<std::size_t>(t)]);
+    expect(start >= 0 && start <= static_cast<double>(t % c.seq), "a document that begins after its token");
+  }
+  return starts;
+}
+
 }  // namespace field

@@ -53,6 +53,10 @@ void expect(bool holds, const char* what);
 /// counterpart from the back. The token, among those of whole sequences, that is the n-th of all ranks' in line.
 std::int64_t token_of_chunks(const call&, std::int64_t n);
 
+/// Where documents begin in their sequences, of the op's whole sequences.
+/// Errors: malformed where one begins after its token.
+const matrix& starts_of(const call&);
+
 /// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows
 /// that make the gradients of its operands, those of a value v called d_v.
 struct row {
@@ -93,6 +97,7 @@ void linear(call&), linear_dx(call&), linear_dw(call&), bias(call&), bias_grad(c
 namespace tables {
 void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&), rope_grad(call&);
 void chunk_position(call&), chunk_position_grad(call&);
+void document_position(call&), document_position_grad(call&), document_chunk_position(call&), document_chunk_position_grad(call&);
 /// The cosines and sines of so many positions.
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
@@ -108,6 +113,8 @@ void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&
 namespace attentions {
 void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_attention_grad(call&);
 void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
+void document_attention(call&), document_attention_grad(call&), document_chunk_attention(call&), document_chunk_attention_grad(call&);
+void document_ring_attention(call&), document_ring_attention_grad(call&);
 }
 namespace experts {
 void arrange(call&), arrange_limited(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);

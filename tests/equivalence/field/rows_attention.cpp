@@ -49,20 +49,21 @@ struct of_ring {
   std::int64_t key(std::int64_t t) const { return token_of_chunks(c, of_keys + t); }
 };
 
-/// Visit the keys, by their rows, that a query sees.
-void each_key(const call& c, const matrix& k, const auto& by, std::int64_t t, auto visit) {
-  const std::int64_t query = by.query(t);
+/// Visit the keys, by their rows, that a query sees: of its sequence, or of its document.
+void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t, auto visit) {
+  const std::int64_t query = by.query(t), sequence = query / c.seq * c.seq,
+                     first = sequence + (starts ? static_cast<std::int64_t>(starts->of[static_cast<std::size_t>(query)]) : 0);
   for (std::int64_t s = 0; s < k.is.rows; ++s)
-    if (const std::int64_t key = by.key(s); key / c.seq == query / c.seq && key <= query) visit(s);
+    if (const std::int64_t key = by.key(s); key >= first && key <= query) visit(s);
 }
 
-void attend(call& c, const heads& n, const auto& by) {
+void attend(call& c, const heads& n, const auto& by, const matrix* starts = nullptr) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   for (std::int64_t t = 0; t < q.is.rows; ++t)
     for (std::int64_t h = 0; h < n.of_q; ++h) {
       element *result = o.row(t) + h * n.dim, sum = 0;
-      each_key(c, k, by, t, [&](std::int64_t s) {
+      each_key(c, k, by, starts, t, [&](std::int64_t s) {
         const element weight = pair{q.row(t) + h * n.dim, k.row(s) + n.kv(h) * n.dim, n.dim}.weight();
         sum = add(sum, weight);
         add_multiple(result, weight, v.row(s) + n.kv(h) * n.dim, n.dim);
@@ -73,7 +74,7 @@ void attend(call& c, const heads& n, const auto& by) {
     }
 }
 
-void attend_back(call& c, const heads& n, const auto& by) {
+void attend_back(call& c, const heads& n, const auto& by, const matrix* starts = nullptr) {
   const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"),
                &lse = c.in("lse");
   expect_gradient(n, q, d_o, o, lse);
@@ -85,7 +86,7 @@ void attend_back(call& c, const heads& n, const auto& by) {
       const std::int64_t at = h * n.dim, at_kv = n.kv(h) * n.dim;
       const element share = inverse(lse.of[statistic(lse, c.rows, t, h)]),
                     before = dot(d_o.row(t) + at, o.row(t) + at, n.dim);
-      each_key(c, k, by, t, [&](std::int64_t s) {
+      each_key(c, k, by, starts, t, [&](std::int64_t s) {
         const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_kv, n.dim}.weight());
         const element ds = multiply(p, add(dot(d_o.row(t) + at, v.row(s) + at_kv, n.dim), negate(before)));
         add_multiple(dq.row(t) + at, ds, k.row(s) + at_kv, n.dim);
@@ -108,6 +109,19 @@ void chunk_attention_grad(call& c) {
 void ring_attention(call& c) { attend(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c)); }
 void ring_attention_grad(call& c) {
   attend_back(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c));
+}
+
+void document_attention(call& c) { attend(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c)); }
+void document_attention_grad(call& c) { attend_back(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c)); }
+void document_chunk_attention(call& c) {
+  attend(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}, &starts_of(c));
+}
+void document_chunk_attention_grad(call& c) {
+  attend_back(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}, &starts_of(c));
+}
+void document_ring_attention(call& c) { attend(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c), &starts_of(c)); }
+void document_ring_attention_grad(call& c) {
+  attend_back(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c), &starts_of(c));
 }
 
 void merge_attention(call& c) {

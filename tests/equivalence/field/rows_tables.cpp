@@ -97,6 +97,47 @@ void chunk_position_grad(call& c) {
   }
 }
 
+namespace {
+
+/// The position in its document of a token, among those of whole sequences.
+std::int64_t position_in_document(const call& c, const matrix& starts, std::int64_t token) {
+  expect(token >= 0 && token < starts.is.size(), "a token of no sequence");
+  return token % c.seq - static_cast<std::int64_t>(starts.of[static_cast<std::size_t>(token)]);
+}
+
+void add_positions(call& c, auto token) {
+  const matrix &x = c.in("x"), &table = c.in("table"), &starts = starts_of(c);
+  expect(c.seq <= table.is.rows && table.is.cols == x.is.cols, "document_position: the table is of another size");
+  matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
+  for (std::int64_t t = 0; t < x.is.rows; ++t) {
+    const element* row = table.row(position_in_document(c, starts, token(c.first("x") + t)));
+    for (std::int64_t i = 0; i < x.is.cols; ++i) y.row(t)[i] = add(x.row(t)[i], row[i]);
+  }
+}
+
+void sum_positions(call& c, auto token) {
+  const matrix &dy = c.in("dy"), &starts = starts_of(c);
+  matrix& dtable = c.out("dtable");
+  expect(c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols, "document_position_grad: the table is of another size");
+  for (std::int64_t t = 0; t < dy.is.rows; ++t) {
+    element* row = dtable.row(position_in_document(c, starts, token(c.first("dy") + t)));
+    for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
+  }
+}
+
+constexpr auto in_line = [](std::int64_t n) { return n; };
+
+}  // namespace
+
+void document_position(call& c) { add_positions(c, in_line); }
+void document_position_grad(call& c) { sum_positions(c, in_line); }
+void document_chunk_position(call& c) {
+  add_positions(c, [&](std::int64_t n) { return token_of_chunks(c, n); });
+}
+void document_chunk_position_grad(call& c) {
+  sum_positions(c, [&](std::int64_t n) { return token_of_chunks(c, n); });
+}
+
 void rope(call& c) { rotate(c, "x", "y", false); }
 void rope_grad(call& c) { rotate(c, "dy", "dx", true); }
 

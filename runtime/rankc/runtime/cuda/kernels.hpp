@@ -48,6 +48,20 @@ template <class T>
 void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
                          bool accumulate);
 
+/// The same within documents: `starts` has of each token of the whole sequences where its document begins, and of the
+/// table a token has the row of its position less that. Shapes: starts int32 (rows, seq).
+template <class T>
+void document_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int seq, int first);
+template <class T>
+void document_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
+                            bool accumulate);
+template <class T>
+void document_chunk_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int rows, int seq,
+                             int ranks, int first);
+template <class T>
+void document_chunk_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int rows, int seq,
+                                  int ranks, int first, bool accumulate);
+
 /// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and 1/std;
 /// for rms_norm (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
@@ -127,6 +141,31 @@ void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, 
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows, int tokens, int heads,
                      int dim);
+
+/// The same within documents, by the runtime's own kernels alone: a query sees no key before its document's first token,
+/// which `starts` has of each token of the whole sequences. Shapes: starts int32 (rows, seq); scratch: attention_scratch,
+/// and attention_delta_bytes of the queries for a gradient.
+template <class T>
+void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride);
+template <class T>
+void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                             at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                             int kv_stride);
+template <class T>
+void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                              int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first);
+template <class T>
+void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                                   int q_stride, int kv_stride, int ranks, int first);
+template <class T>
+void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                             int heads, int kv_heads, int dim, int ring, double step, int first);
+template <class T>
+void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
+                                  double step, int first);
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
 /// are `stride` elements apart. dx may be dy; gelu's y may be x.

@@ -28,6 +28,15 @@ template <class T> void position_grad(const lane&, at dtable, at dy, int tokens,
 template <class T> void chunk_position(const lane&, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first);
 template <class T> void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
                                             bool accumulate);
+/// The same within documents: `starts` has of each token of the whole sequences where its document begins, and of the table a token
+/// has the row of its position less that. Shapes: starts int32 (rows, seq).
+template <class T> void document_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int seq, int first);
+template <class T> void document_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
+                                               bool accumulate);
+template <class T> void document_chunk_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int rows,
+                                                int seq, int ranks, int first);
+template <class T> void document_chunk_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int rows,
+                                                     int seq, int ranks, int first, bool accumulate);
 
 /// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and 1/std; for rms_norm
 /// (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
@@ -78,6 +87,22 @@ template <class T> void ring_attention_grad(const lane&, at dq, at dk, at dv, at
                                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
 template <class T> void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                                         int tokens, int heads, int dim);
+/// The same within documents: a query sees no key before its document's first token, which `starts` has of each token of the whole
+/// sequences. Shapes: starts int32 (rows, seq).
+template <class T> void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                                           int heads, int kv_heads, int dim);
+template <class T> void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                                at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim);
+template <class T> void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                                                 int seq, int heads, int kv_heads, int dim, int ranks, int first);
+template <class T> void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                                      at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                                                      int ranks, int first);
+template <class T> void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                                                int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
+template <class T> void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                                     at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                                                     int ring, double step, int first);
 constexpr std::size_t attention_scratch(int seq) { return static_cast<std::size_t>(seq) * seq; }
 constexpr std::size_t attention_grad_scratch(int seq) { return 2 * static_cast<std::size_t>(seq) * seq + seq; }
 

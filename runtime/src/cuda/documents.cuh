@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens of documents: the position of each in its own, and the first key that it sees.
+#pragma once
+#include "device.cuh"
+
+#include <rankc/runtime/ring_step.hpp>
+
+namespace rankc::cuda {
+
+/// The position in its document of each of a rank's tokens, of whole sequences or of chunks of them.
+struct rows_in_documents {
+  const std::int32_t* starts;  // (rows, seq)
+  runtime::chunks has;
+  int first;  // the place of the first token among all that the rank has
+  /// `first` is that among the tokens of all ranks.
+  static rows_in_documents of(const std::int32_t* starts, const runtime::chunks& has, int rows, int first) {
+    return {starts, has, first - has.rank * rows * has.count()};
+  }
+  __device__ int row_of(int n) const {
+    const int place = first + n, position = has.position(place % has.count());
+    return position - starts[static_cast<std::size_t>(place / has.count()) * has.seq + position];
+  }
+};
+
+/// The order of queries and keys, in which a query sees no key before its document.
+template <class Order>
+struct within_documents : Order {
+  const std::int32_t* starts;  // (rows, seq)
+  runtime::chunks has;         // the queries
+  __device__ int first_key(int query, int row) const {
+    if (query >= has.count()) return 0;
+    return Order::first_from(starts[static_cast<std::size_t>(row) * has.seq + has.position(query)]);
+  }
+};
+
+}  // namespace rankc::cuda

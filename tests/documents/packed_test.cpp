@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents packed into sequences compute what each computes alone.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "run.hpp"
+
+namespace {
+
+using rankc::runtime::region;
+
+const registered& program_of(const std::string& job) {
+  const auto at = std::find_if(host_registry.begin(), host_registry.end(),
+                               [&](const registered& p) { return p.job == job && p.layout == "one"; });
+  REQUIRE(at != host_registry.end());
+  return *at;
+}
+
+/// Give a run the weights of another, and rows of zeros where it has more of a table.
+void copy_weights(run& to, const tensors& weights) {
+  for (const auto& p : rankc::runtime::global_parameters(to.about)) {
+    std::vector<double> values = weights.at(p.name);
+    values.resize(p.count());
+    rankc::runtime::write(*to.engine, p, region::weights, [&](std::size_t first, std::span<double> out) {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+    });
+  }
+}
+
+struct document {
+  int row, begin, length;
+};
+/// By the definition alone: a document ends with the token, or with the sequence.
+std::vector<document> documents_of(const std::vector<std::int32_t>& tokens, int seq, int end) {
+  std::vector<document> all;
+  for (int row = 0; row < static_cast<int>(tokens.size()) / seq; ++row)
+    for (int begin = 0, p = 0; p < seq; ++p)
+      if (tokens[static_cast<std::size_t>(row * seq + p)] == end || p == seq - 1) {
+        all.push_back({row, begin, p + 1 - begin});
+        begin = p + 1;
+      }
+  return all;
+}
+
+std::vector<double> logits_of(run& r, int token) {
+  std::vector<double> values(static_cast<std::size_t>(r.about.vocab_used));
+  r.engine->logits(0, static_cast<std::size_t>(token), values.data());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("the logits of a document's tokens are those of the document alone") {
+  constexpr int seq = 16, rows = 12, end = 3, vocab = 8;
+  run packed(program_of("gpt")), alone(program_of("unlimited"));
+  copy_weights(alone, packed.tensors(region::weights));
+  // Rows of tokens of which some end documents: none, each, the first, the last, and at random.
+  std::vector<std::int32_t> tokens(rows * seq), targets(rows * seq, 0);
+  for (int n = 0; n < rows * seq; ++n) {
+    const int row = n / seq, p = n % seq, other = (5 * n + n / 7) % (vocab - 1);
+    const bool ends = row == 0 ? false : row == 1 ? true : row == 2 ? p == 0 : row == 3 ? p == seq - 1 : (7 * n + n * n / 5) % 6 == 0;
+    tokens[static_cast<std::size_t>(n)] = ends ? end : other + (other >= end);
+  }
+  packed.engine->set_batch(0, 0, tokens.data(), targets.data());
+  packed.engine->evaluate();
+  const std::vector<document> all = documents_of(tokens, seq, end);
+  std::set<int> lengths;
+  double worst = 0, apart = 0;
+  for (std::size_t first = 0; first < all.size(); first += rows) {
+    std::vector<std::int32_t> given(tokens.size(), 1);  // each document at the begin of a sequence: what follows is not seen
+    const std::size_t count = std::min(all.size() - first, static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < count; ++i) {
+      const document& d = all[first + i];
+      std::copy_n(tokens.begin() + d.row * seq + d.begin, d.length, given.begin() + static_cast<std::ptrdiff_t>(i) * seq);
+      lengths.insert(d.length);
+    }
+    alone.engine->set_batch(0, 0, given.data(), targets.data());
+    alone.engine->evaluate();
+    for (std::size_t i = 0; i < count; ++i)
+      for (int n = 0; n < all[first + i].length; ++n) {
+        const std::vector<double> here = logits_of(packed, all[first + i].row * seq + all[first + i].begin + n),
+                                  there = logits_of(alone, static_cast<int>(i) * seq + n);
+        for (std::size_t k = 0; k < here.size(); ++k) {
+          CHECK(std::abs(here[k] - there[k]) <= 1e-13);
+          worst = std::max(worst, std::abs(here[k] - there[k]));
+        }
+      }
+  }
+  CHECK((lengths.count(1) == 1 && lengths.count(seq) == 1 && lengths.size() > 5));
+  // And they are not those of the whole sequence.
+  alone.engine->set_batch(0, 0, tokens.data(), targets.data());
+  alone.engine->evaluate();
+  for (int n = seq; n < rows * seq; ++n)
+    for (std::size_t k = 0; k < static_cast<std::size_t>(vocab); ++k)
+      apart = std::max(apart, std::abs(logits_of(packed, n)[k] - logits_of(alone, n)[k]));
+  CHECK(apart > 1e-3);
+  MESSAGE(all.size() << " documents, largest difference of a logit " << worst << "; of whole sequences " << apart);
+}
+
+TEST_CASE("loss and gradients of packed documents are those of as many sequences") {
+  constexpr int length = 4, seq = 16, tokens_of_step = 192, end = 3;
+  run packed(program_of("gpt")), apart(program_of("apart"));
+  tensors weights = packed.tensors(region::weights);
+  copy_weights(apart, weights);  // of positions the first four
+  std::vector<std::int32_t> tokens(tokens_of_step), targets(tokens_of_step);
+  for (int n = 0; n < tokens_of_step; ++n) {
+    const int other = (3 * n + n / 5) % 7;
+    tokens[static_cast<std::size_t>(n)] = n % length == length - 1 ? end : other + (other >= end);
+    targets[static_cast<std::size_t>(n)] = (2 * n + n / 3) % 8;
+  }
+  const auto step = [&](run& r) {
+    r.engine->set_batch(0, 0, tokens.data(), targets.data());
+    return r.engine->step({1e-3, 0.1, 1.0, 0.9, 0.95, 1e-8, 1, 0, false, 0});
+  };
+  const auto a = step(packed), b = step(apart);
+  CHECK(std::abs(a.loss - b.loss) <= 1e-14);
+  const tensors g = packed.tensors(region::gradients), h = apart.tensors(region::gradients);
+  const double scale = largest(h);
+  double worst = 0;
+  CHECK(scale > 1e-3);
+  for (const auto& [name, values] : g) {
+    CAPTURE(name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double expected = i < h.at(name).size() ? h.at(name)[i] : 0;  // of positions that no document has
+      CHECK(std::abs(values[i] - expected) <= 1e-13 * scale);
+      worst = std::max(worst, std::abs(values[i] - expected) / scale);
+    }
+  }
+  CHECK(g.at("wpe").size() == seq / length * h.at("wpe").size());
+  MESSAGE("largest difference of a gradient " << worst << " of the largest");
+}
