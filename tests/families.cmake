@@ -73,7 +73,7 @@ add_test(NAME experts COMMAND rankc_experts_test)
 # Models whose experts are spread over ranks that share out their columns too.
 rankc_family(columns columns/plans.cpp)
 rankc_family_programs(columns host 2)
-add_executable(rankc_columns_test families/gradients_test.cpp families/split_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
+add_executable(rankc_columns_test families/gradients_test.cpp families/split_test.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=27)
