@@ -17,6 +17,7 @@ namespace {
 
 constexpr int most_proposals = 24;
 constexpr float milliseconds_per_shape = 150;
+constexpr float runs_per_shape = 60;  // of the fastest, where these take longer: a single measurement misleads
 constexpr float milliseconds_per_batch = 2;
 constexpr float hopeless = 1.5f;   // times the best so far
 constexpr float worth_it = 0.99f;  // times a proposal that ranks before it
@@ -157,8 +158,9 @@ std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane& on, const linea
     if (other.computes() && &other != &on) check(on, cudaStreamSynchronize(other.stream), "linear: tuning");
   std::vector<candidate> candidates;
   float least = std::numeric_limits<float>::infinity();
+  const auto spent = [&] { return watch.spent() > std::max(milliseconds_per_shape, runs_per_shape * least); };
   for (const cublasLtMatmulAlgo_t& algorithm : proposed) {
-    if (std::isfinite(least) && watch.spent() > milliseconds_per_shape) break;
+    if (spent()) break;
     float each = watch.time(algorithm, 1);  // loads the kernel too, which counts where a product is short
     if (each < milliseconds_per_batch) each = watch.time(algorithm, 1);
     if (!(each < hopeless * least)) continue;
@@ -168,7 +170,7 @@ std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane& on, const linea
   if (candidates.empty()) return std::nullopt;
   for (int round = 0; round < rounds; ++round)
     for (candidate& c : candidates) {
-      if (watch.spent() > milliseconds_per_shape || c.each > hopeless * least) continue;
+      if (spent() || c.each > hopeless * least) continue;
       const int runs = static_cast<int>(std::clamp(milliseconds_per_batch / c.each, 1.0f, 20.0f));
       c.each = std::min(c.each, watch.time(c.algorithm, runs));
       least = std::min(least, c.each);
