@@ -70,6 +70,15 @@ target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::code
 target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=8 RANKC_PLANS=114)
 add_test(NAME experts COMMAND rankc_experts_test)
 
+# Models whose experts are spread over ranks that share out their columns too.
+rankc_family(columns columns/plans.cpp)
+rankc_family_programs(columns host 2)
+add_executable(rankc_columns_test families/gradients_test.cpp families/split_test.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
+target_include_directories(rankc_columns_test PRIVATE programs)
+target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=27)
+add_test(NAME columns COMMAND rankc_columns_test)
+
 # Models whose routers have losses.
 rankc_family(balance balance/plans.cpp)
 rankc_family_programs(balance host 3)
@@ -149,6 +158,15 @@ if(RANKC_GPU_PROGRAMS)
   rankc_family_cuda_test(experts families/cuda_gradients_test.cpp)
   target_link_libraries(rankc_experts_cuda_test PRIVATE rankc_experts_host)
   target_compile_definitions(rankc_experts_cuda_test PRIVATE RANKC_ON_ONE=13 RANKC_ON_TWO=25)
+  rankc_family_programs(columns cuda 2)
+  add_executable(rankc_columns_cuda_test programs/cuda/main.cpp families/cuda_gradients_test.cpp)
+  target_include_directories(rankc_columns_cuda_test PRIVATE programs)
+  target_link_libraries(rankc_columns_cuda_test PRIVATE rankc_columns_cuda rankc_columns_host rankc_test_options)
+  target_compile_definitions(rankc_columns_cuda_test PRIVATE RANKC_ON_ONE=4 RANKC_ON_FOUR=10)  # two ranks with experts and two of columns
+  foreach(gpus IN ITEMS 1 4)
+    add_test(NAME columns_cuda_gpu${gpus} COMMAND rankc_columns_cuda_test)
+    set_tests_properties(columns_cuda_gpu${gpus} PROPERTIES ENVIRONMENT RANKC_TEST_GPUS=${gpus} LABELS gpu${gpus} SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+  endforeach()
   rankc_family_programs(balance cuda 3)
   rankc_family_cuda_test(balance families/cuda_gradients_test.cpp)
   target_link_libraries(rankc_balance_cuda_test PRIVATE rankc_balance_host)

@@ -26,6 +26,7 @@ std::string_view axis_name(runtime::over o) {
     case runtime::over::cp: return "cp";
     case runtime::over::ulysses: return "ulysses";
     case runtime::over::ep: return "ep";
+    case runtime::over::etp: return "etp";
     case runtime::over::efsdp: return "efsdp";
     case runtime::over::tied: return "tied";
     case runtime::over::pp:
@@ -86,7 +87,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
       for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.is(ops::share_offsets)});
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
   };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
@@ -149,7 +150,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) at = all.insert(all.end(), one);
-      const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter";
+      const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter" || p.over == runtime::over::etp;
       at->count += !(go_together && counted);
       ++at->tensors;
       at->elements += static_cast<std::int64_t>(p.bytes / (p.is_index ? sizeof(std::int32_t) : runtime::size_of(kept))) * (in_parts ? one.ranks : 1);

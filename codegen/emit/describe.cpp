@@ -24,9 +24,11 @@ struct parameter_count {
 };
 parameter_count parameters_of(const lowered& l) {
   parameter_count n;
+  const parallel_dims& d = l.plan->dims;
+  const auto parts = [&](const layer_parameter& p) { return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1 : p.experts ? d.etp : d.tp)); };
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
-      if (!p.copy) (p.as.trainable ? n.trained : n.frozen) += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
+      if (!p.copy) (p.as.trainable ? n.trained : n.frozen) += p.as.elements() * parts(p.as);
   return n;
 }
 
@@ -85,8 +87,10 @@ std::string experts_text(const lowered& l) {
         of_experts += static_cast<std::size_t>(k.count) * static_cast<std::size_t>(w.holds.shape[0].size) * static_cast<std::size_t>(w.holds.shape[1].size);
     }
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
-  return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters\n", experts, layers, picks,
-                     parameters_of(l).all() - of_experts / experts * (experts - picks)) +
+  const parallel_dims& d = l.plan->dims;
+  const std::string ranks = d.ep == 1 ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp));
+  return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
+                     parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.losses);
 }
 

@@ -95,8 +95,8 @@ class layer_text {
     return members.empty() ? "" : fmt::format("/// {}: when it is last read there.\nstruct {} {{\n  at base;\n{}}};\n\n", what, name, members);
   }
   std::string kernels_name(const node& n) const {
-    if (n.row->converts == conversion::all_reduce_max) return "all_reduce";
-    return n.row->communicates() || n.is(ops::clear) ? std::string(n.row->name) : kernels_.at(n.row);
+    if (n.row->communicates()) return std::string(b_.function(n));
+    return n.is(ops::clear) ? std::string(n.row->name) : kernels_.at(n.row);
   }
 
   // ---- operands
@@ -206,7 +206,7 @@ class layer_text {
     if (!in_place && !shifts) give("from", name(n.ports[n.slab > 0 ? 2 : n.ports.size() - 1]));
     if (n.slab > 0 && n.ports.size() > 3) give("offsets", name(n.ports[3]));
     if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
-    if (n.slab > 0) give("ranks", "size<ep>"), give("slab", fmt::format("size<{}>", n.slab));
+    if (n.slab > 0) give("ranks", fmt::format("size<{}>", rankc::name(n.over))), give("slab", fmt::format("size<{}>", n.slab));
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
   }

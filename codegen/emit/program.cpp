@@ -150,6 +150,7 @@ std::string shares_text(const lowered& l) {
   if (l.is_sharded()) out += fmt::format(" .shards = {},", weight_shards(d));
   if (d.cp > 1 && d.cp_weights == cp_weights::shard) out += " .cp_shares_weights = true,";
   if (d.ep > 1) out += fmt::format(" .ep = {},", d.ep);
+  if (d.ep > 1 && d.etp > 1) out += fmt::format(" .etp = {},", d.etp);
   if (l.plan->recipe.has_documents()) out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   return out;
 }

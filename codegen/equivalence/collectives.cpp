@@ -151,6 +151,7 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
     case collective_kind::to_experts:
     case collective_kind::from_experts:
     case collective_kind::share_offsets:
+    case collective_kind::gather_offsets:
       throw refusal("what its members exchange is not known without their offsets");
     case collective_kind::reduce_scatter:
       break;

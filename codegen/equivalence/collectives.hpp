@@ -46,6 +46,14 @@ struct slabs {
 std::vector<content> send_to_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
 std::vector<content> send_from_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
 std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs&);
+/// What each gets of offsets of what all members have received, whose rows lie one member's behind another's.
+/// Errors: refusal where they are of different choices or experts.
+std::vector<content> gather_offsets(const std::vector<const content*>& given, const slabs&);
+
+/// The order of slots that so many members have received, so many rows each, one member's behind another's; and that in which each
+/// of them received its own.
+word order_of_gathered(word order, std::int64_t members, std::int64_t rows);
+word order_of_member(word order, std::int64_t members, std::int64_t rows);
 
 /// Join a piece to one that it continues, with further rows or, of one dim, with further elements.
 /// False where there is none.

@@ -128,7 +128,8 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
                  [&](word order) { return model_.limit(order); }};
   std::vector<content> made = o.does == collective_kind::to_experts     ? send_to_experts(given, offsets, as)
                               : o.does == collective_kind::from_experts ? send_from_experts(given, offsets, as)
-                                                                        : send_offsets(given, as);
+                              : o.does == collective_kind::share_offsets ? send_offsets(given, as)
+                                                                         : gather_offsets(given, as);
   for (std::size_t m = 0; m < members.size(); ++m) {
     const access& w = at(members[m]).writes[0];
     if (made[m].bytes != w.end - w.begin || made[m].type != w.type)

@@ -102,6 +102,9 @@ constexpr line lines[]{
     {"to_experts", "received(u*l w) slots(t*l w) offsets(2 r)", "received = 1 * slots", "", "", "slots = from_experts(dreceived, offsets)"},
     {"from_experts", "slots(t*l w) received(u*l w) offsets(2 r)", "slots = 1 * received", "", "", "received = to_experts(dslots, offsets)"},
     {"share_offsets", "shared(2 g) offsets(2 r)", "shared = 1 * offsets"},
+    {"gather_slots", "gathered(v*l w) received(u*l w)", "gathered = 1 * received", "", "", "received = scatter_slots(dgathered)"},
+    {"scatter_slots", "received(u*l w) gathered(v*l w)", "received = 1 * gathered", "", "", "gathered = gather_slots(dreceived)"},
+    {"gather_offsets", "gathered(2 s) shared(2 g)", "gathered = 1 * shared"},
 
     // ---- what routers did: m groups of tokens, l sums of each of r experts
     {"softmax_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",

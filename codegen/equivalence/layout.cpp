@@ -243,11 +243,12 @@ void check_shift(const op& o) {
 
 /// The same of slots, which go into slabs, or come out of them, by way of scratch of their size.
 void check_slots(const op& o, const seat& at) {
-  const bool of_offsets = o.does == collective_kind::share_offsets;
+  const bool gathers = o.does == collective_kind::gather_offsets, of_offsets = gathers || o.does == collective_kind::share_offsets;
   if (o.reads.size() != (of_offsets ? 1 : 2) || o.writes.size() != 2 || o.views.size() != o.reads.size() + 1 || o.rows < 1)
     throw refusal("it exchanges slots and their offsets, or offsets alone, by way of scratch");
   const access &scratch = o.writes[1], &blocks = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
-  if (scratch.end - scratch.begin != o.bytes || blocks.end - blocks.begin != o.bytes) throw refusal("its scratch is of another size");
+  const std::size_t all = gathers ? o.bytes * static_cast<std::size_t>(at.members) : o.bytes;
+  if (scratch.end - scratch.begin != all || blocks.end - blocks.begin != all) throw refusal("its scratch is of another size");
   if (!of_offsets) {
     const tensor_shape& s = o.views[o.does == collective_kind::from_experts ? 1 : 0].shape;
     if (s.size() != 2 || s[0] != at.members * o.rows) throw refusal(fmt::format("it has no slabs of {} rows for {} members", o.rows, at.members));

@@ -83,9 +83,46 @@ std::int64_t rows_before(const place& m, std::int64_t element) {
   return rows;
 }
 
+/// Whether a buffer holds slots that its member has received.
+bool holds_slots(const content& c) {
+  return c.pieces.size() == 1 && !c.pieces[0].holds.any && c.pieces[0].holds.box.size() == 2 && c.pieces[0].holds.box[0].arranged;
+}
+
+/// Slots of all members, one member's behind another's.
+content gather_slots(const std::vector<const content*>& given) {
+  piece all = given[0]->pieces[0];
+  part& slots = all.holds.box[0];
+  const std::int64_t rows = all.at.rows;
+  for (std::size_t m = 1; m < given.size(); ++m) {
+    if (!holds_slots(*given[m]) || !(given[m]->pieces[0].at == all.at) || !is_alike(all.holds, given[m]->pieces[0].holds) ||
+        given[m]->pieces[0].holds.box[0].arranged != slots.arranged)
+      throw refusal("its members hold slots in different orders, or of different values");
+    slots.at.append(given[m]->pieces[0].holds.box[0].at);
+  }
+  slots.arranged = order_of_gathered(slots.arranged, static_cast<std::int64_t>(given.size()), rows);
+  all.at.rows = rows * static_cast<std::int64_t>(given.size());
+  content made{given[0]->bytes * given.size(), given[0]->type, {}};
+  made.pieces.push_back(std::move(all));
+  return made;
+}
+
+/// Of these a member's. Their order is that of what it received, if they were gathered of so many members.
+content slots_of_member(const content& all, int index, int members) {
+  piece own = all.pieces[0];
+  part& slots = own.holds.box[0];
+  if (own.at.rows % members || slots.at.size() % members) throw refusal("its members do not share out the slots that they hold");
+  own.at.rows /= members;
+  const std::int64_t each = slots.at.size() / members;
+  slots = {slots.at.slice(index * each, each), slots.size, order_of_member(slots.arranged, members, own.at.rows)};
+  content made{all.bytes / static_cast<std::size_t>(members), all.type, {}};
+  made.pieces.push_back(std::move(own));
+  return made;
+}
+
 }  // namespace
 
 content gather(const std::vector<const content*>& given) {
+  if (holds_slots(*given[0])) return gather_slots(given);
   content all{given[0]->bytes * given.size(), given[0]->type, {}};
   for (std::size_t m = 0; m < given.size(); ++m)
     for (int i = 0; i < given[m]->pieces.size(); ++i) {
@@ -135,6 +172,7 @@ content gather_line(const content& first, const content& second, int members) {
 }
 
 content chunk(const content& all, int index, int members) {
+  if (holds_slots(all)) return slots_of_member(all, index, members);
   content part{all.bytes / static_cast<std::size_t>(members), all.type, {}};
   const std::int64_t begin = index * part.elements(), end = begin + part.elements();
   for (int i = 0; i < all.pieces.size(); ++i) {

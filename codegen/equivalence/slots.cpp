@@ -77,7 +77,16 @@ content like(const content& c, const place& at, holding h) {
   return made;
 }
 
+/// What orders of members in line differ by, an even number: an order is odd, and 0 none.
+word difference_of_gathered(std::int64_t members, std::int64_t rows) {
+  const term t = hasher(6) << static_cast<word>(members) << static_cast<word>(rows);
+  return t.a << 1;
+}
+
 }  // namespace
+
+word order_of_gathered(word order, std::int64_t members, std::int64_t rows) { return order + difference_of_gathered(members, rows); }
+word order_of_member(word order, std::int64_t members, std::int64_t rows) { return order - difference_of_gathered(members, rows); }
 
 std::vector<content> send_to_experts(const std::vector<const content*>& given,
                                      const std::vector<const content*>& offsets, const slabs& as) {
@@ -158,6 +167,19 @@ std::vector<content> send_offsets(const std::vector<const content*>& given, cons
     made.push_back(like(*given[m], given[m]->pieces[0].at, std::move(h)));
   }
   return made;
+}
+
+std::vector<content> gather_offsets(const std::vector<const content*>& given, const slabs& as) {
+  holding all = only(*given[0], "offsets");
+  for (const content* c : given) {
+    const holding& h = only(*c, "offsets");
+    if (!h.box[1].arranged) throw refusal("a member gives what does not say where slots that it received lie");
+    if (!(h.box[1] == all.box[1])) throw refusal("its members give offsets of different choices or experts");
+    if (c != given[0]) add_of_member(all, h);
+  }
+  all.box[1].arranged = order_of_gathered(all.box[1].arranged, as.members, as.rows);
+  const std::int64_t segments = as.members * given[0]->pieces[0].at.cols;
+  return std::vector<content>(given.size(), like(*given[0], {0, 2, segments, segments}, all));
 }
 
 }  // namespace rankc::codegen::algebra

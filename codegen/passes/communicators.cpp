@@ -82,7 +82,8 @@ class maker {
       if (rings && communicates_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       if (as == runtime::over::efsdp) add("gathering of experts" + place, ranks, as, gather_lane(r.lanes));
-      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep;
+      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep ||
+                             as == runtime::over::etp;
       if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
       const bool of_batch = as == runtime::over::shard || as == runtime::over::dp;
       if (of_batch && sums_over_batch(l_.plan->kinds)) {

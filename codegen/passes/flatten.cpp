@@ -255,6 +255,7 @@ static collective_kind kind_of(conversion c) {
     case conversion::to_experts: return collective_kind::to_experts;
     case conversion::from_experts: return collective_kind::from_experts;
     case conversion::share_offsets: return collective_kind::share_offsets;
+    case conversion::gather_offsets: return collective_kind::gather_offsets;
     default: return collective_kind::all_reduce;
   }
 }

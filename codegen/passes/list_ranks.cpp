@@ -62,7 +62,7 @@ class rank_lister {
   void parameters() {
     for (const placed_parameter& p : r_.parameters)
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
-          p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "",
+          p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp") : "",
           (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") + (p.copy ? ", copy" : ""));
     if (r_.trained_elements != r_.parameter_elements) put("{:>10} elements are trained", r_.trained_elements);
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);

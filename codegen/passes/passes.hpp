@@ -18,8 +18,9 @@ inline int shard_of(const parallel_dims& d, const coord& at) {
   return d.cp_weights == cp_weights::shard ? at[axis::dp_shard] * d.cp + cp_of(d, at) : at[axis::dp_shard];
 }
 
-/// Which of the experts of each layer it has, and which of the shards of these.
+/// Which of the experts of each layer it has, which columns, and which of the shards of these.
 inline int ep_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::ep]; }
+inline int etp_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::etp]; }
 inline int expert_shard_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::edp_shard]; }
 
 /// A rank's place among those that have sequences of their own: replicas, and the shards of each.

@@ -20,6 +20,7 @@ inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::ove
                                       {axis::ulysses, purpose::heads, runtime::over::ulysses},
                                       {axis::tp, purpose::activations, runtime::over::tp},
                                       {axis::ep, purpose::tokens, runtime::over::ep},
+                                      {axis::etp, purpose::activations, runtime::over::etp},
                                       {axis::efsdp, purpose::weights, runtime::over::efsdp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {
@@ -35,7 +36,7 @@ runtime::over role_over(axis);
 /// The roles over which what is made of a rank's tokens, as the loss is, is summed, in this order.
 std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
 
-/// The role after which the runtime names an axis that is lowered: pp, dp, shard, cp, tp, ep.
+/// The role after which the runtime names an axis that is lowered: pp, dp, shard, cp, tp, ep, etp.
 /// Errors: std::logic_error where it is not.
 runtime::over role_along(axis);
 

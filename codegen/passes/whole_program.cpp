@@ -161,7 +161,7 @@ void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica,
         b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
         continue;
       }
-      b.first *= at[axis::tp];
+      b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[axis::tp];
       if (!h.name.empty() && i == 0) b.first += rows_before(d, at, h.expert_rows, b.count);  // of a parameter
     }
   }

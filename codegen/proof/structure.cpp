@@ -135,7 +135,13 @@ void check_sizes(const site& at) {
     return size == o.bytes && size % members == 0 && scratch == size && o.reads[0].type == o.writes[0].type &&
            o.writes[1].type == element_type::bytes && o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
   };
-  const bool fits = exchanges_slots(o.does) ? sends_slots()
+  const auto gathers_offsets = [&] {  // of each member as many, by way of scratch of the size of all
+    return o.reads.size() == 1 && o.writes.size() == 2 && in == o.bytes && out == 2 * members * in &&
+           o.writes[0].end - o.writes[0].begin == members * in && o.reads[0].type == element_type::i32 &&
+           o.writes[0].type == element_type::i32 && o.writes[1].type == element_type::bytes;
+  };
+  const bool fits = o.does == collective_kind::gather_offsets ? gathers_offsets()
+                    : exchanges_slots(o.does) ? sends_slots()
                     : gathers     ? in == o.bytes && out == members * in
                     : scatters  ? out == o.bytes && in == members * out
                     : exchanges ? in == o.bytes && swaps()

@@ -92,7 +92,7 @@ instruction to_instruction(const json& j) {
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
   if (s.kind == "collective") fields.push_back("in_bf16");
   const auto does = [&](const char* what) { return s.kind == "collective" && j.contains("does") && j["does"] == what; };
-  const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") || does("share_offsets");
+  const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") || does("share_offsets") || does("gather_offsets");
   if (exchanges) fields.push_back("seq");
   if (sends_slots) fields.push_back("rows");
   if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
@@ -124,7 +124,7 @@ instruction to_instruction(const json& j) {
     return s;
   }
   s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts",
-                               "from_experts", "share_offsets"}, where + ": does");
+                               "from_experts", "share_offsets", "gather_offsets"}, where + ": does");
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
   if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
   if (!j["in_bf16"].is_boolean()) refuse(where + ": in_bf16", "must be true or false");

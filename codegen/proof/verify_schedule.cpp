@@ -110,6 +110,14 @@ class schedule_checker {
            scratch.type == "bytes" && given.type == made.type;
   }
 
+  /// What each member has of offsets, to all of them, by way of scratch of that size.
+  static bool is_gathering_of_offsets(const instruction& s, std::uint64_t members) {
+    if (s.reads.size() != 1 || s.writes.size() != 2) return false;
+    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];
+    return given.type == "i32" && made.type == "i32" && scratch.type == "bytes" && given.end - given.begin == s.bytes &&
+           made.end - made.begin == s.bytes * members && scratch.end - scratch.begin == s.bytes * members;
+  }
+
   /// A collective's bytes are those of its reads and writes.
   void check_collective(id me) const {
     const instruction& s = at(me);
@@ -125,6 +133,7 @@ class schedule_checker {
               s.reads[0].type == s.writes[0].type && s.writes[1].type == "bytes";
     else if (s.does == "to_experts" || s.does == "from_experts" || s.does == "share_offsets")
       right = is_exchange_of_slots(s, members);
+    else if (s.does == "gather_offsets") right = is_gathering_of_offsets(s, members);
     else
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&

@@ -22,13 +22,13 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "etp is 1; groups of ranks that exchange heads hand on keys and values; where experts are spread over ranks, these are of one replica.",
+     "groups of ranks that exchange heads hand on keys and values; where experts are spread over ranks, these are of one replica.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
-     "are among them. Where ep is above 1, expert_layout is folded, ranks of tp share out the tokens (sequence_parallel), ep is a multiple of "
-     "tp or takes all ranks of dp_shard * cp * tp, and cp_weights is shard.",
+     "are among them. Where ep is above 1, expert_layout is folded, ranks of tp share out the tokens (sequence_parallel), ep * etp is a multiple of "
+     "tp or takes all ranks of dp_shard * cp * tp, and cp_weights is shard; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
-     "Use dp_replicate, dp_shard, cp, tp, ep, pp and ulysses, this one for all of cp or with a ring: "
+     "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},
     {104, "a degree is at least 1",
      "world and every degree are at least 1, or `infer`.",

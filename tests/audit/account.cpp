@@ -33,6 +33,8 @@ std::string axis_of(rankc::runtime::over o) {
       return "ulysses";
     case over::ep:
       return "ep";
+    case over::etp:
+      return "etp";
     case over::efsdp:
       return "efsdp";
     case over::tied:
@@ -98,6 +100,7 @@ account as_carried(const account& of) {
     key here = what;
     if (what.kind == "all_gather" && (what.axis == "dp_shard" || what.axis == "efsdp")) here.phase = "forward";
     if (what.axis == "ep") here.kind = "all_to_all";
+    if (what.axis == "etp") here.kind = what.kind == "scatter_slots" || what.kind == "reduce_scatter" ? "reduce_scatter" : "all_gather";
     entry& to = all[here];
     to.count += e.tensors, to.tensors += e.tensors, to.elements += e.elements;
     to.sent = to.sent + e.sent;

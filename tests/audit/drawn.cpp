@@ -72,6 +72,10 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
     s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
     if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
+    if (draws columns(seed, index, "columns"); dims.ep > 1 && columns.chance(40)) {
+      dims.etp = columns.one_of({2, 2, 3, 4});
+      if (columns.chance(50)) dims.dp_shard *= dims.etp, dims.world *= dims.etp;
+    }
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, any_seq = d.one_of({4, 12, 24});

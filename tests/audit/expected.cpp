@@ -33,6 +33,7 @@ class accountant {
       if (d_.tp > 1) add_tensor_parallel(l);
       if (d_.cp > 1 && l.role == layer_role::block) add_context_parallel(l);
       if (d_.ep > 1 && l.role == layer_role::block) add_expert_parallel(l);
+      if (d_.ep > 1 && d_.etp > 1 && l.role == layer_role::block) add_columns(l);
     }
     each_action([&](const action& a) { add_messages(a); });
     if (shards_ > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
@@ -91,11 +92,34 @@ class accountant {
     if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
   }
 
+  /// Rows that a rank has room for of what another sends it.
+  std::int64_t slab_rows() const {
+    const std::int64_t picks = of_.model.picks, most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
+    const std::int64_t own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
+    return (own * most + picks - 1) / picks * picks;
+  }
+
+  /// What the ranks that have columns of the same experts received is gathered, and sums of what they make of it are dealt out; in
+  /// backward the other way. Offsets are gathered too. With all of forward, all three are repeated.
+  void add_columns(const layer& l) {
+    const std::int64_t m = microbatches(l.stage);
+    const bool full = l.recomputes && plan_.recipe.recompute.full;
+    for (const auto& [id, kind] : {std::pair(41, "gather_slots"), {42, "scatter_slots"}}) {
+      with of{.axis = "etp", .kind = kind, .given = {{"et", d_.etp}, {"R", slab_rows() * d_.ep * of_.model.hidden}}};
+      add(id, m, of);
+      of.phase = "backward";
+      add(id, full ? 2 * m : m, of);
+    }
+    with offsets{.axis = "etp", .kind = "gather_offsets", .type = "i32", .given = {{"et", d_.etp}, {"R", 2 * of_.model.experts}}};
+    add(41, m, offsets);
+    offsets.phase = "backward";
+    if (full) add(41, m, offsets);
+  }
+
   /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a rank may send another;
   /// where rows 39 and 40 have counts and weights, the offsets of slots go along. With all of forward, both are repeated.
   void add_expert_parallel(const layer& l) {
-    const std::int64_t m = microbatches(l.stage), picks = of_.model.picks, most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
-    const std::int64_t own = tokens().over / (d_.sequence_parallel ? d_.tp : 1), slab = (own * most + picks - 1) / picks * picks;
+    const std::int64_t m = microbatches(l.stage), slab = slab_rows();
     with of{.axis = "ep", .given = {{"e", d_.ep}, {"E", of_.model.experts}, {"C", fraction(slab * d_.ep, of_.model.experts)}}};
     for (const char* kind : {"to_experts", "from_experts"}) {
       of.kind = kind;
@@ -280,7 +304,7 @@ class accountant {
   const rankc::parallel_dims& d_;
   // Of weights: the ranks of cp are among the ones or the others.
   const int shards_ = d_.dp_shard * (d_.cp_weights == rankc::cp_weights::shard ? d_.cp : 1),
-            expert_shards_ = d_.dp_shard * d_.cp * d_.tp / d_.ep,
+            expert_shards_ = d_.dp_shard * d_.cp * d_.tp / (d_.ep * d_.etp),
             replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;

@@ -42,6 +42,7 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
                                    {"weights on each rank of cp", dims.cp > 1 && dims.cp_weights == rankc::cp_weights::replicate},
                                    {"experts", d.model.experts > 0},
                                    {"ep", dims.ep > 1},
+                                   {"etp", dims.ep > 1 && dims.etp > 1},
                                    {"shards of a rank's experts", dims.ep > 1 && rankc::expert_weight_shards(dims) > 1},
                                    {"tp", dims.tp > 1},
                                    {"pp", dims.pp > 1},

@@ -20,8 +20,8 @@ std::vector<tensor> tensors_of(const drawn& d, layer_role role) {
   if (role == layer_role::head) return is_rotary ? std::vector{vector, table} : std::vector{vector, vector, table};
   if (s.experts) {
     const tensor of_head{.rows = s.hidden / s.heads, .of_heads = t > 1};
-    const std::int64_t ep = d.plan.dims.ep;
-    const tensor expert{.rows = s.experts / ep * h, .cols = ep > 1 ? s.ffn : ffn, .is_split = ep == 1 && t > 1, .is_spread = ep > 1};
+    const std::int64_t ep = d.plan.dims.ep, etp = d.plan.dims.etp;
+    const tensor expert{.rows = s.experts / ep * h, .cols = ep > 1 ? s.ffn / etp : ffn, .is_split = ep == 1 && t > 1, .is_spread = ep > 1};
     return {vector, vector, split(h / t, h), split(keys, h), split(keys, h), split(h, h / t), of_head, of_head,
             tensor{.rows = s.experts, .cols = h}, expert, expert, expert};
   }

@@ -45,6 +45,12 @@ const subject& of_shared_experts() {
   return s;
 }
 
+/// Experts whose columns two ranks share out.
+const subject& of_columns() {
+  static const subject s(planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  return s;
+}
+
 /// Experts that take one pick of each two positions.
 const subject& of_limited_experts() {
   static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2), target::cuda, dtype::bf16);
@@ -101,12 +107,43 @@ TEST_CASE("programs with experts compute the model, on worlds of which some stan
 TEST_CASE("programs with experts on ranks of their own compute the model, on worlds of which some stand for all too") {
   CHECK(of_spread_experts().reason() == "");
   CHECK(of_shared_experts().reason() == "");
-  for (const bool evaluates : {false, true}) {
-    const subject s(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = 8, .sequence_parallel = true}, 16),
-                    target::cuda, dtype::bf16, evaluates);
-    CHECK(s.reason() == "");
-    CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
-  }
+  CHECK(of_columns().reason() == "");
+  for (const bool evaluates : {false, true})
+    for (const auto& [ep, etp] : {std::pair(8, 1), {4, 2}}) {
+      const subject s(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = ep, .etp = etp, .sequence_parallel = true}, 16),
+                      target::cuda, dtype::bf16, evaluates);
+      CHECK(s.reason() == "");
+      CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
+    }
+}
+
+TEST_CASE("each gathering and each sum over etp is needed, on each rank and in each microbatch") {
+  const subject& sound = of_columns();
+  const std::set<std::string> all = collectives(sound, "etp ");
+  CHECK(all.size() == 5);  // offsets, slots and sums of what is made of them; gradients of sums, of slots
+  for (const std::string& name : all)
+    for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+      CAPTURE(name);
+      CHECK(fault(sound, [&](subject& s) {
+              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+            }) != "");
+      CHECK(fault(sound, [&](subject& s) { s.leave_out(1, *s.find(1, name).at(n)); }) != "");
+    }
+  const std::set<std::string> sums = collectives(sound, "dp ");
+  CHECK(sums.count("gradients of layers.0 experts over dp") == 1);
+}
+
+TEST_CASE("slots that were gathered in another order than their offsets are refused") {
+  const subject& sound = of_columns();
+  check_refused(sound, "another order", [](subject& s) {  // offsets of slabs of other rows
+    for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+      for (op* o : s.find(r, "gather_offsets")) o->rows /= 2;
+  });
+  check_refused(sound, "slots in different orders", [](subject& s) {  // those of another layer
+    const access other = s.find(1, "gather_slots of received").at(0)->reads[0];
+    access& own = s.find(1, "gather_slots of received").at(1)->reads[0];
+    own.value = other.value, own.begin = other.begin, own.end = other.end;
+  });
 }
 
 TEST_CASE("each exchange over ep is needed, on each rank and in each microbatch, and each sum over replicas") {

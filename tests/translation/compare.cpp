@@ -151,6 +151,8 @@ class comparison {
       return fmt::format("the text calls {} on lane {} where {} was proven", c.function, lane_name(c.lane),
                          lane_name(o.stream));
     if (const std::string s = operands(c, o); !s.empty()) return s;
+    if (c.slab && *c.slab != o.rows)
+      return fmt::format("the text's {} is of slabs of {} rows where {} were proven", c.function, *c.slab, o.rows);
     if (c.number && *c.number != o.number)
       return fmt::format("the text's {} is given {} where {} was proven", c.function, *c.number, o.number);
     if (const std::string s = moved(c, o); !s.empty()) return s;

@@ -85,16 +85,17 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   c.writes = {{to.byte, bytes}, {second_to.byte, bytes}};
 }
 /// Slots, or offsets: `blocks` bytes go to the members and come from them, by way of scratch.
-static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks, int ranks) {
+static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks, const runtime::slot_exchange& by) {
   call& c = recorder::active().add(function, on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, blocks)};
-  if (c.communicates[0].members.size() != static_cast<std::size_t>(ranks)) recorder::active().misuse_in_call("it is of other ranks");
+  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks)) recorder::active().misuse_in_call("it is of other ranks");
+  c.slab = by.slab;
   return c;
 }
 template <class T>
 void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets, const runtime::slot_exchange& by) {
   const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
-  call& c = exchange_slots(on, "to_experts", what, m, bytes, by.ranks);
+  call& c = exchange_slots(on, "to_experts", what, m, bytes, by);
   c.operands = {received.byte, scratch.byte, slots.byte, offsets.byte};
   c.reads = {{slots.byte, product(by.slots) * row}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
   c.writes = {{received.byte, bytes}, {scratch.byte, bytes}};
@@ -102,17 +103,24 @@ void to_experts(const lane& on, over what, message m, at received, at scratch, a
 template <class T>
 void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets, const runtime::slot_exchange& by) {
   const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
-  call& c = exchange_slots(on, "from_experts", what, m, bytes, by.ranks);
+  call& c = exchange_slots(on, "from_experts", what, m, bytes, by);
   c.operands = {slots.byte, scratch.byte, received.byte, offsets.byte};
   c.reads = {{received.byte, bytes}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
   c.writes = {{slots.byte, product(by.slots) * row}, {scratch.byte, bytes}};
 }
 void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
   const std::size_t bytes = product(2, by.experts) * sizeof(std::int32_t);
-  call& c = exchange_slots(on, "share_offsets", what, m, bytes, by.ranks);
+  call& c = exchange_slots(on, "share_offsets", what, m, bytes, by);
   c.operands = {segments.byte, scratch.byte, offsets.byte};
   c.reads = {{offsets.byte, bytes}};
   c.writes = {{segments.byte, bytes}, {scratch.byte, bytes}};
+}
+void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments, const runtime::slot_exchange& by) {
+  const std::size_t bytes = product(2, by.experts_of_rank()) * sizeof(std::int32_t), of_all = bytes * static_cast<std::size_t>(by.ranks);
+  call& c = exchange_slots(on, "gather_offsets", what, m, bytes, by);
+  c.operands = {all.byte, scratch.byte, segments.byte};
+  c.reads = {{segments.byte, bytes}};
+  c.writes = {{all.byte, of_all}, {scratch.byte, of_all}};
 }
 
 /// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.

@@ -49,6 +49,7 @@ struct call {
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
   std::optional<double> number{};       // eps, a factor, the scale of a loss
+  std::optional<std::int64_t> slab{};   // rows of each member's, where slots or their offsets are exchanged
   std::vector<bias_range> biases{};     // that an optimizer moves by the choices of experts
   bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
   std::vector<communication> communicates{};  // one at most

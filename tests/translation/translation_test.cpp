@@ -4,6 +4,7 @@
 #include "texts.hpp"
 
 #include <balance/plans.hpp>
+#include <columns/plans.hpp>
 #include <documents/plans.hpp>
 #include <doctest/doctest.h>
 #include <experts/plans.hpp>
@@ -77,6 +78,17 @@ TEST_CASE("experts: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 46);
   check(subjects, "translation_experts");
+}
+
+TEST_CASE("columns: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = columns::plans();
+  for (std::size_t i = 2; i < plans.size(); i += 4) {
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 14);
+  check(subjects, "translation_columns");
 }
 
 TEST_CASE("balance: the texts make the calls that were proven") {

@@ -77,7 +77,7 @@ struct body : rankc::program::layer_program {
   std::string message(const node&) const;
   /// Bytes that a rank gives a collective, or gets of it.
   std::size_t message_bytes(const node& n) const {
-    const element_kind holds = n.row->converts == conversion::share_offsets ? element_kind::index : n.wide ? element_kind::wide : element_kind::real;
+    const element_kind holds = n.row->converts >= conversion::share_offsets ? element_kind::index : n.wide ? element_kind::wide : element_kind::real;
     const bool shifts = n.row->converts == conversion::shift || n.row->converts == conversion::shift_back;  // all operands at once
     return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) * static_cast<std::size_t>(part(n).elements()) * setting.bytes(holds);
   }

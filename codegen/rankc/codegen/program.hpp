@@ -40,12 +40,13 @@ enum class op_kind {
 /// reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of a member's tokens
 /// (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its tokens) and, after it, scratch;
 /// its sequences are the op's. shift and shift_back read two tensors and write two of their sizes, as the member before has them,
-/// or the one after: one exchange, in which each member sends and receives. The last three exchange slots of tokens, and their
+/// or the one after: one exchange, in which each member sends and receives. The next three exchange slots of tokens, and their
 /// offsets, by way of scratch: slots lie in slabs of rows, one for each member, where they are those of a member's experts; the
-/// offsets that say which slots these are are those of the member's own tokens, and its second read.
-enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back, to_experts, from_experts, share_offsets };
+/// offsets that say which slots these are are those of the member's own tokens, and its second read. gather_offsets writes what
+/// members have of the last one's, as of slabs of the op's rows that lie in line.
+enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back, to_experts, from_experts, share_offsets, gather_offsets };
 inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all",
-                                                     "shift", "shift_back", "to_experts", "from_experts", "share_offsets"};
+                                                     "shift", "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets"};
 constexpr bool is_shift(collective_kind k) { return k == collective_kind::shift || k == collective_kind::shift_back; }
 constexpr bool exchanges_slots(collective_kind k) { return k >= collective_kind::to_experts; }
 

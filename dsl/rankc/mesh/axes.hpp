@@ -152,7 +152,7 @@ constexpr int expert_rest(const parallel_dims& d) { return expert_region(d) / (d
 constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(d) ? d.dp_shard : expert_rest(d); }
 }  // namespace detail
 
-/// The ranks of a replica that share out what a rank of ep has of each expert weight.
+/// The ranks of a replica that share out what a rank of ep and etp has of each expert weight.
 constexpr int expert_weight_shards(const parallel_dims& d) { return detail::expert_rest(d); }
 
 inline constexpr axis_row axis_rows[]{
@@ -185,7 +185,8 @@ inline constexpr axis_row axis_rows[]{
      .carries = {purpose::activations, "activations of tensor-parallel regions"}},
     {.id = axis::edp_inner, .name = "edp_inner", .expert = seen::if_independent, .size = detail::expert_rest},
     {.id = axis::etp, .name = "etp", .help = "tensor-parallel ranks of an expert", .degree = &parallel_dims::etp,
-     .fills = fills::experts, .expert = seen::always, .shares = part::features, .letter = 'x',
+     .fills = fills::experts, .expert = seen::always, .shares = part::features, .places = true,
+     .lowered = lowering::all, .stays_in_node = true, .letter = 'x',
      .carries = {purpose::activations, "activations of tensor-parallel experts"}},
     {.id = axis::dp, .name = "dp", .joins = {axis::dp_replicate, axis::dp_shard}},
     {.id = axis::batch, .name = "batch", .joins = {axis::dp_replicate, axis::dp_shard}},

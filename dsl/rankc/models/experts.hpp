@@ -55,12 +55,13 @@ struct experts_of_layer {
 
 namespace detail {
 
-/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): whole experts on each rank of ep, else of each
-/// the columns of a rank of tp.
+/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): on each rank of ep experts, on each of etp columns
+/// of these; else of each the columns of a rank of tp.
 struct expert_weights {
   dim all, ffn;
-  bool by_experts;
+  bool by_experts, by_columns;
   constexpr value declare(trace& t, std::string_view name, double std) const {
+    if (by_columns) return t.parameter(name, {all, ffn}, {{axis::ep, all.name}, {axis::etp, ffn.name}}, initial::normal, std);
     return t.parameter(name, {all, ffn}, {by_experts ? shard{axis::ep, all.name} : shard{axis::tp, ffn.name}}, initial::normal, std);
   }
 };
@@ -92,9 +93,10 @@ constexpr void keep_limited(value logits, const experts_of_layer& e, const arran
 /// x plus what experts make of its norm.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps, const layer_context& c) {
   const dim hidden = t.of(x).shape[1];
-  const bool spread = c.ep > 1;  // experts over ranks, which send each other slots of their own tokens
+  const bool spread = c.ep > 1;            // experts over ranks, which send each other slots of their own tokens
+  const bool in_parts = spread && c.etp > 1;  // of which several have parts of the same, and all slots of these
   const dim shared{"shared_ffn", e.shared_ffn};
-  const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread};
+  const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread, in_parts};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   const expert_limit limit = e.limit(c.seq);
@@ -114,9 +116,15 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   }
   value rows = as("rows", dispatch(n2, slots));
   const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, limit);
-  const arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
+  arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
   value received = as("received", to_experts(rows, slots.offsets, from_all));
+  if (in_parts) {
+    const dim gathered = gathered_slots(from_all, c.etp);
+    there.offsets = as("offsets_of_all", gather_offsets(there.offsets, gathered, c.etp));
+    received = as("received_of_all", gather_slots(received, gathered));
+  }
   value down = detail::swiglu_experts(t, received, there, weights, layers);
+  if (in_parts) down = as("down_of_rank", scatter_slots(down, from_all));
   value back = as("back", from_experts(down, slots.offsets, own));
   value y = x + as("combined", combine(back, pick_weights, slots));
   return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;

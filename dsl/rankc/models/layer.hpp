@@ -31,6 +31,7 @@ struct layer_context {
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
   int ring = 1;                  // or are handed on between so many ranks; of both, between groups that exchange heads
   int ep = 1;                    // ranks that experts are spread over
+  int etp = 1;                   // that share out the columns of each of these
   int token_ranks = 1;           // that share out the tokens
   router_statistics routers{};   // those that layers keep
   value starts{};                // of each token of whole sequences, where its document begins; none where sequences are one

@@ -25,6 +25,8 @@ constexpr void convert(complaint& c, types in, type* out, const op& o, placement
   out[0].pending_max = false;
   if (o.over == axis::ep)
     c.begin() << "it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens over it (to_experts)";
+  else if (o.over == axis::etp)
+    c.begin() << "it is over etp, whose ranks have received slots of their own; gather these over it (gather_slots)";
   else if (in[0][o.over] != from) c.found(o.over, "the value", in[0], expected, otherwise);
   else if (in[0].pending_max != (o.kind->converts == conversion::all_reduce_max))
     c.begin() << "the reduction that is pending over " << name(o.over) << " is a "

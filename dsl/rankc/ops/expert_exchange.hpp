@@ -2,7 +2,8 @@
 // Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of these the slots of its
 // experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most, or as its
 // experts take of them. So the host knows all sizes, and how many rows of a slab are slots is known on the device alone: the
-// offsets go along. Source: Lepikhin et al. 2020 (GShard).
+// offsets go along. Ranks of etp have parts of the same experts: each gathers what all of them have received, and of what they
+// make of it they sum up parts. Source: Lepikhin et al. 2020 (GShard); Megatron-LM, the all-to-all dispatcher, for etp.
 #pragma once
 #include <rankc/ops/experts.hpp>
 
@@ -10,12 +11,15 @@ namespace rankc {
 
 constexpr value to_experts(operand slots, value offsets, const dim& received);
 constexpr value from_experts(operand received, value offsets, const dim& slots);
+constexpr value gather_slots(operand received, const dim& gathered);
+constexpr value scatter_slots(operand gathered, const dim& received);
 
 namespace detail {
 /// What ranks of ep exchange: slots of their own tokens, of all experts, or slots of all their tokens, of their own experts.
 constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, placement from, std::string_view expected) {
   if (!rules::rows(c, "the value", x)) return;
   if (x[axis::ep] != from) c.found(axis::ep, "the value", x, expected, "there is nothing to exchange");
+  if (x[axis::etp] != I) c.found(axis::etp, "the value", x, "slots that the rank itself sends or received (I)", "sum them up first (scatter_slots)");
   if (offsets[axis::ep] != I) c.found(axis::ep, "the offset table", offsets, "that of the rank's own tokens", "give it that of arrange");
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
@@ -41,6 +45,30 @@ constexpr void share_offsets_rule(complaint& c, types in, type* out, const op&) 
   if (in[0][axis::ep] != I) c.found(axis::ep, "the offset table", in[0], "that of the rank's own tokens (I)", "there is nothing to exchange");
   out[0].shape[1] = dim{"segments", in[0].shape[1].size};
   out[0][axis::ep] = varying;
+}
+/// Slots that ranks of etp have received go to all of them, or sums of what these made of them back.
+constexpr void between_parts(complaint& c, types in, type* out, const op& o, placement from, placement to, std::string_view expected,
+                             std::string_view otherwise) {
+  const type& x = in[0];
+  if (!rules::rows(c, "the value", x)) return;
+  if (x[axis::ep] != varying) c.found(axis::ep, "the value", x, "slots of the rank's own experts (V)", "exchange them first (to_experts)");
+  if (x[axis::etp] != from) c.found(axis::etp, "the value", x, expected, otherwise);
+  out[0] = x;
+  out[0].shape[0] = o.with.first;
+  out[0][axis::etp] = to;
+}
+constexpr void gather_slots_rule(complaint& c, types in, type* out, const op& o) {
+  between_parts(c, in, out, o, I, R, "slots that the rank itself received (I)", "there is nothing to gather");
+}
+constexpr void scatter_slots_rule(complaint& c, types in, type* out, const op& o) {
+  between_parts(c, in, out, o, P, I, "a pending sum (P)", "there is nothing to reduce");
+}
+constexpr void gather_offsets_rule(complaint& c, types in, type* out, const op& o) {
+  out[0] = in[0];
+  if (in[0][axis::ep] != varying) c.found(axis::ep, "the offset table", in[0], "that of the slots that the rank received (V)", "exchange it first (share_offsets)");
+  if (in[0][axis::etp] != I) c.found(axis::etp, "the offset table", in[0], "that of the slots that the rank itself received (I)", "there is nothing to gather");
+  out[0].shape[1] = o.with.second;
+  out[0][axis::etp] = R;
 }
 /// The rows of the slots that an exchange is given, which its backward gives back.
 constexpr dim rows_of(const backward& b, std::string_view port_name) { return b.t.of(b[port_name]).shape[0]; }
@@ -82,6 +110,35 @@ inline constexpr op_row share_offsets{
     .host = {"share_offsets", ""},
     .cuda = {"share_offsets", ""},
     .converts = conversion::share_offsets};
+/// Rows of all ranks of etp, one rank's behind another's; sums of these, of which each rank keeps its own rows.
+inline constexpr op_row gather_slots{
+    .name = "gather_slots",
+    .ports = {out("gathered", "all*picks width"), in("received", "room*picks width")},
+    .rule = detail::gather_slots_rule,
+    .dual = [](backward& b) { b.give("received", rankc::scatter_slots(b.gradient("gathered"), detail::rows_of(b, "received"))); },
+    .flops = no_flops,
+    .host = {"all_gather", ""},
+    .cuda = {"all_gather", ""},
+    .converts = conversion::all_gather};
+inline constexpr op_row scatter_slots{
+    .name = "scatter_slots",
+    .ports = {out("received", "room*picks width"), in("gathered", "all*picks width")},
+    .rule = detail::scatter_slots_rule,
+    .dual = [](backward& b) { b.give("gathered", rankc::gather_slots(b.gradient("received"), detail::rows_of(b, "gathered"))); },
+    .flops = no_flops,
+    .host = {"reduce_scatter", ""},
+    .cuda = {"reduce_scatter", ""},
+    .converts = conversion::reduce_scatter};
+/// Segments of these rows, of each rank those of its own.
+inline constexpr op_row gather_offsets{
+    .name = "gather_offsets",
+    .ports = {out("gathered", "2 all").index(), scratch("scratch"), in("shared", "2 segments").index()},
+    .rule = detail::gather_offsets_rule,
+    .dual = stop_gradient,
+    .flops = no_flops,
+    .host = {"gather_offsets", ""},
+    .cuda = {"gather_offsets", ""},
+    .converts = conversion::gather_offsets};
 }  // namespace ops
 
 /// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's picks are different
@@ -106,6 +163,24 @@ constexpr value from_experts(operand received, value offsets, const dim& slots) 
 /// The offsets of the slots that a rank receives.
 constexpr value share_offsets(operand offsets, const dim& received) {
   return offsets.v.in->apply(ops::share_offsets, {offsets.v}, offsets.from, {.over = axis::ep, .with = {.first = received}});
+}
+
+/// Rows that so many ranks of etp have received.
+constexpr dim gathered_slots(const dim& received, int etp) { return {"all_room", received.size * etp, received.unit, received.unit_name}; }
+
+/// Slots that the ranks of etp have received to all of them, of whose products each makes a part; and sums of these parts to the
+/// ranks that received the slots.
+/// Shapes: received (ranks * room * picks, width); gathered (etp * ranks * room * picks, width).
+constexpr value gather_slots(operand received, const dim& gathered) {
+  return received.v.in->apply(ops::gather_slots, {received.v}, received.from, {.over = axis::etp, .with = {.first = gathered}});
+}
+constexpr value scatter_slots(operand gathered, const dim& received) {
+  return gathered.v.in->apply(ops::scatter_slots, {gathered.v}, gathered.from, {.over = axis::etp, .with = {.first = received}});
+}
+/// The offsets of the slots that so many ranks of etp have received.
+constexpr value gather_offsets(operand shared, const dim& gathered, int etp) {
+  const dim segments{"all_segments", shared.v.in->of(shared.v).shape[1].size * etp};
+  return shared.v.in->apply(ops::gather_offsets, {shared.v}, shared.from, {.over = axis::etp, .with = {.first = gathered, .second = segments}});
 }
 
 }  // namespace rankc

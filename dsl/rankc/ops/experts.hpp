@@ -64,7 +64,8 @@ constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
   }
 }
 
-/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are spread over ep.
+/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are spread over ep, and their
+/// columns over etp.
 constexpr type matrix_of_one(complaint& c, const type& w) {
   type one = w;
   one.shape[0] = dim{w.shape[0].unit_name, w.shape[0].unit};
@@ -81,11 +82,20 @@ constexpr void check_experts_of_rank(complaint& c, const type& slots, const type
     c.found(axis::ep, "the weight", w, "the rank's own experts, as the slots are of these", "shard it along its experts over ep");
   else c.found(axis::ep, "the value", slots, "slots of the rank's own experts, as the weight is of these", "exchange them first (to_experts)");
 }
+/// A rank of etp has columns of these, and takes the slots of all ranks that have others.
+constexpr void check_columns_of_rank(complaint& c, const type& slots, const type& w) {
+  if (w[axis::etp] == V(1) && slots[axis::etp] == I)
+    c.found(axis::etp, "the value", slots, "slots of all ranks that have columns of the weight (R)", "gather them first (gather_slots)");
+}
 /// Offsets say which slots are an expert's: they are counted of the tokens whose the slots are.
 constexpr void check_offsets(complaint& c, const type& slots, const type& offsets) {
   for (axis a : axes) {
     if (a == axis::ep) {
       if (slots[a] != offsets[a]) c.found(a, "the offset table", offsets, "that of the slots", "exchange both, or neither");
+      continue;
+    }
+    if (a == axis::etp) {
+      if ((slots[a] == I) != (offsets[a] == I)) c.found(a, "the offset table", offsets, "that of the slots", "gather both, or neither");
       continue;
     }
     const bool of_own_tokens = slots[a] == V(0);
@@ -98,6 +108,7 @@ template <int W_in>
 constexpr void expert_rule(complaint& c, types in, type* out, const op&) {
   const type one = matrix_of_one(c, in[1]);
   check_experts_of_rank(c, in[0], in[1]);
+  check_columns_of_rank(c, in[0], in[1]);
   out[0] = rules::linear(c, in[0], one, W_in);
   check_offsets(c, in[0], in[2]);
 }

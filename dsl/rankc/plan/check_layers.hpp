@@ -364,17 +364,32 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
 /// RC240: the same of the experts that a rank of ep has.
 constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
-  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d);
+  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d), ranks = d.ep * d.etp;
   for (const weight_info& w : t.weights) {
     const int rows = w.holds.shape[0].size / d.ep;
     if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
     offers found;
     const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp;
     found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) {
-                return all % n == 0 && n * each % d.ep == 0 && rows % (n * each / d.ep) == 0;
+                return all % n == 0 && n * each % ranks == 0 && rows % (n * each / ranks) == 0;
               }));
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep << ", and they do not divide by the "
-                     << shards << " ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest)" << found.view();
+                     << shards << " ranks that share these out, dp_shard * cp * tp / " << (d.etp > 1 ? "(ep * etp)" : "ep")
+                     << " (dp_replicate takes the rest)" << found.view();
+    return;
+  }
+}
+
+/// RC226: ranks of etp have columns of the experts that ranks of ep have, and of no other parameters.
+constexpr void check_expert_columns(report& out, const trace& t, const parallel_dims& d) {
+  if (d.etp == 1) return;
+  for (const weight_info& w : t.weights) {
+    const bool is_spread = d.ep > 1 && w.holds[axis::ep] == V(0), has_columns = w.holds[axis::etp] == V(1);
+    if (is_spread ? has_columns : w.holds[axis::etp] == I) continue;
+    complaint c{"parameter", w.name, w.from};
+    complaint::put(c.begin() << "it is ", w.holds, w.holds[axis::etp]);
+    refuse(out, 226) << c.text.view() << " over etp=" << d.etp << "; of experts that are spread over ep this version shards the columns over it, and of "
+                     << "other parameters nothing";
     return;
   }
 }

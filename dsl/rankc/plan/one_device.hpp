@@ -13,7 +13,7 @@ namespace rankc {
 constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches, int ranks) {
   const dim tokens{"tokens", recipe.global_batch * recipe.seq};
   const double loss_scale = 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq);
-  const layer_context c{tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}, false, 1, 1, 1,
+  const layer_context c{tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}, false, 1, 1, 1, 1,
                         detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
   type x = detail::token_type(tokens);
   std::vector<trace> all;

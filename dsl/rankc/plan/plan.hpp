@@ -35,7 +35,13 @@ constexpr sentence lowered_degrees() {
 
 /// RC103: where experts are spread over ranks, the layouts that are lowered.
 constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
-  if (d.ep == 1) return;
+  const int ranks = d.ep * d.etp;  // of one copy of the experts
+  if (d.ep == 1) {
+    if (d.etp > 1 && d.etp != d.tp)
+      refuse(out, 103) << "etp=" << d.etp << " with ep=1 and tp=" << d.tp << " is not lowered in this version; experts that are on all ranks "
+                       << "are split over tp: set etp=" << d.tp << ", or ep above 1";
+    return;
+  }
   if (d.expert_layout != expert_layout::folded)
     refuse(out, 103) << "expert_layout=" << expert_layout_names[static_cast<int>(d.expert_layout)] << " with ep=" << d.ep
                      << " is not lowered in this version: set expert_layout=folded";
@@ -44,9 +50,9 @@ constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
                      << "sequence_parallel=true, or tp=1";
   else if (d.cp > 1 && d.cp_weights == cp_weights::replicate)
     refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " is not lowered in this version: set cp_weights=shard";
-  else if (d.etp == 1 && d.ep < expert_region(d) && (d.ep % d.tp != 0 || weight_shards(d) == 1))
-    refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " shares out each expert's weights over ranks of tp, which is not lowered in this "
-                     << "version: set ep=" << d.tp << " or a multiple of it";
+  else if (ranks < expert_region(d) && (ranks % d.tp != 0 || weight_shards(d) == 1))
+    refuse(out, 103) << (d.etp > 1 ? "ep * etp = " : "ep=") << ranks << " with tp=" << d.tp << " shares out each expert's weights over ranks of tp, which "
+                     << "is not lowered in this version: set " << (d.etp > 1 ? "ep * etp" : "ep") << "=" << d.tp << " or a multiple of it";
 }
 
 /// RC103: degrees that may be declared but that no pass lowers yet.
@@ -135,7 +141,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d), d.ep,
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d), d.ep, d.etp,
                         ranks * d.cp * (d.sequence_parallel ? d.tp : 1), detail::statistics_of(model, tokens.size, tokens.size, ranks)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
@@ -158,6 +164,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_shards(out, t, given, c);
     detail::check_row_shards(out, t, given);
     detail::check_expert_shards(out, t, given);
+    detail::check_expert_columns(out, t, d);
     detail::check_sequences(out, t, d, recipe.seq);
     detail::check_limits(out, t, d, recipe.seq);
     detail::check_documents(out, t, layer.name);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankc::program {
@@ -16,7 +17,7 @@ struct layer_parameter {
   int rows = 1, cols = 1, ndim = 1;  // as layers read it
   int shards = 1;                       // ranks that share it
   int shard_rows = 1, stored_rows = 1;  // that each of the ranks that share them keeps; of all of them, the last ones padding
-  int shard_dim = -1;                // over tp
+  int shard_dim = -1;                // over tp; of experts that are spread over ranks, over etp
   bool experts = false;              // rows: those of the experts that a rank of ep has
   bool differs_over_tp = false;      // each rank of tp has another part
   initial start = initial::zeros;
@@ -60,14 +61,15 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   int* const sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;
-    if (w.holds[axis::tp] == V(i) && d.tp > 1) {
-      *sizes[i] /= d.tp;
-      p.shard_dim = i;
-    }
+    for (const auto& [over, ranks] : {std::pair(axis::tp, d.tp), {axis::etp, d.etp}})
+      if (w.holds[over] == V(i) && ranks > 1) {
+        *sizes[i] /= ranks;
+        p.shard_dim = i;
+      }
   }
   p.experts = d.ep > 1 && w.holds[axis::ep] == V(0);
   if (p.experts) p.rows /= d.ep;
-  p.differs_over_tp = p.shard_dim >= 0 || (p.experts && d.tp > 1);
+  p.differs_over_tp = d.tp > 1 && (p.shard_dim >= 0 || p.experts);
   p.shards = p.experts ? expert_weight_shards(d) : weight_shards(d);
   p.shard_rows = (p.rows + p.shards - 1) / p.shards;
   p.stored_rows = p.shard_rows * p.shards;

@@ -167,13 +167,13 @@ class selector {
   }
 
   static constexpr bool exchanges_slots(const op& o) { return o.kind->converts >= conversion::to_experts; }
-  /// Of what one rank of ep sends another.
+  /// Of what one rank of ep sends another, or a rank of etp has received.
   constexpr int rows_of_slab(const op& o) const {
     type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
-    if (o.kind->converts == conversion::share_offsets) received = t_.values[o.in[0]], received.shape[0] = o.with.first;
+    if (o.kind->converts >= conversion::share_offsets) received = t_.values[o.in[0]], received.shape[0] = o.with.first;
     for (axis a : axes)
       if (received[a] == P) received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
-    return static_cast<int>(local(received, 0, s_.dims).width()) / s_.dims.ep;
+    return static_cast<int>(local(received, 0, s_.dims).width()) / (s_.dims.*row(o.over).degree);
   }
 
   /// Whose ranks a conversion is over: of an exchange in a ring of groups, those of a group.

@@ -26,6 +26,7 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
   if (overlaps(t, rank)) {
     ++o.computing_lanes;
     for (const axis a : {axis::tp, axis::ring, axis::ulysses, axis::ep}) o.groups += l.groups(a).size() > 1;
+    o.groups += l.dims().ep > 1 && l.dims().etp > 1;
   }
   for (const axis a : {axis::fsdp, axis::replicas})
     if (of_batch && l.groups(a).size() > 1) o.groups += 1 + overlaps(t, rank);

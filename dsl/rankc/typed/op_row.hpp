@@ -134,7 +134,7 @@ struct kernel_row {
 /// A change of placement alone, and how it is made.
 enum class conversion : unsigned char {
   none, replicate, all_reduce, all_reduce_max, all_reduce_batch, all_gather, reduce_scatter, all_to_all, shift, shift_back,
-  to_experts, from_experts, share_offsets
+  to_experts, from_experts, share_offsets, gather_offsets
 };
 
 /// What recomputation by kinds of ops takes an op for.

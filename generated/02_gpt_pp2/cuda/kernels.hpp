@@ -14,6 +14,7 @@ using rankc::runtime::calls::run, rankc::runtime::calls::send, rankc::runtime::c
     rankc::runtime::calls::all_gather, rankc::runtime::calls::reduce_scatter, rankc::runtime::calls::all_to_all,
     rankc::runtime::calls::shift, rankc::runtime::calls::shift_back,
     rankc::runtime::calls::to_experts, rankc::runtime::calls::from_experts, rankc::runtime::calls::share_offsets,
+    rankc::runtime::calls::gather_offsets,
     rankc::runtime::calls::gather_shards, rankc::runtime::calls::scatter_sums, rankc::runtime::calls::add_sums,
     rankc::runtime::calls::all_reduce_in_bf16, rankc::runtime::calls::scatter_sums_in_bf16;
 using real = float;

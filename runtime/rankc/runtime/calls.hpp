@@ -35,6 +35,7 @@ inline constexpr auto to_experts_on = [](const auto& on, auto... with) { to_expe
 template <class T>
 inline constexpr auto from_experts_on = [](const auto& on, auto... with) { from_experts<T>(on, with...); };
 inline constexpr auto share_offsets_on = [](const auto& on, auto... with) { share_offsets(on, with...); };
+inline constexpr auto gather_offsets_on = [](const auto& on, auto... with) { gather_offsets(on, with...); };
 
 #ifdef RANKC_INJECT
 /// Becomes whatever tensor is wanted.
@@ -282,6 +283,21 @@ struct share_offsets {
   static_assert(Experts % Ranks == 0);
   static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts)};
   void operator()(const auto& on) const { detail::share_offsets_on(on, over, site, to.where, scratch.where, from.where, shape); }
+};
+
+/// The segments of what several ranks have received, whose rows lie one rank's behind another's.
+template <std::size_t All, std::size_t Segments, std::size_t Ranks, std::size_t Slab>
+struct gather_offsets {
+  runtime::over over;
+  matrix<std::int32_t, 2, All> to;
+  workspace scratch;
+  matrix<std::int32_t, 2, Segments> from;
+  size_constant<Ranks> ranks;
+  size_constant<Slab> slab;
+  message site;
+  static_assert(All == Ranks * Segments);
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(All)};
+  void operator()(const auto& on) const { detail::gather_offsets_on(on, over, site, to.where, scratch.where, from.where, shape); }
 };
 
 }  // namespace rankc::runtime::calls

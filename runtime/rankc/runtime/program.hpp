@@ -36,8 +36,8 @@ struct lane_row {
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
 /// of which the first sends messages to the second.
-enum class over { tp, dp, pp, tied, peer, shard, cp, ulysses, ep, efsdp };
-inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ulysses", "ep", "efsdp"};
+enum class over { tp, dp, pp, tied, peer, shard, cp, ulysses, ep, efsdp, etp };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ulysses", "ep", "efsdp", "etp"};
 
 /// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
 /// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.
@@ -72,13 +72,13 @@ enum class fill { zeros, ones, uniform };
 struct parameter {
   const char* name;
   int rows, cols;
-  int shard_dim;        // -1: whole on every tp rank; 0 or 1: this dim is split over tp, in rank order
+  int shard_dim;        // -1: whole on every tp rank; 0 or 1: this dim is split over tp, in rank order; of experts over etp
   std::size_t element;  // offset in elements from the start of each region (weights, gradients, moments)
   fill init;
   double std;
   bool matrix;  // two dims: takes weight decay, and saved with two dims
   bool copy;    // the second holder of a tied weight: same values, neither counted in the norm nor saved
-  bool experts = false;  // rows: those of the experts that a rank of ep has, whole
+  bool experts = false;  // rows: those of the experts that a rank of ep has, whole, or their columns of a rank of etp
 };
 
 /// The moment of an optimizer that has none.
@@ -185,7 +185,8 @@ struct description {
   int cp = 1;      // ranks that share out each sequence
   int shards = 1;  // neighbouring ranks of dp, or of dp and cp, that keep a shard of each weight
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
-  int ep = 1;      // neighbouring ranks of these, and of tp, that experts are spread over
+  int ep = 1;      // ranks of these, and of tp, that experts are spread over
+  int etp = 1;     // neighbouring ranks that have columns of the same
   int end_of_document = -1;  // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
@@ -212,10 +213,14 @@ struct description {
   constexpr bool is_first_holder(const rank_row& r) const {
     return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0);
   }
-  /// Which of the experts a rank has, and which shard of these. What replicas hold of them is the same.
-  constexpr int ep_of(const rank_row& r) const { return (shard_of(r) * tp + r.tp) % ep; }
-  constexpr int expert_shard_of(const rank_row& r) const { return (shard_of(r) * tp + r.tp) / ep; }
-  constexpr int expert_shards() const { return shards * tp / ep; }
+  /// Which of the experts a rank has, which columns, and which shard of these. What replicas hold of them is the same.
+  constexpr int ep_of(const rank_row& r) const { return place_among_experts(r) / etp % ep; }
+  constexpr int etp_of(const rank_row& r) const { return place_among_experts(r) % etp; }
+  constexpr int expert_shard_of(const rank_row& r) const { return place_among_experts(r) / (ep * etp); }
+  constexpr int expert_shards() const { return shards * tp / (ep * etp); }
+  /// Into how many parts the columns of a parameter are split, and which a rank has.
+  constexpr int parts_of_columns(const parameter& p) const { return p.shard_dim != 1 ? 1 : p.experts ? etp : tp; }
+  constexpr int part_of_columns(const parameter& p, const rank_row& r) const { return p.shard_dim != 1 ? 0 : p.experts ? etp_of(r) : r.tp; }
   /// What a rank has of each sequence.
   constexpr chunks chunks_of(const rank_row& r) const { return {seq, cp, r.cp}; }
   /// The positions of which it has the angles.
@@ -233,6 +238,7 @@ struct description {
 
  private:
   constexpr int place_among_holders(const rank_row& r) const { return cp_shares_weights ? r.dp * cp + r.cp : r.dp; }
+  constexpr int place_among_experts(const rank_row& r) const { return shard_of(r) * tp + r.tp; }
 };
 
 }  // namespace rankc::runtime

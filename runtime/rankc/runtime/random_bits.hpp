@@ -78,9 +78,9 @@ void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) 
       const std::size_t kept = (rows + share - 1) / share;  // of each rank that shares it
       const std::size_t before = p.experts ? static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows : p.shard_dim == 0 ? tp * rows : 0;
       const std::size_t row = before + static_cast<std::size_t>(p.experts ? rank.about->expert_shard_of(*rank.row) : rank.about->shard_of(*rank.row)) * kept;
-      const std::size_t pitch = p.shard_dim == 1 ? columns * static_cast<std::size_t>(rank.about->tp) : columns;
+      const std::size_t pitch = columns * static_cast<std::size_t>(rank.about->parts_of_columns(p));
       f(range{p.element, kept * columns, of.decay, of.balances},
-        element_place{fnv1a64(p.name), row * pitch + (p.shard_dim == 1 ? tp * columns : 0),
+        element_place{fnv1a64(p.name), row * pitch + static_cast<std::size_t>(rank.about->part_of_columns(p, *rank.row)) * columns,
                       static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pitch)});
     }
 }

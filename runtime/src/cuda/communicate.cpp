@@ -246,6 +246,21 @@ void share_offsets(const lane& on, over what, message m, at segments, at scratch
   take_offsets(on, made, on.at<std::int32_t>(scratch), by);
 }
 
+void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments, const runtime::slot_exchange& by) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  const std::size_t count = 2 * static_cast<std::size_t>(by.experts_of_rank()), block = count * sizeof(std::int32_t);
+  std::byte* const blocks = on.at<std::byte>(scratch);
+  const std::byte* const own = on.at<std::byte>(segments);
+  // A rank alone takes its own for everyone's, as with share_offsets.
+  if (on.of->alone)
+    for (int member = 0; member < by.ranks; ++member)
+      check(on, cudaMemcpyAsync(blocks + static_cast<std::size_t>(member) * block, own, block, cudaMemcpyDeviceToDevice, on.stream), m.name);
+  else check(on, ncclAllGather(own, blocks, count, ncclInt32, k.nccl, on.stream), k.nccl, std::string(m.name) + ": ncclAllGather");
+  take_offsets(on, on.at<std::int32_t>(all), on.at<std::int32_t>(scratch), by);
+}
+
 namespace {
 
 constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);

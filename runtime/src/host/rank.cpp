@@ -207,6 +207,18 @@ void from_experts(const lane& on, over what_over, message what, at slots, at scr
   }
 }
 
+namespace {
+
+/// What has come of each member, as of the slabs in line.
+void take_offsets(std::int32_t* segments, const std::int32_t* blocks, const runtime::slot_exchange& by) {
+  const int each = by.experts_of_rank();
+  for (int expert = 0; expert < by.experts; ++expert)
+    for (int which = 0; which < 2; ++which)
+      segments[which * by.experts + expert] = blocks[(expert / each * 2 + which) * each + expert % each] + expert / each * by.slab;
+}
+
+}  // namespace
+
 // Each member is sent the offsets of its experts, counted from the begin of its slab on.
 void share_offsets(const lane& on, over what_over, message what, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
   const int each = by.experts_of_rank();
@@ -215,9 +227,15 @@ void share_offsets(const lane& on, over what_over, message what, at segments, at
     for (int which = 0; which < 2; ++which)
       made[(expert / each * 2 + which) * each + expert % each] = by.in_slab(on.at<std::int32_t>(offsets), which, expert);
   exchange_blocks<std::int32_t>(on, what_over, what, scratch, segments, static_cast<std::size_t>(2 * each));
-  for (int expert = 0; expert < by.experts; ++expert)
-    for (int which = 0; which < 2; ++which)
-      made[which * by.experts + expert] = blocks[(expert / each * 2 + which) * each + expert % each] + expert / each * by.slab;
+  take_offsets(made, blocks, by);
+}
+
+void gather_offsets(const lane& on, over what_over, message what, at all, at scratch, at segments, const runtime::slot_exchange& by) {
+  const op o = collective<std::int32_t>(on, op_kind::all_gather, what_over, what, scratch, segments, static_cast<std::size_t>(2 * by.experts_of_rank()));
+  if (!row_of(on).computes)
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  post(on, o);
+  take_offsets(on.at<std::int32_t>(all), on.at<std::int32_t>(scratch), by);
 }
 
 template decltype(all_reduce<float>) all_reduce<float>;

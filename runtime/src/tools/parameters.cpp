@@ -20,26 +20,27 @@ std::size_t parts_of_rows(const parameter& p, const description& about) {
 }
 
 shard shard_of(const parameter& p, const rank_row& row, const description& about, int rank) {
+  const std::size_t columns = static_cast<std::size_t>(p.cols), column = static_cast<std::size_t>(about.part_of_columns(p, row)) * columns;
   if (p.experts) {
     const auto rows = static_cast<std::size_t>(p.rows), kept = rows / static_cast<std::size_t>(about.expert_shards());
     const std::size_t first = static_cast<std::size_t>(about.ep_of(row)) * rows + static_cast<std::size_t>(about.expert_shard_of(row)) * kept;
-    return {.rank = rank, .element = p.element, .row = first, .rows = kept, .column = 0, .columns = static_cast<std::size_t>(p.cols)};
+    return {.rank = rank, .element = p.element, .row = first, .rows = kept, .column = column, .columns = columns};
   }
-  const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
+  const auto rows = static_cast<std::size_t>(p.rows);
   const auto tp = static_cast<std::size_t>(row.tp), n = static_cast<std::size_t>(about.shards);
   const std::size_t kept = (rows + n - 1) / n, first = std::min(rows, static_cast<std::size_t>(about.shard_of(row)) * kept);
   return {.rank = rank,
           .element = p.element,
           .row = (p.shard_dim == 0 ? tp * rows : 0) + first,
           .rows = std::min(kept, rows - first),
-          .column = p.shard_dim == 1 ? tp * columns : 0,
+          .column = column,
           .columns = columns};
 }
 
 global_parameter whole(const parameter& p, const description& about, bool trained) {
   return {.name = p.name,
           .rows = static_cast<std::size_t>(p.rows) * parts_of_rows(p, about),
-          .columns = static_cast<std::size_t>(p.cols) * static_cast<std::size_t>(p.shard_dim == 1 ? about.tp : 1),
+          .columns = static_cast<std::size_t>(p.cols) * static_cast<std::size_t>(about.parts_of_columns(p)),
           .matrix = p.matrix,
           .init = p.init,
           .std = p.std,

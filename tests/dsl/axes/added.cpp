@@ -20,7 +20,7 @@ static_assert(says({.world = 8, .tp = 2, .xp = 2},
 static_assert(says({.xp = 0}, "xp=0; a degree is at least 1, or `infer`"));
 
 // What is not lowered is refused.
-static_assert(says(twelve, "xp=3 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, pp and ulysses are: set xp=1"));
+static_assert(says(twelve, "xp=3 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses are: set xp=1"));
 
 // Views, coordinates, groups; experts are spread over its ranks too.
 constexpr layout mesh(resolve(twelve));

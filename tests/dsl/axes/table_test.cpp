@@ -20,14 +20,14 @@ constexpr bool are(const auto& list, std::initializer_list<std::string_view> nam
                       else return name(x) == n;
                     });
 }
-static_assert(are(axes, {"dp_replicate", "dp_shard", "cp", "ep", "tp"}));
-static_assert(index(axis::dp_replicate) == 0 && index(axis::tp) == n_axes - 1 && index(axis::pp) == n_axes);
+static_assert(are(axes, {"dp_replicate", "dp_shard", "cp", "ep", "tp", "etp"}));
+static_assert(index(axis::dp_replicate) == 0 && index(axis::etp) == n_axes - 1 && index(axis::pp) == n_axes);
 static_assert(are(listed_axes, {"pp", "dp_replicate", "dp_shard", "cp", "ring", "ulysses", "tp", "edp_replicate",
                                 "edp_shard", "ep", "edp_inner", "etp"}));
 static_assert(are(joined_axes, {"cp", "dp", "batch", "fsdp", "replicas", "loss", "dp_cp", "tp_cp", "tp_dp", "model",
                                 "efsdp", "expert_replicas", "edp", "ep_etp", "embedding"}));
 static_assert(are(all_degrees, {"pp", "dp_replicate", "dp_shard", "cp", "tp", "ep", "etp", "ulysses"}));
-static_assert(are(written_degrees, {"dp_replicate", "dp_shard", "cp", "tp", "ep", "pp", "etp", "ulysses"}));
+static_assert(are(written_degrees, {"dp_replicate", "dp_shard", "cp", "tp", "ep", "etp", "pp", "ulysses"}));
 static_assert(are(communicator_purposes, {"pp", "replicas", "fsdp", "loss", "ring", "ulysses", "tp", "expert_replicas",
                                           "efsdp", "ep", "etp"}));
 static_assert(parts_of(axis::loss) == (axis_set(axis::dp_replicate) | axis::dp_shard | axis::ring | axis::ulysses));

@@ -24,8 +24,8 @@ inline constexpr auto rc103_groups_that_gather =
     meshed({.world = 4, .cp = 4, .ulysses = 2, .cp_attention = fault(cp_attention::gather, cp_attention::ring)});
 static_assert(valid<rc103_groups_that_gather>);  // error: RC103: ulysses=2 with cp=4 and cp_attention=gather is 2 groups that exchange heads and gather keys and values, which is not lowered in this version: set cp_attention=ring, ulysses=1 or ulysses=4
 
-inline constexpr auto rc103_axis_outside_world = meshed({.world = 2, .tp = 2, .etp = fault(2, 1)});
-static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, pp and ulysses are: set etp=1
+inline constexpr auto rc103_axis_outside_world = meshed({.world = 4, .tp = 4, .etp = fault(2, 4)});
+static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 with ep=1 and tp=4 is not lowered in this version; experts that are on all ranks are split over tp: set etp=4, or ep above 1
 
 inline constexpr auto rc104_degree_zero = meshed({.tp = fault(0, 1)});
 static_assert(valid<rc104_degree_zero>);  // error: RC104: tp=0; a degree is at least 1, or `infer`

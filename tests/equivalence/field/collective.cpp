@@ -58,15 +58,15 @@ struct slot_operands {
   operand to, scratch;
   const operand& offsets() const { return from.back(); }
 };
-slot_operands slot_operands_of(const op& o) {
+slot_operands slot_operands_of(const op& o, std::size_t scratch) {
   const std::vector<operand> to = communicated(o, true);
   slot_operands all{communicated(o, false), {}, {}};
   expect(to.size() == 1 && all.from.size() == o.reads.size() && o.writes[1].type == element_type::bytes,
          "an exchange of slots without scratch, or of bytes");
   all.to = to[0];
   const access& s = o.writes[1];
-  expect(s.begin + o.bytes <= s.end, "an exchange of slots by way of too little scratch");
-  all.scratch = {s.begin, 1, {1, static_cast<std::int64_t>(o.bytes)}, 0};
+  expect(s.begin + scratch <= s.end, "an exchange of slots by way of too little scratch");
+  all.scratch = {s.begin, 1, {1, static_cast<std::int64_t>(scratch)}, 0};
   for (const operand& p : all.from) expect(!p.meets(all.to) && !p.meets(all.scratch), "an exchange of slots over what is given");
   expect(!all.to.meets(all.scratch), "an exchange of slots over its scratch");
   return all;
@@ -74,6 +74,10 @@ slot_operands slot_operands_of(const op& o) {
 
 /// Slabs are as large as the op says, one for each member; of offsets there are as many as were given.
 void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
+  if (o.does == collective_kind::gather_offsets) {
+    expect(at.from[0].bytes() == o.bytes && at.to.bytes() == members * o.bytes, "a gathering of offsets of other bytes than it says");
+    return;
+  }
   const operand& slabs = o.does == collective_kind::from_experts ? at.from[0] : at.to;
   expect(slabs.bytes() == o.bytes && at.from[0].size == at.to.size, "an exchange of slots of other bytes than it says");
   expect(o.does == collective_kind::share_offsets || slabs.is.rows == o.rows * static_cast<std::int64_t>(members),
@@ -82,12 +86,14 @@ void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
 
 void send_slots(const std::vector<member>& members, std::uint64_t key) {
   const op& o = *members.front().does;
-  expect(o.rows > 0 && o.reads.size() == (o.does == collective_kind::share_offsets ? 1 : 2), "an exchange of slots without slots or offsets");
+  const bool gathers = o.does == collective_kind::gather_offsets;
+  const std::size_t scratch = o.bytes * (gathers ? members.size() : 1);
+  expect(o.rows > 0 && o.reads.size() == (gathers || o.does == collective_kind::share_offsets ? 1 : 2), "an exchange of slots without slots or offsets");
   slot_exchange all{{}, {}, o.rows};
   std::vector<slot_operands> at;
   for (const auto& [rank, own] : members) {
     expect_alike(*own, o, 2);
-    at.push_back(slot_operands_of(*own));
+    at.push_back(slot_operands_of(*own, scratch));
     expect_slabs(o, at.back(), members.size());
     all.given.push_back(load(rank->arena, at.back().from[0]));
     all.offsets.push_back(load(rank->arena, at.back().offsets()));
@@ -95,11 +101,12 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
   }
   const auto send = o.does == collective_kind::to_experts     ? send_to_experts
                     : o.does == collective_kind::from_experts ? send_from_experts
+                    : gathers                                 ? gather_offsets
                                                               : send_offsets;
   for (std::size_t k = 0; k < members.size(); ++k) {
     matrix made(at[k].to.is);
     send(all, k, made);
-    members[k].rank->arena.spoil(at[k].scratch.begin, at[k].scratch.begin + o.bytes, mix(key, k));
+    members[k].rank->arena.spoil(at[k].scratch.begin, at[k].scratch.begin + scratch, mix(key, k));
     store(members[k].rank->arena, at[k].to, made);
   }
 }

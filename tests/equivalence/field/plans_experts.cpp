@@ -103,6 +103,10 @@ std::vector<plan_data> spread_plans() {
   l.add(limited(2, 2), {.tp = 2, .sequence_parallel = true}, once);
   l.add(limited(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
   l.add(limited(4, 0, both, true), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
+  l.add(qwen(2, 2), {.dp_shard = 4, .ep = 2, .etp = 2}, once);
+  l.add(qwen(2, 3), {.dp_shard = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}, twice);
+  l.add(qwen(4, 2, {}, true), {.dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .etp = 2}, halves);
+  l.add(limited(2, 2), {.dp_shard = 4, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .reshard = reshard::after_step}, once);
   return l.all;
 }
 

@@ -100,7 +100,9 @@ operands results_of(const row& r, const operands& given, std::int64_t of_tokens 
 }
 
 /// Exchanges of slots, which a program has as collectives, and a model on one device not at all.
-bool exchanges_slots(const rankc::op_row* r) { return r->converts >= rankc::conversion::to_experts; }
+bool exchanges_slots(const rankc::op_row* r) {
+  return r->converts >= rankc::conversion::to_experts || r == &rankc::ops::gather_slots || r == &rankc::ops::scatter_slots;
+}
 
 /// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp, rows_balance_test.cpp.
 bool is_of_experts(const rankc::op_row* r) {

@@ -68,4 +68,16 @@ void send_offsets(const slot_exchange& x, std::size_t member, matrix& shared) {
     });
 }
 
+void gather_offsets(const slot_exchange& x, std::size_t, matrix& gathered) {
+  const std::int64_t each = x.offsets.front().is.cols;
+  expect(gathered.is.rows == 2 && gathered.is.cols == each * static_cast<std::int64_t>(x.offsets.size()), "a table of other segments");
+  for (std::size_t m = 0; m < x.offsets.size(); ++m)
+    for (int which = 0; which < 2; ++which)
+      for (std::int64_t s = 0; s < each; ++s) {
+        const std::int64_t at = offset_of(x.offsets[m].row(which)[s]), before = static_cast<std::int64_t>(m);
+        expect(at <= x.slab, "slots that lie past their member's slab");
+        gathered.row(which)[before * each + s] = static_cast<element>(before * x.slab + at);
+      }
+}
+
 }  // namespace field

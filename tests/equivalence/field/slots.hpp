@@ -18,5 +18,7 @@ void send_to_experts(const slot_exchange&, std::size_t member, matrix& received)
 void send_from_experts(const slot_exchange&, std::size_t member, matrix& slots);
 /// Of what it receives.
 void send_offsets(const slot_exchange&, std::size_t member, matrix& shared);
+/// What all members have of what they received, as of slabs in line. Shapes: gathered (2, members * segments).
+void gather_offsets(const slot_exchange&, std::size_t member, matrix& gathered);
 
 }  // namespace field

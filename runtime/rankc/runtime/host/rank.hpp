@@ -151,6 +151,9 @@ void to_experts(const lane&, over, message, at received, at scratch, at slots, a
 template <class T>
 void from_experts(const lane&, over, message, at slots, at scratch, at received, at offsets, const runtime::slot_exchange&);
 void share_offsets(const lane&, over, message, at segments, at scratch, at offsets, const runtime::slot_exchange&);
+/// The segments of every member's rows, which lie in line, `slab` of each.
+/// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r * experts / ranks on.
+void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
 
 /// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
 void together(const lane&, over, message, const auto& calls) { calls(); }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told of plans whose ranks share out the columns of experts, and how their programs are judged.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/program/memory.hpp>
+
+#include <emit/emit.hpp>
+
+#include <string>
+#include <utility>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+namespace {
+
+rankc::plan_data find(const std::string& family, const std::string& layout) {
+  for (columns::columns_plan& p : columns::plans())
+    if (p.family == family && p.layout == layout) return std::move(p.plan);
+  FAIL("no plan is ", family, " ", layout);
+  return {};
+}
+
+op& nth(program& p, int rank, collective_kind k, const std::string& named = "") {
+  for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
+    if (o.kind == op_kind::collective && o.does == k && o.name.find(named) != o.name.npos) return o;
+  throw std::logic_error("the program has no such collective");
+}
+
+}  // namespace
+
+TEST_CASE("programs whose ranks share out columns of experts are proven, are the model, and take what is counted, on either target") {
+  namespace counted = rankc::program;
+  int programs = 0;
+  for (const columns::columns_plan& e : columns::plans()) {
+    if (e.plan.dims.etp == 1) continue;
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
+      CAPTURE(e.plan.name);
+      const lowered l = lower(e.plan, type, to);
+      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+        const verdict proof = prove(p);
+        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+        const equivalence same = check_equivalence(p, proof, specify(e.plan));
+        CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
+        ++programs;
+        if (to == target::cuda) continue;
+        const std::string text = certificate({{p, proof}}, specify(e.plan));
+        CHECK(verify(text) == "");
+        const certified read = read_certificate(text);
+        CHECK(check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds);
+      }
+      const auto s = counted::setting_of(e.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+      const auto memory = counted::memory_of(e.plan, counted::lower_layers(e.plan, s), s);
+      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    }
+  }
+  CHECK(programs == 23 * 6);
+}
+
+TEST_CASE("a rank keeps its columns of its own experts, of which the ranks that have the same keep shards; describe counts all of them") {
+  const auto of_experts = [](const char* layout) {
+    const lowered l = lower(find("mixtral", layout), dtype::f64, target::host);
+    std::size_t elements = 0;
+    for (const placed_parameter& p : l.ranks[0].parameters) elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
+    return elements;
+  };
+  const std::size_t all = of_experts("one");
+  CHECK(all == 4 * 3 * 4 * 16 * 8);  // layers, matrices, experts, sizes
+  for (const char* layout : {"shards", "sp", "cp"}) CHECK(of_experts(layout) == all / 4);
+  CHECK(of_experts("replicas") == all / 4);
+  for (const char* layout : {"wide_sp", "rest", "rest_sp"}) CHECK(of_experts(layout) == all / 8);
+  const auto count = [](const char* layout) {
+    const std::string text = describe_text(lower(find("mixtral", layout), dtype::f64, target::host));
+    return text.substr(text.find(": ") + 2, text.find(" parameters") - text.find(": ") - 2);
+  };
+  for (const char* layout : {"shards", "rest_sp", "replicas"}) CHECK(count(layout) == count("one"));
+  CHECK(describe_text(lower(find("mixtral", "wide_sp"), dtype::f64, target::host)).find(" parameters; spread over ep 2 x etp 4\n") != std::string::npos);
+}
+
+TEST_CASE("gatherings of other sizes or kinds are refused by the proof, and by what reads its certificate") {
+  const program sound = expand_train(lower(find("mixtral", "replicas"), dtype::f64, target::host));
+  const auto is_refused = [&](auto change) {
+    program p = sound;
+    change(p);
+    return !prove(p).ok && verify(certificate(p, prove(sound))) != "";
+  };
+  constexpr collective_kind k = collective_kind::gather_offsets;
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));  // scratch
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).bytes -= 8; }));
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[0].type = element_type::f32; }));
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_gather; }));
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::share_offsets; }));
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another group
+  CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
+  CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::all_gather, "gather_slots").bytes /= 2; }));
+}
+
+TEST_CASE("programs that are sound and not the model's are refused: slots of other orders, parts that are not summed up") {
+  const rankc::plan_data plan = find("mixtral", "shards");
+  const program sound = expand_train(lower(plan, dtype::f64, target::host));
+  const auto said = [&](auto change) {
+    program p = sound;
+    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) change(p, r);
+    const verdict proof = prove(p);
+    REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+    const equivalence same = check_equivalence(p, proof, specify(plan));
+    CHECK(!same.holds);
+    return same.reasons.empty() ? std::string() : same.reasons.front();
+  };
+  // Offsets of slabs of other rows.
+  CHECK(said([](program& p, int r) { nth(p, r, collective_kind::gather_offsets).rows /= 2; }).find("order") != std::string::npos);
+}
