@@ -181,7 +181,13 @@ void enqueue(const member& m, const collective& c, cudaStream_t stream) {
     case ncclFloat32: run<float><<<1, threads, 0, stream>>>(m, c); break;
     case ncclFloat64: run<double><<<1, threads, 0, stream>>>(m, c); break;
     case ncclBfloat16: run<__nv_bfloat16><<<1, threads, 0, stream>>>(m, c); break;
-    default: stop("a collective of a type that is not f32, f64 or bf16");
+    case ncclInt32:
+      if (c.kind == what::all_gather) {
+        run<int><<<1, threads, 0, stream>>>(m, c);
+        break;
+      }
+      [[fallthrough]];
+    default: stop("a collective of a type that is not f32, f64 or bf16, nor i32 that are gathered");
   }
   check_launch();
 }
