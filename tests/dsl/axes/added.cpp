@@ -38,7 +38,7 @@ constexpr bool has_communicator() {
 static_assert(has_communicator());
 
 // Typed values: placements, shards, conversions, and token types.
-static_assert(n_axes == 6 && index(axis::xp) == 5 && name(axis::xp) == "xp");
+static_assert(n_axes == 7 && index(axis::xp) == 5 && name(axis::xp) == "xp");
 constexpr placement after_gather() {
   trace t;
   type x;

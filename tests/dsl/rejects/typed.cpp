@@ -773,7 +773,7 @@ struct replicates_over_stages : layer {
   }
 };
 inline constexpr auto conversion_over_stages = layered<replicates_over_stages>;
-static_assert(valid<conversion_over_stages>);  // error: RC210: typed.cpp:@replicates_over_stages@: replicate: it is over pp, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep and tp
+static_assert(valid<conversion_over_stages>);  // error: RC210: typed.cpp:@replicates_over_stages@: replicate: it is over pp, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
 
 struct sharded_over_stages : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -783,7 +783,7 @@ struct sharded_over_stages : layer {
   }
 };
 inline constexpr auto parameter_over_stages = layered<sharded_over_stages>;
-static_assert(valid<parameter_over_stages>);  // error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep and tp
+static_assert(valid<parameter_over_stages>);  // error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
 
 // ---- names of values
 
