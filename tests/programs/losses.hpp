@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "plans.hpp"
@@ -53,15 +54,15 @@ inline run start(const registered& program) {
   return run(program, expected.has("--data rand") ? "rand" : "arith", expected.lr());
 }
 
-/// Largest differences from PyTorch's losses: in the first five steps, and after.
+/// Largest differences from PyTorch's losses, of so many steps: in the first five, and after.
 struct loss_difference {
   double early = 0, late = 0;
 };
-inline loss_difference difference_of_losses(const registered& program) {
+inline loss_difference difference_of_losses(const registered& program, std::size_t steps = std::numeric_limits<std::size_t>::max()) {
   const oracle_line& expected = expected_of(program);
   run r = start(program);
   loss_difference worst;
-  for (std::size_t n = 0; n < expected.losses.size(); ++n) {
+  for (std::size_t n = 0; n < std::min(steps, expected.losses.size()); ++n) {
     const double off = std::abs(r.step().loss - expected.losses[n]);
     double& of = n < 5 ? worst.early : worst.late;
     of = off <= of ? of : off;  // a NaN stays

@@ -7,11 +7,11 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/program/memory.hpp>
 
 #include <string>
 #include <utility>
 
+#include "check_lowered.hpp"
 #include "plans.hpp"
 
 using namespace rankc::codegen;
@@ -80,30 +80,9 @@ bool says(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("programs of routers by groups or with a bias are proven, are the model, and take what is counted, on either target") {
-  namespace counted = rankc::program;
   int programs = 0;
-  for (const routing::routed_plan& e : routing::plans()) {
-    REQUIRE_MESSAGE(e.plan.diagnostics.empty(), e.plan.name);
-    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
-      CAPTURE(e.plan.name);
-      const lowered l = lower(e.plan, type, to);
-      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
-        const verdict proof = prove(p);
-        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
-        const equivalence same = check_equivalence(p, proof, specify(e.plan));
-        CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
-        ++programs;
-        if (to == target::cuda) continue;
-        const std::string text = certificate({{p, proof}}, specify(e.plan));
-        CHECK(verify(text) == "");
-        const certified read = read_certificate(text);
-        CHECK(check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds);
-      }
-      const auto s = counted::setting_of(e.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
-      const auto memory = counted::memory_of(e.plan, counted::lower_layers(e.plan, s), s);
-      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
-    }
-  }
+  for (const routing::routed_plan& e : routing::plans())
+    programs += check_lowered(e.plan);
   CHECK(programs == 42 * 6);
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check_lowered.hpp"
+
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/program/memory.hpp>
+
+#include <tuple>
+
+using namespace rankc::codegen;
+
+namespace {
+
+void check_program(const program& p, const rankc::plan_data& plan, bool certifies) {
+  const verdict proof = prove(p);
+  REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+  const equivalence same = check_equivalence(p, proof, specify(plan));
+  CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
+  if (!certifies) return;
+  const std::string text = certificate({{p, proof}}, specify(plan));
+  CHECK(verify(text) == "");
+  const certified read = read_certificate(text);
+  CHECK(check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds);
+}
+
+void check_arena(const lowered& l, const rankc::plan_data& plan, rankc::precision type, target to) {
+  namespace counted = rankc::program;
+  const auto s = counted::setting_of(plan, type, to);
+  const auto memory = counted::memory_of(plan, counted::lower_layers(plan, s), s);
+  REQUIRE(memory.size() == l.ranks.size());
+  for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+}
+
+}  // namespace
+
+int check_lowered(const rankc::plan_data& plan) {
+  CAPTURE(plan.name);
+  int programs = 0;
+  for (const auto& [to, type, precision] : {std::tuple(target::host, dtype::f64, rankc::f64), {target::cuda, dtype::f32, rankc::f32},
+                                            {target::cuda, dtype::bf16, rankc::bf16}}) {
+    const lowered l = lower(plan, type, to);
+    for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+      check_program(p, plan, to == target::host);
+      ++programs;
+    }
+    check_arena(l, plan, precision, to);
+  }
+  return programs;
+}
