@@ -144,12 +144,17 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
   post(on, collective<T>(on, op_kind::reduce_scatter, what_over, what, to, from, count));
 }
 
+/// What is worked on before or after it travels is on a lane that computes.
+static void check_computes(const lane& on, const message& what) {
+  if (!row_of(on).computes)
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+}
+
 template <class T>
 void all_to_all(const lane& on, over what_over, message what, at to, at scratch, at from, const runtime::head_exchange& by) {
   const std::size_t width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.block()) * width;
   const op o = collective<T>(on, op_kind::all_to_all, what_over, what, scratch, to, block);
-  if (!row_of(on).computes)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  check_computes(on, what);
   const T *given = on.at<T>(from), *there = on.at<T>(scratch);
   T* const made = on.at<T>(to);
   for (int i = 0; i < by.count(); ++i)
@@ -174,8 +179,7 @@ namespace {
 template <class T>
 void exchange_blocks(const lane& on, over what_over, message what, at to, at from, std::size_t block) {
   const op o = collective<T>(on, op_kind::all_to_all, what_over, what, to, from, block);
-  if (!row_of(on).computes)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  check_computes(on, what);
   post(on, o);
 }
 
@@ -232,8 +236,7 @@ void share_offsets(const lane& on, over what_over, message what, at segments, at
 
 void gather_offsets(const lane& on, over what_over, message what, at all, at scratch, at segments, const runtime::slot_exchange& by) {
   const op o = collective<std::int32_t>(on, op_kind::all_gather, what_over, what, scratch, segments, static_cast<std::size_t>(2 * by.experts_of_rank()));
-  if (!row_of(on).computes)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  check_computes(on, what);
   post(on, o);
   take_offsets(on.at<std::int32_t>(all), on.at<std::int32_t>(scratch), by);
 }
