@@ -67,7 +67,7 @@ rankc_family_programs(experts host 4)
 add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
 target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=8 RANKC_PLANS=114)
+target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=9 RANKC_PLANS=118)
 add_test(NAME experts COMMAND rankc_experts_test)
 
 # Models whose experts are spread over ranks that share out their columns too.
@@ -90,11 +90,11 @@ add_test(NAME balance COMMAND rankc_balance_test)
 
 # Models whose routers choose of groups of experts, or with a bias.
 rankc_family(routing routing/plans.cpp)
-rankc_family_programs(routing host 3)
+rankc_family_programs(routing host 4)
 add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp routing/bias_test.cpp routing/lowering_test.cpp)
 target_include_directories(rankc_routing_test PRIVATE programs families)
 target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc_routing_host rankc_test_main)
-target_compile_definitions(rankc_routing_test PRIVATE RANKC_FAMILIES=3 RANKC_PLANS=42)
+target_compile_definitions(rankc_routing_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=56)
 add_test(NAME routing COMMAND rankc_routing_test)
 
 # Plans that recompute, beside the same plans that keep everything.
