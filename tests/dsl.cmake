@@ -57,6 +57,18 @@ target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
 set_target_properties(rankc_dsl_dims_test dsl_heuristics PROPERTIES computes ON)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
 
+# The cost model of transformer-perf-estimates, against the Python.
+add_executable(dsl_transformer_perf
+  dsl/transformer_perf/candidates_test.cpp
+  dsl/transformer_perf/collectives_test.cpp
+  dsl/transformer_perf/modules_test.cpp
+  dsl/transformer_perf/search_test.cpp)
+target_compile_definitions(dsl_transformer_perf PRIVATE RANKC_PLANNER_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/planner")
+target_link_libraries(dsl_transformer_perf PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(dsl_transformer_perf PRIVATE -Wno-missing-field-initializers)
+set_target_properties(dsl_transformer_perf PROPERTIES computes ON)
+add_test(NAME dsl/transformer_perf COMMAND dsl_transformer_perf)
+
 # All headers in either order, and each alone.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)

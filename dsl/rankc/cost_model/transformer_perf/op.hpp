@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// An op of a layer as the model sees it: its work, which a roofline times, and its collectives.
+#pragma once
+#include <rankc/cost_model/transformer_perf/collective.hpp>
+
+namespace rankc::cost_model::transformer_perf {
+
+/// Units: an element and an element of a mask in GB, a FLOP in TFLOP.
+inline constexpr double element = 2e-9, mask_element = 1e-9, flop = 1e-12;
+
+enum class axis { tp1, tp2 };
+
+/// Units: GB of the whole tensor; 0 where there is none.
+struct transfer {
+  collective kind = collective::sharded;
+  axis over = axis::tp1;
+  double volume = 0;
+};
+
+/// One direction of an op. Its transfers go `rounds` times. Units: TFLOP, GB.
+struct pass {
+  double flops = 0, bytes = 0;
+  double vector_flops = 0;  // of an op on tensor cores
+  transfer first = {}, second = {};
+  int rounds = 1;
+
+  constexpr bool communicates() const { return first.volume > 0 || second.volume > 0; }
+};
+
+/// Units: GB.
+struct op {
+  std::string_view name = {};
+  bool tensor_cores = false;
+  double weights = 0, stored = 0;  // its gradients of weights are as large
+  int panels = 0;                  // of SUMMA: transfers of a panel run beside the product of another
+  bool recomputed = false;         // before its backward
+  pass forward = {}, backward = {};
+};
+
+/// FLOPs that tensor cores do in the time of one on vector units.
+constexpr double vector_to_matrix(const gpu_system& gpu) { return gpu.matrix_flops / gpu.vector_flops; }
+
+/// What is counted as FLOPs. D7: the Python counts those that tensor cores could do in that time.
+constexpr double counted_flops(const setting& on, const pass& p) {
+  return p.flops + p.vector_flops * (on.fix.vector_work ? 1 : vector_to_matrix(on.gpu));
+}
+
+/// Units: seconds.
+struct work_time {
+  double compute = 0, memory = 0;
+  constexpr double total() const { return compute > memory ? compute : memory; }
+  constexpr double exposed_memory() const { return memory > compute ? memory - compute : 0; }
+};
+
+constexpr work_time time_of_work(const setting& on, const op& o, const pass& p) {
+  constexpr double launch = 20e-6, efficiency = 0.8;
+  const double peak = o.tensor_cores ? on.gpu.matrix_flops : on.gpu.vector_flops;
+  const double flops = p.flops + p.vector_flops * vector_to_matrix(on.gpu);
+  return {launch + flops / (peak * efficiency), p.bytes / on.gpu.hbm_bandwidth};
+}
+
+/// Times of the collectives over both axes, under one placement.
+struct axis_times {
+  link_time of[2][3] = {};  // axis, kind
+  constexpr double time(const transfer& t, int panels) const {
+    return of[static_cast<int>(t.over)][static_cast<int>(t.kind)].of(t.volume / panels);
+  }
+};
+
+constexpr axis_times times_of_axes(const setting& on, group tp1, group tp2) {
+  axis_times t;
+  for (int kind = 0; kind < 3; ++kind) {
+    t.of[0][kind] = collective_time(on, static_cast<collective>(kind), tp1);
+    t.of[1][kind] = collective_time(on, static_cast<collective>(kind), tp2);
+  }
+  return t;
+}
+
+/// Time that transfers add to `computing`. D4: where panels take longer than it the Python adds one of them too many, and
+/// takes the two loops of SUMMA's backward as one.
+constexpr double time_of_transfers(const setting& on, const pass& p, int panels, double computing, const axis_times& axes) {
+  if (panels == 0) return p.rounds * (axes.time(p.first, 1) + axes.time(p.second, 1));
+  const double panel = axes.time(p.first, panels) + axes.time(p.second, panels);
+  if (on.fix.summa_pipeline) {
+    const double late = panel - computing / p.rounds / panels;
+    return p.rounds * (panel + (late > 0 ? late * (panels - 1) : 0));
+  }
+  const double late = p.rounds * panel * panels - computing;
+  return p.rounds * panel + (late > 0 ? late : 0);
+}
+
+}  // namespace rankc::cost_model::transformer_perf
