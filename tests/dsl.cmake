@@ -61,13 +61,17 @@ add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
 add_executable(dsl_transformer_perf
   dsl/transformer_perf/candidates_test.cpp
   dsl/transformer_perf/collectives_test.cpp
+  dsl/transformer_perf/compile_time_test.cpp
   dsl/transformer_perf/modules_test.cpp
-  dsl/transformer_perf/search_test.cpp)
+  dsl/transformer_perf/search_test.cpp
+  dsl/transformer_perf/speed_test.cpp)
 target_compile_definitions(dsl_transformer_perf PRIVATE RANKC_PLANNER_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/planner")
 target_link_libraries(dsl_transformer_perf PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_transformer_perf PRIVATE -Wno-missing-field-initializers)
 set_target_properties(dsl_transformer_perf PROPERTIES computes ON)
-add_test(NAME dsl/transformer_perf COMMAND dsl_transformer_perf)
+add_test(NAME dsl/transformer_perf COMMAND dsl_transformer_perf --test-suite-exclude=speed)
+add_test(NAME dsl/transformer_perf_speed COMMAND dsl_transformer_perf --test-suite=speed)
+set_tests_properties(dsl/transformer_perf_speed PROPERTIES LABELS long RUN_SERIAL ON)
 
 # All headers in either order, and each alone.
 set(boost_includes)

@@ -76,17 +76,14 @@ constexpr axis_times times_of_axes(const setting& on, group tp1, group tp2) {
   return t;
 }
 
-/// Time that transfers add to `computing`. D4: where panels take longer than it the Python adds one of them too many, and
-/// takes the two loops of SUMMA's backward as one.
+/// Time that transfers add to `computing`. Those of a panel run beside the product of another. D4: where they take longer than
+/// it, the Python adds one panel's too many.
 constexpr double time_of_transfers(const setting& on, const pass& p, int panels, double computing, const axis_times& axes) {
-  if (panels == 0) return p.rounds * (axes.time(p.first, 1) + axes.time(p.second, 1));
-  const double panel = axes.time(p.first, panels) + axes.time(p.second, panels);
-  if (on.fix.summa_pipeline) {
-    const double late = panel - computing / p.rounds / panels;
-    return p.rounds * (panel + (late > 0 ? late * (panels - 1) : 0));
-  }
-  const double late = p.rounds * panel * panels - computing;
-  return p.rounds * panel + (late > 0 ? late : 0);
+  const int parts = panels == 0 ? 1 : panels;
+  const double part = p.rounds * (axes.time(p.first, parts) + axes.time(p.second, parts));
+  if (panels == 0) return part;
+  const double late = on.fix.summa_pipeline ? (part - computing / panels) * (panels - 1) : part * panels - computing;
+  return late > 0 ? part + late : part;
 }
 
 }  // namespace rankc::cost_model::transformer_perf

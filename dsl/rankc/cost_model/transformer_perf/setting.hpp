@@ -54,7 +54,7 @@ struct corrections {
   bool norm_width = false;         // D1: a 2D layer norm is e / tp1 wide, not l / tp1
   bool slow_hops = false;          // D2: hops between domains take time, and the slowest hop paces the pipeline
   bool all_reduce = false;         // D3: an all-reduce is two passes of the ring, within a tier too, latency included
-  bool summa_pipeline = false;     // D4: a panel is received while the one before is multiplied; backward has two loops
+  bool summa_pipeline = false;     // D4: all of SUMMA's panels but the first travel beside a product
   bool summa_panels = false;       // D5: panels that are received or sent pass through memory
   bool whole_shards = false;       // D6: the sequence divides into equal shards
   bool vector_work = false;        // D7: FLOPs of fused attention are counted as they are, not as tensor cores' time

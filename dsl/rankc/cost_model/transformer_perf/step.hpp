@@ -65,16 +65,15 @@ struct step_estimate {
 };
 
 constexpr step_estimate estimate_step(const placement& p, const layer_cost& layer, int microbatches, bool overlap = true) {
-  step_estimate s;
-  s.pipeline = 2 * microbatches * p.hop.of(layer.boundary);
-  s.data = exposed_time(p.gather, layer.forward, p.layers, overlap) + exposed_time(p.gather, layer.backward, p.layers, overlap);
-  const double busy = (layer.forward + layer.backward) * microbatches * p.layers + s.pipeline;
-  s.bubble = (p.plan.pp - 1) * (busy / microbatches);
-  s.time = busy + s.bubble + s.data;
+  const double pipeline = 2 * microbatches * p.hop.of(layer.boundary);
+  const double data = exposed_time(p.gather, layer.forward, p.layers, overlap) +
+                      exposed_time(p.gather, layer.backward, p.layers, overlap);
+  const double busy = (layer.forward + layer.backward) * microbatches * p.layers + pipeline;
+  const double bubble = (p.plan.pp - 1) * (busy / microbatches);
   const int held = microbatches < p.plan.pp ? microbatches : p.plan.pp;  // microbatches that 1F1B's first stage keeps
-  s.stored = layer.stored * p.layers * held;
-  s.memory = 2 * p.weights + p.optimizer + s.stored;  // weights and their gradients
-  return s;
+  const double stored = layer.stored * p.layers * held;
+  const double memory = 2 * p.weights + p.optimizer + stored;  // weights and their gradients
+  return {busy + bubble + data, memory, pipeline, bubble, data, stored};
 }
 
 /// All that the Python reports of a plan, by its names. Units: seconds, TFLOP of a GPU, GB; fractions are of t.
