@@ -62,6 +62,7 @@ add_executable(dsl_transformer_perf
   dsl/transformer_perf/candidates_test.cpp
   dsl/transformer_perf/collectives_test.cpp
   dsl/transformer_perf/compile_time_test.cpp
+  dsl/transformer_perf/corrected_test.cpp
   dsl/transformer_perf/modules_test.cpp
   dsl/transformer_perf/search_test.cpp
   dsl/transformer_perf/speed_test.cpp)

@@ -48,21 +48,23 @@ inline constexpr const gpu_system &a100 = gpu_systems[0], &h200 = gpu_systems[1]
                                   &b200_next = gpu_systems[3];
 
 /// The switch between the Python's numbers and corrected ones. Each member corrects one of its defects: `faithful` none,
-/// `corrected` all. Its modelling choices (no overlap of tensor parallelism, attention that is not causal, flat
-/// efficiencies, ...) stay in both.
+/// `corrected` all. Its modelling choices (no overlap of tensor parallelism, attention that is not causal, one efficiency for
+/// all shapes, ...) stay in both. Two more cannot be here: ties in the order of a set (D10), changed arguments (D11).
 struct corrections {
-  bool norm_width = false;         // D1: a 2D layer norm is e / tp1 wide, not l / tp1
-  bool slow_hops = false;          // D2: hops between domains take time, and the slowest hop paces the pipeline
-  bool all_reduce = false;         // D3: an all-reduce is two passes of the ring, within a tier too, latency included
-  bool summa_pipeline = false;     // D4: all of SUMMA's panels but the first travel beside a product
-  bool summa_panels = false;       // D5: panels that are received or sent pass through memory
-  bool whole_shards = false;       // D6: the sequence divides into equal shards
-  bool vector_work = false;        // D7: FLOPs of fused attention are counted as they are, not as tensor cores' time
-  bool biases = false;             // D8: every bias is sharded as what it is added to, which is read and written
-  bool partial_domains = false;    // D9: a domain may have GPUs left over
-  bool recomputed_parts = false;   // D12: parts of a recomputed op grow with its time
+  bool norm_width = false;        // D1: a 2D layer norm is e / tp1 wide, not l / tp1
+  bool slow_hops = false;         // D2: pipeline hops between domains take time
+  bool slowest_hop = false;       // D2: and the slowest one paces the pipeline, where hops were averaged
+  bool all_reduce = false;        // D3: an all-reduce goes round the ring twice, within a domain too, with its latencies
+  bool summa_pipeline = false;    // D4: all of SUMMA's panels but the first travel beside a product
+  bool summa_panels = false;      // D5: panels that come or go pass through memory
+  bool whole_shards = false;      // D6: the sequence divides into equal shards
+  bool vector_work = false;       // D7: FLOPs are those that are done, not what tensor cores could do in that time
+  bool biases = false;            // D8: every bias is sharded as what it is added to, which is written too
+  bool partial_domains = false;   // D9: a placement may leave GPUs of a domain over
+  bool recomputed_parts = false;  // D12: the parts of the time grow with recomputation as the time does
 };
-inline constexpr corrections faithful{}, corrected{true, true, true, true, true, true, true, true, true, true};
+inline constexpr corrections faithful{};
+inline constexpr corrections corrected{true, true, true, true, true, true, true, true, true, true, true};
 
 struct setting {
   transformer model;

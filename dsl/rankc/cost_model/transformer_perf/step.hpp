@@ -18,12 +18,12 @@ struct plan {
 /// between domains as free.
 constexpr link_time hop_time(const setting& on, group pp) {
   if (pp.size == 1) return {};
-  if (pp.in_domain == 1) return message_time(on.gpu, false);
-  const int hops = pp.size - 1, slow = pp.size / pp.in_domain - 1;
-  if (on.fix.slow_hops) return message_time(on.gpu, slow == 0);
-  const link_time fast = message_time(on.gpu, true);
-  const double share = double(hops - slow) / hops;
-  return {share * fast.latency, share * fast.per_gb};
+  const link_time fast = message_time(on.gpu, true), slow = message_time(on.gpu, false);
+  if (pp.in_domain == 1) return slow;
+  const int hops = pp.size - 1, between = pp.size / pp.in_domain - 1;
+  if (on.fix.slowest_hop && between > 0) return slow;
+  const double within = double(hops - between) / hops, rest = on.fix.slow_hops ? 1 - within : 0;
+  return {within * fast.latency + rest * slow.latency, within * fast.per_gb + rest * slow.per_gb};
 }
 
 /// A plan but for its microbatch and panels, and what follows from it alone.
