@@ -45,14 +45,15 @@ module_case read_case(fields f) {
 /// An op's row of the Python's table.
 std::vector<double> row_of(const module_case& c, const op& x) {
   const axis_times axes = times_of_axes(c.on, {c.at.tp1, c.at.nv_tp1}, {c.at.tp2, c.at.nv_tp2});
-  const auto volume = [](const pass& p) { return p.rounds * (p.first.volume + p.second.volume); };
   const work_time forward = time_of_work(c.on, x, x.forward), backward = time_of_work(c.on, x, x.backward);
-  const double sent_forward = time_of_transfers(c.on, x.forward, x.panels, forward.total(), axes);
-  const double sent_backward = time_of_transfers(c.on, x.backward, x.panels, backward.total(), axes);
+  const auto [sent_forward, sent_backward] =
+      time_of_transfers(c.on, x.first, x.second, x.panels, {forward.total(), backward.total()}, axes);
+  const double volume_forward = x.first.volume * x.first.forward + x.second.volume * x.second.forward;
+  const double volume_backward = x.first.volume * x.first.backward + x.second.volume * x.second.backward;
   const double t_forward = forward.total() + sent_forward;
   const double t_backward = backward.total() + sent_backward + (x.recomputed ? t_forward : 0);
-  return {x.weights, x.weights, counted_flops(c.on, x.forward), x.stored, volume(x.forward), counted_flops(c.on, x.backward),
-          volume(x.backward), t_forward, sent_forward, forward.compute, forward.exposed_memory(), forward.compute / forward.memory,
+  return {x.weights, x.weights, counted_flops(c.on, x.forward), x.stored, volume_forward, counted_flops(c.on, x.backward),
+          volume_backward, t_forward, sent_forward, forward.compute, forward.exposed_memory(), forward.compute / forward.memory,
           t_backward, sent_backward, backward.compute, backward.exposed_memory(), backward.compute / backward.memory,
           t_forward + t_backward};
 }

@@ -22,9 +22,7 @@ struct attention_shard {
 
   /// Gather before the forward and again before the backward, which scatters the gradients.
   constexpr void gather(op& x, double volume) const {
-    if (tp2 == 1) return;
-    x.forward.first = x.backward.first = {collective::sharded, axis::tp2, volume};
-    x.backward.rounds = 2;
+    if (tp2 > 1) x.first = {collective::sharded, axis::tp2, volume, 1, 2};
   }
 };
 
@@ -84,7 +82,7 @@ constexpr op logits_summa(const setting& on, std::string_view name, int b, int t
   x.forward.bytes = a.moved(panels);
   x.backward.flops = (a.query * (2 * a.l - 1) + a.key * (2 * a.queries - 1)) * flop;
   x.backward.bytes = 2 * a.moved(panels);
-  move_panels(on, x, panels, panels_over(axis::tp1, tp1, a.scores * element), panels_over(axis::tp2, tp2, a.key * element));
+  move_panels(on, x, panels, tp1, a.scores * element, tp2, a.key * element);
   return x;
 }
 
@@ -97,7 +95,7 @@ constexpr op attend_summa(const setting& on, std::string_view name, int b, int t
   x.forward.bytes = a.moved(panels);
   x.backward.flops = (a.scores * (2 * a.q - 1) + a.key * (2 * a.queries - 1)) * flop;
   x.backward.bytes = 2 * a.moved(panels);
-  move_panels(on, x, panels, panels_over(axis::tp1, tp1, a.scores * element), panels_over(axis::tp2, tp2, a.key * element));
+  move_panels(on, x, panels, tp1, a.scores * element, tp2, a.key * element);
   return x;
 }
 

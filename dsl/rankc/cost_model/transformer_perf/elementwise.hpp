@@ -50,7 +50,7 @@ constexpr op softmax(std::string_view name, double rows, double columns) {
 /// The same where each rank of tp1 has its share of the columns.
 constexpr op softmax_2d(std::string_view name, double rows, double columns, int tp1) {
   op x = softmax(name, rows, columns);
-  if (tp1 > 1) x.forward.first = x.backward.first = {collective::all_reduce, axis::tp1, rows * element};
+  if (tp1 > 1) x.first = {collective::all_reduce, axis::tp1, rows * element, 1, 1};
   return x;
 }
 
@@ -70,7 +70,7 @@ constexpr op norm_of_rows(std::string_view name, double rows, double width) {
 /// Of (b, l, e), whose sequences are sharded over tp1: their shards are gathered after it.
 constexpr op layer_norm(std::string_view name, int b, int l, int e, int tp1) {
   op x = norm_of_rows(name, double(b) * (l / tp1), e);
-  if (tp1 > 1) x.forward.first.volume = x.backward.first.volume = double(b) * l * e * element;
+  if (tp1 > 1) x.first = {collective::sharded, axis::tp1, double(b) * l * e * element, 1, 1};
   return x;
 }
 
@@ -80,8 +80,8 @@ constexpr op layer_norm_2d(const setting& on, std::string_view name, int b, int 
   op x = norm_of_rows(name, rows, width);
   if (tp1 == 1) return x;
   const auto of_rows = static_cast<double>(2LL * b * l / tp2), of_width = static_cast<double>(2LL * e / tp1);
-  x.forward.first = {collective::all_reduce, axis::tp1, 2 * rows * element};
-  x.backward.first = {collective::all_reduce, axis::tp1, (of_width + of_rows) * element};
+  x.first = {collective::all_reduce, axis::tp1, 2 * rows * element, 1, 0};
+  x.second = {collective::all_reduce, axis::tp1, (of_width + of_rows) * element, 0, 1};
   return x;
 }
 

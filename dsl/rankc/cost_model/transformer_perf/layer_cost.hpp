@@ -14,56 +14,57 @@ struct layer_cost {
 
 /// A layer without the time of its collectives, and what is needed to add it.
 struct layer_work {
-  struct communicating_pass {
-    pass of;
+  struct communicating_op {
+    transfer first, second;
     int panels = 0;
-    double computing = 0;
-    bool backward = false;
+    both_ways computing;
   };
-  static constexpr int most_passes = 20;  // of attention by SUMMA: 18
+  static constexpr int most_communicating = 10;  // of attention by SUMMA: 9
 
   layer_cost sums;
-  int passes = 0;
-  communicating_pass pass_at[most_passes] = {};
-
-  constexpr void add(const op& x, const pass& p, const work_time& t, bool backward) {
-    (backward ? sums.backward : sums.forward) += t.total();
-    sums.compute += t.compute;
-    sums.memory += t.exposed_memory();
-    if (p.communicates()) pass_at[passes++] = {p, x.panels, t.total(), backward};
-  }
+  int communicating = 0;
+  communicating_op at[most_communicating] = {};
 
   constexpr void add(const setting& on, const op& x) {
-    const work_time forward = time_of_work(on, x, x.forward);
-    add(x, x.forward, forward, false);
-    add(x, x.backward, time_of_work(on, x, x.backward), true);
-    if (x.recomputed) sums.backward += forward.total();  // such ops do not communicate
-    if (x.recomputed && on.fix.recomputed_parts) {       // D12
-      sums.compute += forward.compute;
-      sums.memory += forward.exposed_memory();
-    }
+    const work_time forward = time_of_work(on, x, x.forward), backward = time_of_work(on, x, x.backward);
+    const both_ways computing{forward.total(), backward.total()};
     sums.flops += counted_flops(on, x.forward) + counted_flops(on, x.backward);
+    sums.forward += computing.forward;
+    sums.backward += computing.backward;
+    sums.compute += forward.compute + backward.compute;
+    sums.memory += forward.exposed_memory() + backward.exposed_memory();
     sums.weights += x.weights;
     sums.stored += x.stored;
-    if (x.name == "ln1") sums.boundary = x.stored;
+    if (x.first.volume > 0 || x.second.volume > 0) at[communicating++] = {x.first, x.second, x.panels, computing};
+    if (!x.recomputed) return;
+    sums.backward += computing.forward;  // such ops do not communicate
+    if (!on.fix.recomputed_parts) return;
+    sums.compute += forward.compute;  // D12
+    sums.memory += forward.exposed_memory();
   }
 
   constexpr layer_cost with_collectives(const setting& on, const axis_times& axes) const {
-    layer_cost all = sums;
-    for (const communicating_pass* p = pass_at; p != pass_at + passes; ++p) {
-      const double t = time_of_transfers(on, p->of, p->panels, p->computing, axes);
-      (p->backward ? all.backward : all.forward) += t;
-      all.communication += t;
+    both_ways added;
+    for (const communicating_op* x = at; x != at + communicating; ++x) {
+      const both_ways t = time_of_transfers(on, x->first, x->second, x->panels, x->computing, axes);
+      added.forward += t.forward;
+      added.backward += t.backward;
     }
+    layer_cost all = sums;
+    all.forward += added.forward;
+    all.backward += added.backward;
+    all.communication = added.forward + added.backward;
     return all;
   }
 };
 
 constexpr layer_work work_of_layer(const setting& on, const layer_split& s, attention_form form = attention_form::fused) {
   layer_work work;
-  const auto add = [&](const op& x) { work.add(on, x); };
-  visit_mlp(on, s, add);
-  visit_attention(on, s, form, add);
+  visit_mlp(on, s, [&](const op& x) {
+    work.add(on, x);
+    work.sums.boundary = x.stored;  // of the last one, ln1
+  });
+  visit_attention(on, s, form, [&](const op& x) { work.add(on, x); });
   return work;
 }
 

@@ -13,27 +13,21 @@ constexpr op linear(std::string_view name, double rows, int in, int out, int by_
   x.stored = rows * i * element;
   x.forward.flops = rows * o * (2 * i - 1) * flop;
   x.forward.bytes = (rows * i + rows * o + i * o) * element;
-  if (by_in > 1) x.forward.first.volume = rows * out * element;  // sums are scattered
   x.backward.flops = (rows * i * (2 * o - 1) + i * o * (2 * rows - 1)) * flop;
   x.backward.bytes = 2 * (i * o + rows * i + rows * o) * element;
-  if (by_out > 1) x.backward.first.volume = rows * in * element;
+  if (by_in > 1) x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // sums are scattered
+  if (by_out > 1) x.first = {collective::sharded, axis::tp1, rows * in * element, 0, 1};
   return x;
 }
 
-/// Transfers of panels: `by_tp1` and `by_tp2` come or go in the forward, and twice in the backward.
-constexpr void move_panels(const setting& on, op& x, int panels, transfer by_tp1, transfer by_tp2) {
+/// Transfers in panels of both axes' ranks: once in the forward, twice in the backward.
+constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double over_tp1, int tp2, double over_tp2) {
   x.panels = panels;
-  x.forward.first = x.backward.first = by_tp1;
-  x.forward.second = x.backward.second = by_tp2;
-  x.backward.rounds = 2;
+  x.first = {collective::rooted, axis::tp1, tp1 > 1 ? over_tp1 : 0, 1, 2};
+  x.second = {collective::rooted, axis::tp2, tp2 > 1 ? over_tp2 : 0, 1, 2};
   if (!on.fix.summa_panels) return;
-  x.forward.bytes += by_tp1.volume + by_tp2.volume;  // D5: they pass through memory
-  x.backward.bytes += 2 * (by_tp1.volume + by_tp2.volume);
-}
-
-/// Panels over an axis of so many ranks.
-constexpr transfer panels_over(axis over, int ranks, double volume) {
-  return {collective::rooted, over, ranks > 1 ? volume : 0};
+  x.forward.bytes += x.first.volume + x.second.volume;  // D5: they pass through memory
+  x.backward.bytes += 2 * (x.first.volume + x.second.volume);
 }
 
 /// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1; `in` of the inputs is over
@@ -47,7 +41,7 @@ constexpr op linear_summa(const setting& on, std::string_view name, double rows,
   x.forward.bytes = moved;
   x.backward.flops = (rows * i * (2 * o - 1) + i * o * (2 * rows - 1)) * flop;
   x.backward.bytes = 2 * moved;
-  move_panels(on, x, panels, panels_over(axis::tp1, tp1, rows * i * element), panels_over(axis::tp2, tp2, i * o * element));
+  move_panels(on, x, panels, tp1, rows * i * element, tp2, i * o * element);
   return x;
 }
 

@@ -10,21 +10,18 @@ inline constexpr double element = 2e-9, mask_element = 1e-9, flop = 1e-12;
 
 enum class axis { tp1, tp2 };
 
-/// Units: GB of the whole tensor; 0 where there is none.
+/// A collective of an op. Units: GB of the whole tensor.
 struct transfer {
   collective kind = collective::sharded;
   axis over = axis::tp1;
   double volume = 0;
+  int forward = 0, backward = 0;  // how many in each direction
 };
 
-/// One direction of an op. Its transfers go `rounds` times. Units: TFLOP, GB.
+/// Work in one direction. Units: TFLOP, GB.
 struct pass {
   double flops = 0, bytes = 0;
   double vector_flops = 0;  // of an op on tensor cores
-  transfer first = {}, second = {};
-  int rounds = 1;
-
-  constexpr bool communicates() const { return first.volume > 0 || second.volume > 0; }
 };
 
 /// Units: GB.
@@ -35,6 +32,7 @@ struct op {
   int panels = 0;                  // of SUMMA: transfers of a panel run beside the product of another
   bool recomputed = false;         // before its backward
   pass forward = {}, backward = {};
+  transfer first = {}, second = {};
 };
 
 /// FLOPs that tensor cores do in the time of one on vector units.
@@ -62,8 +60,8 @@ constexpr work_time time_of_work(const setting& on, const op& o, const pass& p) 
 /// Times of the collectives over both axes, under one placement.
 struct axis_times {
   link_time of[2][3] = {};  // axis, kind
-  constexpr double time(const transfer& t, int panels) const {
-    return of[static_cast<int>(t.over)][static_cast<int>(t.kind)].of(t.volume / panels);
+  constexpr double time(const transfer& t, int parts) const {
+    return of[static_cast<int>(t.over)][static_cast<int>(t.kind)].of(t.volume / parts);
   }
 };
 
@@ -76,14 +74,26 @@ constexpr axis_times times_of_axes(const setting& on, group tp1, group tp2) {
   return t;
 }
 
-/// Time that transfers add to `computing`. Those of a panel run beside the product of another. D4: where they take longer than
-/// it, the Python adds one panel's too many.
-constexpr double time_of_transfers(const setting& on, const pass& p, int panels, double computing, const axis_times& axes) {
-  const int parts = panels == 0 ? 1 : panels;
-  const double part = p.rounds * (axes.time(p.first, parts) + axes.time(p.second, parts));
+/// What is seen of transfers that take `part` for each panel, or in all where there are no panels. D4: where panels take
+/// longer than `computing`, the Python adds one too many.
+constexpr double exposed_transfers(const setting& on, int panels, double part, double computing) {
   if (panels == 0) return part;
   const double late = on.fix.summa_pipeline ? (part - computing / panels) * (panels - 1) : part * panels - computing;
   return late > 0 ? part + late : part;
+}
+
+/// The same value of both directions. Units: seconds.
+struct both_ways {
+  double forward = 0, backward = 0;
+};
+
+/// Time that an op's transfers add to `computing`.
+constexpr both_ways time_of_transfers(const setting& on, const transfer& first, const transfer& second, int panels,
+                                      const both_ways& computing, const axis_times& axes) {
+  const int parts = panels == 0 ? 1 : panels;
+  const double one = axes.time(first, parts), other = axes.time(second, parts);
+  return {exposed_transfers(on, panels, one * first.forward + other * second.forward, computing.forward),
+          exposed_transfers(on, panels, one * first.backward + other * second.backward, computing.backward)};
 }
 
 }  // namespace rankc::cost_model::transformer_perf
