@@ -125,6 +125,11 @@ endfunction()
 find_program(RANKC_TEST_GXX g++)
 find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
+  add_test(NAME dsl/transformer_perf_compile_time
+    COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/transformer_perf/while_compiling.cpp"
+            "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-fconstexpr-ops-limit=2147483647;-I${PROJECT_SOURCE_DIR}/dsl"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/transformer_perf/compile_time.cmake")
+  set_tests_properties(dsl/transformer_perf_compile_time PROPERTIES LABELS long RUN_SERIAL ON)
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647)
   rankc_added_axis(g++ "${RANKC_TEST_GXX}")
 endif()

@@ -17,8 +17,10 @@ search_flags::search_flags(CLI::App& command) {
   whole("--nvs", "nvs", "GPUs of an NVLink domain; default: the system's");
   whole("--gpus", "n_gpus", "GPUs");
   whole("--global-batch", "global_batch_size", "sequences of a step");
-  command.add_option_function<double>("--capacity", [this](double given) { line_["capacity_gb"] = given; },
-                                      "memory of a GPU; default: the system's")->type_name("GB");
+  command
+      .add_option_function<double>(
+          "--capacity", [this](double given) { line_["capacity_gb"] = given; }, "memory of a GPU; default: the system's")
+      ->type_name("GB");
   whole("--top", "top", "plans to show; default: 10");
   command.add_flag_callback("--corrected", [this] { line_["corrected"] = true; }, "without the model's known defects");
 }

@@ -45,8 +45,8 @@ tp::transformer read_sizes(const fields& f, report& out) {
 }  // namespace
 
 search_request read_search(const json& line, report& out) {
-  static constexpr std::string_view legal[]{"cost_model", "model", "strategy", "system", "nvs", "n_gpus", "global_batch_size",
-                                            "capacity_gb", "top", "corrected"};
+  static constexpr std::string_view legal[]{"cost_model",        "model",       "strategy", "system",   "nvs", "n_gpus",
+                                            "global_batch_size", "capacity_gb", "top",      "corrected"};
   const fields f(line, out);
   f.only("the line", legal);
   f.one_of("cost_model", cost_models);

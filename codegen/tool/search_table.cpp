@@ -21,9 +21,10 @@ std::string row(const tp::problem& q, const tp::plan& p) {
   const tp::step_cost c = tp::cost_of_step(q.on, q.by, p, q.global_batch);
   const std::string nb = q.by == tp::strategy::tp2d ? fmt::format("{}", p.nb) : "";
   const std::string domain = fmt::format("{} {} {}", both(q, p.nv_tp1, p.nv_tp2), p.nv_dp, p.nv_pp);
-  return fmt::format("{:>10.4f} {:>8.1f} {:>6} {:>7} {:>6} {:>6} {:>4} {:>17}  {:>6.1f}% {:>6.1f}% {:>4.1f}% {:>4.1f}% {:>4.1f}% {:>5.1f}%\n",
-                     c.t, c.mem, p.dp, both(q, p.tp1, p.tp2), p.pp, p.mbs, nb, domain, 100 * c.comp_frac, 100 * c.mem_frac,
-                     100 * c.tp_comm_frac, 100 * c.dp_comm_frac, 100 * c.pp_comm_frac, 100 * c.bubble_frac);
+  return fmt::format(
+      "{:>10.4f} {:>8.1f} {:>6} {:>7} {:>6} {:>6} {:>4} {:>17}  {:>6.1f}% {:>6.1f}% {:>4.1f}% {:>4.1f}% {:>4.1f}% {:>5.1f}%\n",
+      c.t, c.mem, p.dp, both(q, p.tp1, p.tp2), p.pp, p.mbs, nb, domain, 100 * c.comp_frac, 100 * c.mem_frac,
+      100 * c.tp_comm_frac, 100 * c.dp_comm_frac, 100 * c.pp_comm_frac, 100 * c.bubble_frac);
 }
 
 /// The best plan of the same problem with the other form of the model, where it is another plan.

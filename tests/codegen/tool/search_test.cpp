@@ -37,8 +37,13 @@ int compare(const json& ours, const std::vector<std::string>& names, const std::
 }
 
 json line_of(const std::vector<std::string>& row) {
-  json line{{"model", row[1]}, {"strategy", row[2]}, {"system", row[3]}, {"nvs", std::stoi(row[4])}, {"n_gpus", std::stoi(row[5])},
-            {"global_batch_size", std::stoi(row[6])}, {"capacity_gb", std::stod(row[7])}};
+  json line{{"model", row[1]},
+            {"strategy", row[2]},
+            {"system", row[3]},
+            {"nvs", std::stoi(row[4])},
+            {"n_gpus", std::stoi(row[5])},
+            {"global_batch_size", std::stoi(row[6])},
+            {"capacity_gb", std::stod(row[7])}};
   if (row[1] == "x_gpt1p3b") line["model"] = {{"l", 2048}, {"e", 2048}, {"f", 8192}, {"h", 16}, {"depth", 24}};
   if (row[1] == "x_dense70b_8k") line["model"] = {{"l", 8192}, {"e", 8192}, {"f", 32768}, {"h", 64}, {"depth", 80}};
   return line;
@@ -78,8 +83,9 @@ TEST_CASE("answers are the recorded ones") {
       CHECK(compare(ours["top"][plan], {"", "", "t", "throughput"}, {"", "", row[12], row.back()}) == 2);
       // Plans of the same time may stand in another order, or for one another.
       json best = ours["top"][plan];
-      const bool same = best["dp"] == std::stoi(row[2]) && best["pp"] == std::stoi(row[5]) && best["mbs"] == std::stoi(row[6]) &&
-                        best["nv_dp"] == std::stoi(row[10]) && best["nv_pp"] == std::stoi(row[11]);
+      const bool same = best["dp"] == std::stoi(row[2]) && best["pp"] == std::stoi(row[5]) &&
+                        best["mbs"] == std::stoi(row[6]) && best["nv_dp"] == std::stoi(row[10]) &&
+                        best["nv_pp"] == std::stoi(row[11]);
       if (same) compare(best, of_plan, row);
       plans += same;
       ++plan;
@@ -127,7 +133,8 @@ TEST_CASE("what is wrong with a line is said in one sentence each") {
 }
 
 TEST_CASE("the table has the best plans, and the best of the corrected model where it is another") {
-  const json line = json::parse(R"({"model":"gpt3_1T","strategy":"1d","system":"B200","nvs":8,"n_gpus":1024,"global_batch_size":4096,"top":2})");
+  const json line = json::parse(
+      R"({"model":"gpt3_1T","strategy":"1d","system":"B200","nvs":8,"n_gpus":1024,"global_batch_size":4096,"top":2})");
   CHECK(page(line) ==
         "gpt3_1T, 1d, 1024 GPUs B200 in domains of 8, 4096 sequences: 2554 plans, 326 in 192 GB\n"
         "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    dp    pp  bubble\n"

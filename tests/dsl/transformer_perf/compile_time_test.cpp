@@ -20,7 +20,8 @@ struct findings {
 
 constexpr findings find(const problem& q) {
   const search_result r = search(q);
-  findings f{r.candidates, r.feasible,
+  findings f{r.candidates,
+             r.feasible,
              {r.sum_t, r.sum_mem, r.sum_t_feasible, r.sum_mem_feasible, r.min_t, r.max_t, r.min_mem, r.max_mem}};
   for (std::size_t i = 0; i < r.top.size(); ++i) f.top[i] = r.top[i];
   return f;

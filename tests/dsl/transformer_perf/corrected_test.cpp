@@ -156,14 +156,16 @@ TEST_CASE("D9: domains need not be full, but no axis has room for more") {
   CHECK(plans_of({{gpt3, b200.with_domain(72)}, strategy::tp1d, 128, 2304}).empty());
   // Full domains, where they can be, are what the Python has too.
   for (const strategy by : {strategy::tp1d, strategy::tp2d, strategy::seqp}) {
-    CHECK(plans_of({{gpt3, b200.with_domain(8), partial}, by, 64, 2048}) == plans_of({{gpt3, b200.with_domain(8)}, by, 64, 2048}));
+    CHECK(plans_of({{gpt3, b200.with_domain(8), partial}, by, 64, 2048}) ==
+          plans_of({{gpt3, b200.with_domain(8)}, by, 64, 2048}));
   }
 }
 
 TEST_CASE("D12: parts of a layer's time sum to it") {
   const auto difference = [](corrections fix) {
     const setting on{gpt3, a100, fix};
-    const layer_cost c = work_of_layer(on, {.tp1 = 4}, attention_form::recomputed).with_collectives(on, times_of_axes(on, {4, 4}, {}));
+    const layer_cost c =
+        work_of_layer(on, {.tp1 = 4}, attention_form::recomputed).with_collectives(on, times_of_axes(on, {4, 4}, {}));
     return c.forward + c.backward - (c.compute + c.memory + c.communication);
   };
   CHECK(difference(faithful) > 1e-5);

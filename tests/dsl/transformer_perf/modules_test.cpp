@@ -52,9 +52,23 @@ std::vector<double> row_of(const module_case& c, const op& x) {
   const double volume_backward = x.first.volume * x.first.backward + x.second.volume * x.second.backward;
   const double t_forward = forward.total() + sent_forward;
   const double t_backward = backward.total() + sent_backward + (x.recomputed ? t_forward : 0);
-  return {x.weights, x.weights, counted_flops(c.on, x.forward), x.stored, volume_forward, counted_flops(c.on, x.backward),
-          volume_backward, t_forward, sent_forward, forward.compute, forward.exposed_memory(), forward.compute / forward.memory,
-          t_backward, sent_backward, backward.compute, backward.exposed_memory(), backward.compute / backward.memory,
+  return {x.weights,
+          x.weights,
+          counted_flops(c.on, x.forward),
+          x.stored,
+          volume_forward,
+          counted_flops(c.on, x.backward),
+          volume_backward,
+          t_forward,
+          sent_forward,
+          forward.compute,
+          forward.exposed_memory(),
+          forward.compute / forward.memory,
+          t_backward,
+          sent_backward,
+          backward.compute,
+          backward.exposed_memory(),
+          backward.compute / backward.memory,
           t_forward + t_backward};
 }
 
@@ -96,11 +110,9 @@ TEST_CASE("ops and steps cost what the Python's cost") {
       CHECK(same(what == "dp" ? step.t_dp_comm : step.t_pp_comm, f.number() + f.number()));
     } else {
       REQUIRE(what == "totals");
-      for (const double ours : {step.t, step.flops_per_gpu, step.mem, step.t_comp, step.t_mem, step.t_tp_comm, step.t_dp_comm,
-                                step.t_pp_comm, step.t_bubble, step.comp_frac, step.tp_comm_frac, step.dp_comm_frac,
-                                step.pp_comm_frac, step.bubble_frac, step.mem_frac, step.wts_mem, step.wts_grad_mem,
-                                step.wts_optimizer_states_mem, step.acts_mem})
-        CHECK(same(ours, f.number()));
+      for (const step_cost_field& field : step_cost_fields) {
+        if (field.at != &step_cost::throughput) CHECK(same(step.*field.at, f.number()));
+      }
       ++steps;
     }
   }

@@ -32,7 +32,8 @@ class fields {
   static T parsed(std::string_view text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw std::runtime_error("not a number: " + std::string(text));
+    if (error != std::errc() || end != text.data() + text.size())
+      throw std::runtime_error("not a number: " + std::string(text));
     return value;
   }
 

@@ -12,13 +12,9 @@ namespace {
 
 void compare_plan(const problem& q, const best_plan& theirs) {
   const step_cost c = cost_of_step(q.on, q.by, theirs.plan, q.global_batch);
-  const std::vector<double> ours{c.t, c.flops_per_gpu, c.mem, c.t_comp, c.t_mem, c.t_tp_comm, c.t_dp_comm, c.t_pp_comm, c.t_bubble,
-                                 c.comp_frac, c.tp_comm_frac, c.dp_comm_frac, c.pp_comm_frac, c.bubble_frac, c.mem_frac, c.wts_mem,
-                                 c.wts_grad_mem, c.wts_optimizer_states_mem, c.acts_mem, c.throughput};
-  REQUIRE(ours.size() == theirs.stats.size());
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    CAPTURE(i);
-    CHECK(same(ours[i], theirs.stats[i]));
+  for (std::size_t i = 0; i < std::size(step_cost_fields); ++i) {
+    CAPTURE(step_cost_fields[i].name);
+    CHECK(same(c.*step_cost_fields[i].at, theirs.stats[i]));
   }
 }
 
@@ -42,7 +38,8 @@ void compare_top(const search_result& ours, const recorded_search& theirs) {
   if (listed < 10) CHECK(ours.top.size() == listed);
   if (listed < 10 || theirs.tied_with_tenth == 0) return;
   const double tenth = ours.top[9].t;
-  const auto tied = std::count_if(ours.top.begin(), ours.top.end(), [&](const ranked_plan& p) { return std::abs(p.t - tenth) <= 1e-12 * tenth; });
+  const auto tied = std::count_if(ours.top.begin(), ours.top.end(),
+                                  [&](const ranked_plan& p) { return std::abs(p.t - tenth) <= 1e-12 * tenth; });
   CHECK(tied == theirs.tied_with_tenth);
 }
 

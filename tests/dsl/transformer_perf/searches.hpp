@@ -8,7 +8,7 @@ namespace oracle {
 struct best_plan {
   int tie = 0;  // the same of plans whose times differ by rounding
   rankc::cost_model::transformer_perf::plan plan = {};
-  std::vector<double> stats = {};  // t, ... as the file's second heading
+  std::vector<double> stats = {};  // as step_cost_fields
 };
 
 struct recorded_search {
@@ -44,8 +44,9 @@ inline recorded_search read_search(const std::string& line) {
 inline best_plan read_plan(fields f) {
   best_plan b{.tie = f.integer()};
   plan& p = b.plan;
-  for (int* number : {&p.dp, &p.tp1, &p.tp2, &p.pp, &p.mbs, &p.nb, &p.nv_tp1, &p.nv_tp2, &p.nv_dp, &p.nv_pp}) *number = f.integer();
-  for (int i = 0; i < 20; ++i) b.stats.push_back(f.number());
+  for (int* number : {&p.dp, &p.tp1, &p.tp2, &p.pp, &p.mbs, &p.nb, &p.nv_tp1, &p.nv_tp2, &p.nv_dp, &p.nv_pp})
+    *number = f.integer();
+  for (std::size_t i = 0; i < std::size(step_cost_fields); ++i) b.stats.push_back(f.number());
   return b;
 }
 

@@ -69,8 +69,13 @@ struct attention_panels {
   double heads, queries, l, q, query, key, scores;
 
   constexpr attention_panels(const transformer& m, int b, int tp1, int tp2)
-      : heads(double(b) * m.h), queries(m.l / tp2), l(m.l), q(m.e / m.h / tp1),
-        query(heads * queries * q), key(heads * l * q), scores(heads * queries * l) {}
+      : heads(double(b) * m.h),
+        queries(m.l / tp2),
+        l(m.l),
+        q(m.e / m.h / tp1),
+        query(heads * queries * q),
+        key(heads * l * q),
+        scores(heads * queries * l) {}
   constexpr double moved(int panels) const { return (scores + key + query * panels) * element; }
 };
 

@@ -21,7 +21,8 @@ struct layer_split {
 
 namespace detail {
 
-/// After the sum over tp1: a bias, dropout and the layer norm. `bias_rows` x `bias_width` as the Python's modules differ in them.
+/// After the sum over tp1: a bias, dropout and the layer norm. `bias_rows` x `bias_width` as the Python's modules differ in
+/// them.
 template <typename Visit>
 constexpr void end_block(const setting& on, const layer_split& s, std::array<std::string_view, 3> names, double bias_rows,
                          double bias_width, Visit& visit) {
@@ -93,7 +94,8 @@ constexpr void visit_attention(const setting& on, const layer_split& s, attentio
   const transformer& m = on.model;
   const double rows = double(s.microbatch) * (m.l / s.tp2);
   const bool summa = s.by == strategy::tp2d;
-  visit(summa ? linear_summa(on, "qkv", rows, m.e, 3 * m.e, s.tp1, s.tp2, s.panels) : linear("qkv", rows, m.e, 3 * m.e, 1, s.tp1));
+  visit(summa ? linear_summa(on, "qkv", rows, m.e, 3 * m.e, s.tp1, s.tp2, s.panels)
+              : linear("qkv", rows, m.e, 3 * m.e, 1, s.tp1));
   detail::visit_scores(on, s, form, visit);
   visit(summa ? linear_summa(on, "vproj", rows, m.e, m.e, s.tp1, s.tp2, s.panels) : linear("vproj", rows, m.e, m.e, s.tp1, 1));
   if (summa) return detail::end_block_2d(on, s, {"vproj-bias", "dpr_v", "ln2"}, visit);

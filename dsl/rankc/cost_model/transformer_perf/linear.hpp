@@ -32,7 +32,8 @@ constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double
 
 /// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1; `in` of the inputs is over
 /// tp1, that of the weights over tp2.
-constexpr op linear_summa(const setting& on, std::string_view name, double rows, int in, int out, int tp1, int tp2, int panels) {
+constexpr op linear_summa(const setting& on, std::string_view name, double rows, int in, int out, int tp1, int tp2,
+                          int panels) {
   const double i = in, o = out / tp1, moved = (rows * i + i * o + rows * o * panels) * element;
   op x{name, true};
   x.weights = in / tp2 * o * element;

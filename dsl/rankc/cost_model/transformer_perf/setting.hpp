@@ -27,7 +27,7 @@ struct gpu_system {
   double matrix_flops = 0, vector_flops = 0, hbm_bandwidth = 0, hbm_capacity = 0;
   double nvlink_bandwidth = 0, nvlink_efficiency = 0, nvlink_latency = 0;
   double ib_bandwidth = 0, ib_efficiency = 0, ib_latency = 0;
-  int nvlink_size = 1;  // GPUs of a domain
+  int nvlink_size = 1;    // GPUs of a domain
   double nic_factor = 1;  // network cards per GPU
 
   constexpr gpu_system with_domain(int gpus) const {

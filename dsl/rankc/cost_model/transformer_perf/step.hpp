@@ -66,8 +66,8 @@ struct step_estimate {
 
 constexpr step_estimate estimate_step(const placement& p, const layer_cost& layer, int microbatches, bool overlap = true) {
   const double pipeline = 2 * microbatches * p.hop.of(layer.boundary);
-  const double data = exposed_time(p.gather, layer.forward, p.layers, overlap) +
-                      exposed_time(p.gather, layer.backward, p.layers, overlap);
+  const double data =
+      exposed_time(p.gather, layer.forward, p.layers, overlap) + exposed_time(p.gather, layer.backward, p.layers, overlap);
   const double busy = (layer.forward + layer.backward) * microbatches * p.layers + pipeline;
   const double bubble = (p.plan.pp - 1) * (busy / microbatches);
   const int held = microbatches < p.plan.pp ? microbatches : p.plan.pp;  // microbatches that 1F1B's first stage keeps
@@ -82,6 +82,20 @@ struct step_cost {
   double comp_frac, tp_comm_frac, dp_comm_frac, pp_comm_frac, bubble_frac, mem_frac;
   double wts_mem, wts_grad_mem, wts_optimizer_states_mem, acts_mem, throughput;
 };
+
+struct step_cost_field {
+  std::string_view name;
+  double step_cost::*at;
+};
+inline constexpr step_cost_field step_cost_fields[]{
+    {"t", &step_cost::t}, {"flops_per_gpu", &step_cost::flops_per_gpu}, {"mem", &step_cost::mem},
+    {"t_comp", &step_cost::t_comp}, {"t_mem", &step_cost::t_mem}, {"t_tp_comm", &step_cost::t_tp_comm},
+    {"t_dp_comm", &step_cost::t_dp_comm}, {"t_pp_comm", &step_cost::t_pp_comm}, {"t_bubble", &step_cost::t_bubble},
+    {"comp_frac", &step_cost::comp_frac}, {"tp_comm_frac", &step_cost::tp_comm_frac},
+    {"dp_comm_frac", &step_cost::dp_comm_frac}, {"pp_comm_frac", &step_cost::pp_comm_frac},
+    {"bubble_frac", &step_cost::bubble_frac}, {"mem_frac", &step_cost::mem_frac}, {"wts_mem", &step_cost::wts_mem},
+    {"wts_grad_mem", &step_cost::wts_grad_mem}, {"wts_optimizer_states_mem", &step_cost::wts_optimizer_states_mem},
+    {"acts_mem", &step_cost::acts_mem}, {"throughput", &step_cost::throughput}};
 
 constexpr step_cost cost_of_step(const setting& on, strategy by, const plan& p, int global_batch,
                                  attention_form form = attention_form::fused, bool overlap = true) {
