@@ -126,7 +126,9 @@ TEST_CASE("D7: FLOPs do not depend on the GPU") {
   CHECK(flops(a100, corrected) < flops(a100, faithful));
 }
 
-TEST_CASE("D8: seqp with one sequence shard is 1d") {
+TEST_CASE("D8: seqp with one sequence shard is 1d, and what a bias makes is written") {
+  const double rows = 128, width = 64;
+  CHECK(same(bias({gpt3, a100, corrected}, "", rows, width).forward.bytes, (2 * rows * width + width) * element));
   const auto seconds = [](strategy by, corrections fix) {
     const setting on{gpt3, h200.with_domain(8), fix};
     return cost_of_step(on, by, {.dp = 2, .tp1 = 8, .pp = 4, .nv_tp1 = 8}, 64).t;
