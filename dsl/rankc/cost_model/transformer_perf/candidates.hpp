@@ -7,7 +7,7 @@
 
 namespace rankc::cost_model::transformer_perf {
 
-/// What a search is asked. GPUs beyond `on.gpu.hbm_capacity` do not hold a plan.
+/// What a search is asked. A plan is feasible that needs no more than `on.gpu.hbm_capacity`.
 struct problem {
   setting on;
   strategy by = strategy::tp1d;
@@ -16,7 +16,7 @@ struct problem {
 
 constexpr std::vector<int> divisors(int n) {
   std::vector<int> small, large;
-  for (int c = 1; c * c <= n; ++c) {
+  for (int c = 1; c <= n / c; ++c) {
     if (n % c != 0) continue;
     small.push_back(c);
     if (c != n / c) large.push_back(n / c);
@@ -27,6 +27,9 @@ constexpr std::vector<int> divisors(int n) {
 
 namespace detail {
 
+/// Ranks that the tokens of a microbatch divide over.
+constexpr int token_shards(const problem& q, int tp1, int tp2) { return q.by == strategy::tp2d ? tp2 : tp1 * tp2; }
+
 /// Whether a layer may be split so.
 constexpr bool splits_layer(const problem& q, int tp1, int tp2) {
   constexpr int narrowest = 128;
@@ -35,14 +38,7 @@ constexpr bool splits_layer(const problem& q, int tp1, int tp2) {
   if (q.by == strategy::tp1d && 3 * m.e / tp1 < narrowest) return false;
   if (q.by != strategy::tp1d && (m.e / tp1 < narrowest || m.l / tp2 < narrowest)) return false;
   if (q.by == strategy::tp2d && m.e % tp2 != 0) return false;
-  const int shards = q.by == strategy::tp2d ? tp2 : tp1 * tp2;
-  return !q.on.fix.whole_shards || m.l % shards == 0;  // D6
-}
-
-/// Whether a microbatch's tokens divide over the ranks that share them.
-constexpr bool shards_tokens(const problem& q, int tp1, int tp2, int mbs) {
-  const int shards = q.by == strategy::tp2d ? tp2 : tp1 * tp2;
-  return static_cast<long long>(mbs) * q.on.model.l % shards == 0;
+  return !q.on.fix.whole_shards || m.l % token_shards(q, tp1, tp2) == 0;  // D6
 }
 
 /// Panels of SUMMA: from the longer axis on, doubled while a panel is at least 512 wide.
@@ -50,7 +46,7 @@ constexpr std::vector<int> panels(const problem& q, int tp1, int tp2) {
   if (q.by != strategy::tp2d) return {1};
   constexpr int narrowest = 512;
   const int e = q.on.model.e, first = std::max(tp1, tp2);
-  if (e < narrowest * first) return {first};
+  if (e / first < narrowest) return {first};
   std::vector<int> all;
   for (int doubled = 1; doubled < e / first; doubled *= 2) {
     const int c = first * doubled;

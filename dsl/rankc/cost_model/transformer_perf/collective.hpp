@@ -13,7 +13,6 @@ enum class collective { rooted, sharded, all_reduce };
 /// Ranks that communicate, and how many of them share a domain.
 struct group {
   int size = 1, in_domain = 1;
-  constexpr bool operator==(const group&) const = default;
 };
 
 /// Time of a collective, by the volume of its whole tensor. Units: seconds, seconds per GB.

@@ -41,8 +41,8 @@ constexpr std::vector<placement_group> groups_of(const problem& q, const std::ve
 
 }  // namespace detail
 
-/// Call `visit` with each plan, as (placement, mbs, nb, step_estimate). Plans of one split of a layer come together: there are
-/// far fewer of these than of plans.
+/// Call `visit` with each plan, as (placement, mbs, nb, step_estimate). Plans of one split of a layer come together: there
+/// are far fewer of these than of plans.
 template <typename Visit>
 constexpr void visit_plans(const problem& q, Visit&& visit) {
   const std::vector<int> microbatches = divisors(q.global_batch);
@@ -54,7 +54,7 @@ constexpr void visit_plans(const problem& q, Visit&& visit) {
       const std::vector<placement> placements = detail::placements(q, placed_plans(q, domains, tp1, tp2));
       const std::vector<detail::placement_group> groups = detail::groups_of(q, placements);
       for (int mbs : microbatches) {
-        if (!detail::shards_tokens(q, tp1, tp2, mbs)) continue;
+        if (static_cast<long long>(mbs) * q.on.model.l % detail::token_shards(q, tp1, tp2) != 0) continue;
         for (int nb : panels) {
           const layer_work work = work_of_layer(q.on, {q.by, tp1, tp2, mbs, nb});
           for (const detail::placement_group& g : groups) {
