@@ -76,7 +76,7 @@ rankc_family_programs(columns host 2)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=36)
+target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=38)
 add_test(NAME columns COMMAND rankc_columns_test)
 
 # Models whose routers have losses.

@@ -89,7 +89,7 @@ std::string experts_text(const lowered& l) {
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   const parallel_dims& d = l.plan->dims;
   const std::string ranks = !spreads_experts(d) ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
-                            (spreads_experts_over_replicas(d) ? " of all replicas" : "");
+                            (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "");
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.losses);

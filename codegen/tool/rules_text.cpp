@@ -26,7 +26,7 @@ constexpr rule_text texts[]{
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
      "are among them. Where ep is above 1, expert_layout is folded or folded_over_replicas, ranks of tp share out the tokens (sequence_parallel), and "
-     "cp_weights is shard; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
+     "with cp_weights=replicate experts are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
      "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},

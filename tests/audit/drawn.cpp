@@ -71,10 +71,14 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   if (draws of(seed, index, "experts"); of.chance(40)) {
     s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
-    if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
+    if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1;
     if (draws columns(seed, index, "columns"); dims.ep > 1 && columns.chance(40)) {
       dims.etp = columns.one_of({2, 2, 3, 4});
       if (columns.chance(50)) dims.dp_shard *= dims.etp, dims.world *= dims.etp;
+    }
+    if (draws layouts(seed, index, "layouts"); dims.ep > 1 && layouts.chance(50)) {
+      if (dims.dp_replicate == 1 && layouts.chance(50)) dims.dp_replicate = 2, dims.world *= 2;
+      dims.expert_layout = expert_layout::folded_over_replicas;
     }
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);

@@ -11,6 +11,7 @@
 #include <emit/emit.hpp>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,7 @@ TEST_CASE("programs whose ranks share out columns of experts, or have experts ac
   int programs = 0;
   for (const columns::columns_plan& e : columns::plans())
     if (e.layout != "one") programs += check_lowered(e.plan);
-  CHECK(programs == 31 * 6);
+  CHECK(programs == 33 * 6);
 }
 
 TEST_CASE("a rank keeps its columns of its own experts, of which the ranks that have the same keep shards; describe counts all of them") {
@@ -98,9 +99,27 @@ TEST_CASE("programs that are sound and not the model's are refused: slots of oth
   CHECK(said([](program& p, int r) { nth(p, r, collective_kind::gather_offsets).rows /= 2; }).find("order") != std::string::npos);
 }
 
+TEST_CASE("describe tells over which ranks experts are spread, what these keep of them, and as JSON the degrees and the layout") {
+  const auto has = [](const char* layout, const std::string& text) {
+    return describe_text(lower(find("across", layout), dtype::f64, target::host)).find(text) != std::string::npos;
+  };
+  CHECK(has("replicas", " parameters; spread over ep 2 x etp 4 of all replicas\n"));
+  CHECK(has("some_of_tp", " parameters; spread over ep 2\n"));
+  CHECK(has("replicas_alone", "  experts in shards of 1/2; gathered by layers in turn"));
+  CHECK(has("across_tp", "  in shards of 1/2, experts of 1/4; gathered by layers in turn"));
+  CHECK(has("replicas", "  in shards of 1/2; gathered by layers in turn"));
+  const auto dims = [](const char* layout) { return nlohmann::json::parse(describe_json(lower(find("across", layout), dtype::f64, target::host))).at("dims"); };
+  CHECK(dims("replicas_step").at("ep") == 3);
+  CHECK(dims("replicas_step").at("etp") == 1);
+  CHECK(dims("replicas_step").at("expert_layout") == "folded_over_replicas");
+  CHECK(dims("columns_across_tp").at("etp") == 2);
+  CHECK(dims("columns_across_tp").at("expert_layout") == "folded");
+  CHECK(!dims("one").contains("ep"));
+}
+
 TEST_CASE("the norm counts shards of experts that lie across replicas and ranks of tp once: other groups, squares and facts are refused") {
   int refused = 0;
-  for (const char* layout : {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
+  for (const char* layout : {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp", "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
     CAPTURE(layout);
     const rankc::plan_data plan = find("across", layout);
     const program sound = expand_train(lower(plan, dtype::f64, target::host));
@@ -153,5 +172,5 @@ TEST_CASE("the norm counts shards of experts that lie across replicas and ranks 
       squares(r, false).reads.push_back(*read_of(r, o));
     });
   }
-  CHECK(refused == 77);
+  CHECK(refused == 101);
 }

@@ -72,6 +72,10 @@ class list {
     add(family, "replicas_step", model, {.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 3, .expert_layout = over, .reshard = reshard::after_step}, once);
     add(family, "replicas_zbv", model,
         {.world = 16, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = over}, schedules::zero_bubble_v{3});
+    add(family, "whole_on_cp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, three);
+    add(family, "replicas_whole_on_cp", model,
+        {.world = 8, .dp_replicate = 2, .dp_shard = 2, .cp = 2, .ep = 2, .etp = 2, .expert_layout = over, .cp_weights = cp_weights::replicate, .reshard = reshard::after_step},
+        three);
     add(family, "some_of_tp", model, {.world = 8, .dp_replicate = 2, .tp = 4, .ep = 2, .sequence_parallel = true}, three);
     add(family, "across_tp", model, {.world = 8, .dp_shard = 2, .tp = 4, .ep = 2, .sequence_parallel = true}, three);
     add(family, "beside_tp", model, {.world = 6, .dp_shard = 3, .tp = 2, .ep = 3, .sequence_parallel = true, .reshard = reshard::after_step}, once);

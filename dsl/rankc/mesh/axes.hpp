@@ -150,9 +150,11 @@ constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(
 /// The ranks that share out what a rank of ep and etp has of each expert weight.
 constexpr int expert_weight_shards(const parallel_dims& d) { return detail::expert_rest(d); }
 
-/// Whether experts are spread over ranks, and whether replicas of the dense layers have others.
+/// Whether experts are spread over ranks, and whether over all of a stage, though several of these hold the same dense weights.
 constexpr bool spreads_experts(const parallel_dims& d) { return d.ep > 1; }
-constexpr bool spreads_experts_over_replicas(const parallel_dims& d) { return spreads_experts(d) && detail::is_over_replicas(d) && d.dp_replicate > 1; }
+constexpr bool spreads_experts_over_replicas(const parallel_dims& d) {
+  return spreads_experts(d) && weight_replicas(d) > 1 && expert_region(d) == d.world / d.pp;
+}
 
 /// Whether ranks share out weights, those of experts or the others, so that layers read what is gathered.
 constexpr bool shards_weights(const parallel_dims& d) {

@@ -369,7 +369,7 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     const int rows = w.holds.shape[0].size / d.ep;
     if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
     offers found;
-    const bool over_replicas = spreads_experts_over_replicas(d);
+    const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
     const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
     if (over_replicas)
       found.add("ep", find_nearest(d.ep, experts, [&](int n) {

@@ -46,8 +46,9 @@ constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
   else if (d.tp > 1 && !d.sequence_parallel)
     refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " and whole tokens on each of its ranks is not lowered in this version, for each would "
                      << "send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1";
-  else if (d.cp > 1 && d.cp_weights == cp_weights::replicate)
-    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " is not lowered in this version: set cp_weights=shard";
+  else if (weight_replicas(d) > d.dp_replicate && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
+    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " and dp_replicate=" << d.dp_replicate << " is not lowered in this version, for ranks of cp "
+                     << "have other experts and replicas the same: set cp_weights=shard, or expert_layout=folded_over_replicas";
 }
 
 /// RC103: degrees that may be declared but that no pass lowers yet.

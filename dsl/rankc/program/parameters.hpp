@@ -20,7 +20,7 @@ struct layer_parameter {
   int shard_dim = -1;                // over tp; of experts that are spread over ranks, over etp
   bool experts = false;              // rows: those of the experts that a rank of ep has
   bool differs_over_tp = false;      // each rank of tp has another part
-  bool differs_over_replicas = false;  // each replica of the dense layers has other experts, or another part of these
+  bool differs_over_replicas = false;  // ranks that hold the same dense weights have other experts, or another part of these
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace

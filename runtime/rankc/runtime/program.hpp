@@ -187,7 +187,7 @@ struct description {
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int ep = 1;      // ranks of these, and of tp, that experts are spread over
   int etp = 1;     // neighbouring ranks that have columns of the same
-  bool experts_over_replicas = false;  // one copy of the experts is spread over all replicas; else each replica has one
+  bool experts_over_replicas = false;  // one copy of the experts is spread over all ranks of a stage; else over those that share weights
   int end_of_document = -1;  // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding

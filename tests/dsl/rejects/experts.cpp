@@ -255,8 +255,9 @@ inline constexpr auto experts_on_an_axis_of_their_own =
 static_assert(valid<experts_on_an_axis_of_their_own>);  // error: RC103: expert_layout=independent with ep=4 is not lowered in this version: set expert_layout=folded
 inline constexpr auto whole_tokens_on_tp = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
 static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
-inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims& d) { d.cp_weights = cp_weights::replicate; });
-static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=4 is not lowered in this version: set cp_weights=shard
+inline constexpr auto whole_weights_on_cp =
+    over_ranks(with_cp, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 1, d.cp_weights = cp_weights::replicate, d.ep = 2; });
+static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for ranks of cp have other experts and replicas the same: set cp_weights=shard, or expert_layout=folded_over_replicas
 inline constexpr auto six_experts_on_four_ranks = over_ranks(four_ranks, [](parallel_dims&) {}, [] {
   models::mixtral m = four_experts;
   if (faulty) m.experts = 6;
