@@ -154,7 +154,7 @@ class order_text {
 
   /// The ranges that are summed; none where the rank has no parameters.
   std::string squares(const item& i) {
-    return r_.squares_of(i.squares).empty() ? "{}" : counted_names[static_cast<int>(i.squares)];
+    return r_.squares_of(i.squares).empty() ? "{}" : norm_over_names[static_cast<int>(i.squares)];
   }
 
   void statement(const item& i) {

@@ -210,8 +210,8 @@ void pair_copies(lowered& l) {
     if (partner[r] > static_cast<int>(r)) l.tied.push_back({static_cast<int>(r), partner[r]});
 }
 
-counted counted_of(const layer_parameter& p) {
-  return p.differs_over_replicas ? counted::on_replicas : p.differs_over_tp ? counted::on_tp : counted::once;
+norm_over norm_over_of(const layer_parameter& p) {
+  return p.differs_over_replicas ? norm_over::replicas : p.differs_over_tp ? norm_over::tp : norm_over::nothing;
 }
 
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
@@ -265,9 +265,9 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    for (int c = 0; c < n_counted; ++c)
+    for (int c = 0; c < n_norm_over; ++c)
       r.squares[c] = without_decay_split(ranges_of(r, [&](const placed_parameter& p) {
-        return !p.copy && p.as.trainable && !p.as.balances.any() && static_cast<int>(counted_of(p.as)) == c;
+        return !p.copy && p.as.trainable && !p.as.balances.any() && static_cast<int>(norm_over_of(p.as)) == c;
       }));
     r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });
   }

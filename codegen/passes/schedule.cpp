@@ -255,7 +255,7 @@ class builder {
     stepped_ = true;
     reduce_loss();
     bool counts = false;  // whether the norm is begun
-    const auto square = [&](counted c, const char* name) {
+    const auto square = [&](norm_over c, const char* name) {
       item i;
       i.what = item_kind::squares;
       i.name = name;
@@ -272,11 +272,11 @@ class builder {
       i.message = l_.message(i.name, l_.wide_bytes());
       issue(i);
     };
-    if (!r_.squares_of(counted::on_replicas).empty()) square(counted::on_replicas, "norm of experts"), sum(axis::replicas);
-    if (!r_.squares_of(counted::on_tp).empty()) square(counted::on_tp, "norm of sharded gradients");
+    if (!r_.squares_of(norm_over::replicas).empty()) square(norm_over::replicas, "norm of experts"), sum(axis::replicas);
+    if (!r_.squares_of(norm_over::tp).empty()) square(norm_over::tp, "norm of sharded gradients");
     if (counts && l_.plan->dims.tp > 1) sum(axis::tp);
-    const bool any = counts || !r_.squares_of(counted::once).empty();
-    if (!r_.squares_of(counted::once).empty() || !counts) square(counted::once, "norm of whole gradients");
+    const bool any = counts || !r_.squares_of(norm_over::nothing).empty();
+    if (!r_.squares_of(norm_over::nothing).empty() || !counts) square(norm_over::nothing, "norm of whole gradients");
     if (weight_shards(l_.plan->dims) > 1 && any) sum(axis::fsdp);
     if (l_.plan->dims.pp > 1) sum(axis::pp);
     if (r_.updates.empty()) return;

@@ -254,17 +254,16 @@ class accountant {
         else (w.of_heads || (d_.sequence_parallel && !w.is_split) ? whole_on_tp : own) += elements;
       }
       add_sum(own);
-      if (expert_copies_ > 1) add_sum(experts, false, expert_shards_);
+      add_sum(experts, false, expert_shards_, expert_copies_);
     }
     if (whole_on_tp)
       add(30, 1, {.axis = "tp", .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
     add_sum(whole_on_tp);
     add_sum(table, has_both_ends_elsewhere());
   }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_); }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards) {
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_, replicas_); }
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards, int r) {
     if (elements == 0) return;
-    const int r = replicas_;
     if (r > 1 && shards == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
     if (r > 1 && shards > 1)
       add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards}, {"P_l", elements * shards}}});

@@ -28,7 +28,7 @@ const std::vector<formula>& rows() {
 }  // namespace
 
 TEST_CASE("describe's table of drawn plans is the formulas', in two types and for both targets") {
-  const std::vector<drawn> plans = draw_legal(1, 400, "audit_");
+  const std::vector<drawn> plans = draw_legal(1, 440, "audit_");
   std::map<std::string, int> seen;
   for (const drawn& d : plans) {
     CAPTURE(d.plan.name);
@@ -142,8 +142,7 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
       CHECK(costs.at("replicas").at("bytes") == 4 * bytes * whole);
       CHECK(costs.at("replicas").at("sent_bytes").get<double>() == value(as_replicas));
       CHECK(costs.at("kept").at("sent_bytes").get<double>() == value(over_shards + over_replicas));
-      CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() ==
-            value(once + over_replicas));
+      CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() == value(once + over_replicas));
       if (!rankc::reshards_after_layer(dims) && dims.reshard != rankc::reshard::after_stage)
         CHECK(costs.at("kept").at("sent_bytes") == costs.at("gathered_once").at("sent_bytes"));
       ++plans;

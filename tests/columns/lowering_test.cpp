@@ -155,7 +155,7 @@ TEST_CASE("the norm counts shards of experts that lie across replicas and ranks 
         std::rotate(of_experts(r).over.begin(), of_experts(r).over.end() - 1, of_experts(r).over.end());
       });
     const auto read_of = [&](rank_program& r, const op& o) {
-      return std::find_if(o.reads.begin(), o.reads.end(), [&](const access& a) { return a.begin == of_experts(r).at.begin; });
+      return std::find_if(o.reads.begin(), o.reads.end(), [&](const auto& a) { return a.begin == of_experts(r).at.begin; });
     };
     const auto squares = [&](rank_program& r, bool with_experts) -> op& {
       for (op* o : ops_named(r, "norm of"))

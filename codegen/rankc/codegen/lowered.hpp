@@ -187,11 +187,11 @@ enum class item_kind {
   receive, send, gather, forward, forward_layer, backward, backward_layer, reduce_scatter, add_sums, reduce, squares, reduce_norm, clear_loss, reduce_loss, update
 };
 
-/// On which ranks the squares of a gradient count in the norm, beside those that share out weights: on one, on each of tp, where each has
-/// another part, or on those of each replica too, where each has other experts.
-enum class counted : unsigned char { once, on_tp, on_replicas };
-inline constexpr int n_counted = 3;
-inline constexpr const char* counted_names[]{"squares_whole", "squares_sharded", "squares_of_replicas"};
+/// Over which ranks squares of a gradient are summed in the norm, beside those that share out weights: over none, over those of tp, where
+/// each has another part, or over replicas too, where each has other experts.
+enum class norm_over : unsigned char { nothing, tp, replicas };
+inline constexpr int n_norm_over = 3;
+inline constexpr const char* norm_over_names[]{"squares_whole", "squares_sharded", "squares_of_replicas"};
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
@@ -211,7 +211,7 @@ struct item {
   runtime::over over = runtime::over::tp;
   int message = -1;
   std::size_t bytes = 0;  // of a message between stages
-  counted squares = counted::once;  // of which parameters
+  norm_over squares = norm_over::nothing;  // of which gradients
   std::vector<int> waits;  // earlier items on other lanes
   int event = -1;        // recorded after it: index into pipeline_rank::events
 };
@@ -254,8 +254,8 @@ struct pipeline_rank {
   std::vector<bucket> buckets;
   /// Elements that the rank keeps of some parameters.
   std::size_t shard_elements(const std::vector<gathering::part>&) const;
-  std::vector<range> squares[n_counted], updates;
-  const std::vector<range>& squares_of(counted c) const { return squares[static_cast<int>(c)]; }
+  std::vector<range> squares[n_norm_over], updates;
+  const std::vector<range>& squares_of(norm_over c) const { return squares[static_cast<int>(c)]; }
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false, reads_starts = false;
   bool overlaps = false;  // runs actions next to others, on a lane of their own
