@@ -29,7 +29,7 @@ add_library(rankc_equivalence STATIC
   equivalence/exchange.cpp
   equivalence/check.cpp)
 add_library(rankc::equivalence ALIAS rankc_equivalence)
-set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence)
+set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence UNITY_BUILD ON)
 target_include_directories(rankc_equivalence PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<BUILD_INTERFACE:${rankc_SOURCE_DIR}/runtime>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

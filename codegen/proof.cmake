@@ -22,7 +22,7 @@ add_library(rankc_proof STATIC
   proof/verify_totals.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
-set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof)
+set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof UNITY_BUILD ON)
 target_include_directories(rankc_proof PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<BUILD_INTERFACE:${rankc_SOURCE_DIR}/runtime>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -35,6 +35,7 @@ endif()
 
 add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp)
 add_executable(rankc::rankc ALIAS rankc_tool)
+set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)
 target_link_libraries(rankc_tool PRIVATE rankc_tool_commands CLI11::CLI11 rankc_warnings)
 target_compile_options(rankc_tool PRIVATE $<$<CONFIG:Release>:-O1>)  # it reads a command line: what works is in libraries

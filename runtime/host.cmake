@@ -14,7 +14,7 @@ add_library(rankc_runtime_host STATIC
   src/host/injected.cpp src/host/local_rank.cpp src/host/other_processes.cpp src/host/prepare.cpp src/host/rank.cpp
   src/host/retrace.cpp src/host/step.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
-set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
+set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON UNITY_BUILD ON)
 if(RANKC_INJECT)
   target_compile_definitions(rankc_runtime_host PUBLIC RANKC_INJECT)
 endif()

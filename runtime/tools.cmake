@@ -69,7 +69,7 @@ set_source_files_properties(src/tools/learning_rate.cpp PROPERTIES COMPILE_OPTIO
 # It runs once, and CLI11's templates take long to optimise.
 set_source_files_properties(src/tools/command_line.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
-set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
+set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools UNITY_BUILD ON)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)
 target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_VERSION="${rankc_VERSION}")
 if(RANKC_INJECT)

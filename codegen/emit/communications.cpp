@@ -71,7 +71,7 @@ std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& 
 }
 
 /// A tensor that a rank communicates.
-struct part {
+struct transfer {
   std::string_view kind;
   runtime::over over;
   bool is_wide = false, rounds = false;
@@ -87,12 +87,12 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
       for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
+        if (n.row->communicates()) visit(transfer{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
   };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
       const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
-      visit(part{kind, i.over, is_wide, l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+      visit(transfer{kind, i.over, is_wide, l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
     }
   };
   switch (i.what) {
@@ -107,12 +107,12 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     case item_kind::reduce_scatter:
       of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);
       break;
-    case item_kind::send: visit(part{"send", runtime::over::peer, false, false, i.bytes}); break;
-    case item_kind::receive: visit(part{"receive", runtime::over::peer, false, false, i.bytes}); break;
+    case item_kind::send: visit(transfer{"send", runtime::over::peer, false, false, i.bytes}); break;
+    case item_kind::receive: visit(transfer{"receive", runtime::over::peer, false, false, i.bytes}); break;
     case item_kind::reduce:
     case item_kind::reduce_norm:
     case item_kind::reduce_loss:
-      visit(part{"all_reduce", i.over, true, l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
+      visit(transfer{"all_reduce", i.over, true, l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
       break;
     default: break;
   }
@@ -137,7 +137,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
     const item& issued = s.items[i];
     const bool go_together = (issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter) && !l.rounds(issued);
     bool counted = false;
-    each_part(l, r, issued, [&](const part& p) {
+    each_part(l, r, issued, [&](const transfer& p) {
       const auto link = static_cast<std::size_t>(find_link(r, p.on < 0 ? issued.on : p.on, p.over));
       communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
       const dtype kept = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;

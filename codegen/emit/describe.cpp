@@ -70,8 +70,9 @@ namespace {
 std::string capacity_text(const lowered& l) {
   const rankc::op* const limit = find_limit(*l.plan);
   if (!limit) return "";
-  return fmt::format("capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; the others are dropped and counted\n",
-                     l.plan->model.experts.capacity, limit->with.number, limit->with.seq);
+  return fmt::format("capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; {}\n", l.plan->model.experts.capacity,
+                     limit->with.number, limit->with.seq,
+                     l.plan->model.experts.routers.fails() ? "a step that has more is not applied" : "the others are dropped and counted");
 }
 
 /// How many experts a token goes to, and how many parameters it meets, where the model has some.
@@ -92,7 +93,7 @@ std::string experts_text(const lowered& l) {
                             (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "");
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
-         capacity_text(l) + router_losses_text(l.plan->model.experts.losses);
+         capacity_text(l) + router_losses_text(l.plan->model.experts.routers.losses);
 }
 
 /// "2", "2 x 4 shards"

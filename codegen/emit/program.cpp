@@ -69,8 +69,8 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
     if (k.ops.routers_kept >= 0) {
       const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.routers_kept)].shape[1];
       const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(), [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
-      return fmt::format(",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}{}}}", r.arena.routers, sums.count(),
-                         sums.unit, each, find_limit(*l.plan) ? ", .limited = true" : "");
+      return fmt::format(",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}{}{}}}", r.arena.routers, sums.count(),
+                         sums.unit, each, find_limit(*l.plan) ? ", .limited = true" : "", l.plan->model.experts.routers.fails() ? ", .fails = true" : "");
     }
   return "";
 }

@@ -10,10 +10,10 @@ namespace rankc::codegen {
 
 namespace {
 
-std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
+std::string phase_name(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
 
 /// "layers_2", "layers_2_halfway", "layers_2_out", "d_layers_2_out": a member of a slot.
-std::string name_of(const stage_plan& s, kept what, int layer) {
+std::string kept_name(const stage_plan& s, kept what, int layer) {
   return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : what == kept::halfway ? "_halfway" : "_out");
 }
 
@@ -54,14 +54,14 @@ std::string chained(const lowered& l, const stage_plan& s) {
   if (!l.trains() || l.splits_backward()) return out;
   for (std::size_t layer = 0; layer + 1 < s.layers.size(); ++layer)
     out += fmt::format("constexpr {}::output {}{{chain[{}]}};\n", layer_namespace(l.bodies[s.layers[layer].kind]),
-                       name_of(s, kept::output_gradient, static_cast<int>(layer)), layer % 2);
+                       kept_name(s, kept::output_gradient, static_cast<int>(layer)), layer % 2);
   return out;
 }
 
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : what == kept::halfway ? "halfway" : "output", name_of(s, what, layer));
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : what == kept::halfway ? "halfway" : "output", kept_name(s, what, layer));
   }
   return out;
 }
@@ -71,7 +71,7 @@ std::string slot_places(const stage_plan& s) {
   for (const std::vector<std::size_t>& slot : s.slots) {
     std::vector<std::string> words;
     for (std::size_t m = 0; m < slot.size(); ++m)
-      words.push_back(fmt::format(".{} = {{{{{}}}}}", name_of(s, s.members[m].what, s.members[m].layer), slot[m]));
+      words.push_back(fmt::format(".{} = {{{{{}}}}}", kept_name(s, s.members[m].what, s.members[m].layer), slot[m]));
     out += "{" + wrap(words, ",", "    ") + "},\n";
   }
   return out;
@@ -117,7 +117,7 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
     if (takes(r, s, p, f)) parameters.push_back(type_of(l, s, f) + " " + std::string(name));
   for (std::string& q : parameters)  // what is not used has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
-  return call("inline void " + name_of(p), parameters, 0, " {\n") + body + "}\n";
+  return call("inline void " + phase_name(p), parameters, 0, " {\n") + body + "}\n";
 }
 
 std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
@@ -133,9 +133,9 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
 std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a, const layer_surroundings& in) {
   switch (a.from) {
     case source::parameters: return in.scope + (a.as == formal::gradients ? "d_" : "") + s.layers[c.layer].id;
-    case source::slot: return in.slot + "." + name_of(s, a.what, a.index);
+    case source::slot: return in.slot + "." + kept_name(s, a.what, a.index);
     case source::boundary: return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
-    case source::chain: return in.scope + name_of(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
+    case source::chain: return in.scope + kept_name(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
     case source::adds: return in.accumulate;
     case source::adds_kept: return in.accumulate_kept;
     case source::always: return "store::add";
@@ -157,7 +157,7 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
   const layer_call& c = s.calls[static_cast<int>(p)][layer];
   std::vector<std::string> arguments{in.lane};
   for (const actual& a : c.given) arguments.push_back(text_of(r, s, c, a, in));
-  std::string line = "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + name_of(p), arguments, 2) + "\n";
+  std::string line = "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + phase_name(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;
 }
@@ -168,7 +168,7 @@ std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, cons
   const std::string given[]{in.beside, in.work, in.ids, in.targets, in.starts, in.routers, in.x, in.y, in.dy, in.dx, in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
     if (takes(r, s, p, stage_formals[f].first)) arguments.push_back(given[f]);
-  return call(in.scope + name_of(p), arguments, 2);
+  return call(in.scope + phase_name(p), arguments, 2);
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {

@@ -107,10 +107,10 @@ constexpr line lines[]{
     {"gather_offsets", "gathered(2 s) shared(2 g)", "gathered = 1 * shared"},
 
     // ---- what routers did: m groups of tokens, l sums of each of r experts
-    {"softmax_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",
+    {"softmax_statistics", "own(m l*r) logits(t r) chosen(t i)", "own = sum(t) logits chosen", "grouped whole(l r i)", "seq",
      "logits = softmax_statistics_grad(down, logits)"},
     {"softmax_statistics_grad", "dlogits(t r) down(m l*r) logits(t r)", "dlogits = down' logits", "grouped whole(l r)", "seq"},
-    {"sigmoid_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",
+    {"sigmoid_statistics", "own(m l*r) logits(t r) chosen(t i)", "own = sum(t) logits chosen", "grouped whole(l r i)", "seq",
      "logits = sigmoid_statistics_grad(down, logits)"},
     {"sigmoid_statistics_grad", "dlogits(t r) down(m l*r) logits(t r)", "dlogits = down' logits", "grouped whole(l r)", "seq"},
     {"dropped_statistics", "own(m l*r) places(t i)", "own = sum(t) places", "grouped counts whole(l r i)", "seq"},
@@ -124,6 +124,8 @@ constexpr line lines[]{
     {"layer_balance_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
     {"z_loss", "+loss() whole(m l*r) s(m l*r)", "loss = sum(m) whole s'", "whole(l r)", "number", "s = z_loss_grad(whole)"},
     {"z_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
+    {"overflow_loss", "+loss() whole(m l*r) s(m l*r)", "loss = sum(m) whole s'", "whole(l r)", "number", "s = overflow_loss_grad(whole)"},
+    {"overflow_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
 
     // ---- positions and attention
     {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "listed whole(d)", "seq", "x = rope_grad(dy, table)"},

@@ -114,7 +114,7 @@ runs along(const std::vector<shard>& shards, int dim) {
   return all;
 }
 
-bool meet(const box_type& x, const box_type& y) {
+bool overlap(const box_type& x, const box_type& y) {
   for (int d = 0; d < x.size(); ++d)
     if (x[d].at[0].end <= y[d].at[0].begin || y[d].at[0].end <= x[d].at[0].begin) return false;
   return true;
@@ -132,7 +132,7 @@ void check_tiles(const std::vector<shard>& shards) {
   for (std::size_t i = 0; i < shards.size(); ++i) {
     held += count(shards[i].box);
     for (std::size_t k = 0; k < i; ++k)
-      if (meet(shards[i].box, shards[k].box))
+      if (overlap(shards[i].box, shards[k].box))
         throw refusal(fmt::format("rank {} has {}, rank {} {}; expected the same, or others",
                                   shards[k].ranks[0], text_of(shards[k].box), shards[i].ranks[0],
                                   text_of(shards[i].box)));

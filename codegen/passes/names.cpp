@@ -70,7 +70,7 @@ class namer {
     for (std::size_t v = 0; v < t_.gradients.size(); ++v)
       if (t_.gradients[v] >= 0 && gradient_of[t_.gradients[v]] < 0) gradient_of[t_.gradients[v]] = static_cast<int>(v);
     for (std::size_t i = 0; i < t_.ops.size(); ++i) {
-      const op& o = t_.ops[i];
+      const rankc::op& o = t_.ops[i];
       const bool forward = i < t_.forward_ops;
       const int weight = parameter_read_by(o);
       const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
@@ -90,7 +90,7 @@ class namer {
       }
     }
   }
-  int parameter_read_by(const op& o) const {
+  int parameter_read_by(const rankc::op& o) const {
     for (int v : o.in)
       if (const int w = v < 0 ? -1 : t_.find_parameter(v); w >= 0) return w;
     return -1;
@@ -123,15 +123,15 @@ class namer {
   void name_sizes() {
     std::vector<char> of_parameter(t_.values.size(), 0);
     for (const weight_info& w : t_.weights) of_parameter[w.id] = 1;
-    for (const op& o : t_.ops)
+    for (const rankc::op& o : t_.ops)
       for (int j = 0; j < max_outputs; ++j)
         if (o.adds_to[j] >= 0) of_parameter[o.out[j]] = 1;
     for (std::size_t v = 0; v < t_.values.size(); ++v)
       if (!of_parameter[v]) name_dims(t_.values[v]);
-    for (const op& o : t_.ops)
+    for (const rankc::op& o : t_.ops)
       if (o.kind->converts == conversion::none || o.with.seq) name_sizes(o);
   }
-  void name_sizes(const op& o) {
+  void name_sizes(const rankc::op& o) {
     int read = 0, written = 0;
     for (const port& p : o.kind->used_ports()) {
       if (p.is_traced()) name_dims(t_.values[p.is_written() ? o.out[written++] : o.in[read++]]);

@@ -264,7 +264,7 @@ std::string model_text(const specification& s) {
 }
 
 /// Of the steps of one plan, as text.
-std::string document(const program& of, const std::string& steps, const specification& model) {
+std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
       "{{\n\"format\": \"rankc certificate 6\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
@@ -280,9 +280,9 @@ std::string document(const program& of, const std::string& steps, const specific
 std::string certificate(const std::vector<proven>& steps, const specification& model) {
   std::string text;
   for (const auto& s : steps) text += (text.empty() ? "" : ",\n") + step_text(s.program, s.verdict);
-  return document(steps.at(0).program, text, model);
+  return certificate_text(steps.at(0).program, text, model);
 }
 
-std::string certificate(const program& p, const verdict& v) { return document(p, step_text(p, v), {}); }
+std::string certificate(const program& p, const verdict& v) { return certificate_text(p, step_text(p, v), {}); }
 
 }  // namespace rankc::codegen

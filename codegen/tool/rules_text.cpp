@@ -404,14 +404,14 @@ constexpr rule_text texts[]{
      "models::qwen3_moe{.layers = 4, .mlp_only_layers = {4}, ...}",
      "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
     {256, "losses of routers have coefficients, routers and a head that takes them",
-     "router_losses.balance and router_losses.z are at least 0 and at most 1e6. A model that says routers() keeps their statistics once in "
+     "router_losses.balance and router_losses.z are at least 0 and at most 1e6; expert_load is of a batch, not of router_losses.local. A model that says routers() keeps their statistics once in "
      "each of so many layers, and its last layer takes the losses of them. In bf16 a layer hands on an even number of numbers.",
      "Statistics go from layer to layer with the residual stream and become losses in the last one, so that the loss of all layers is "
      "that of one rank on any layout. A layer less, or one that takes no losses, would make another loss than is said.",
      "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",
-     "Take 0 for none; in a layer of your own call keep_statistics on the router's logits, and add_router_losses in the head."},
+     "Take 0 for none; in a layer of your own call keep_statistics on the router's logits and choice, and add_router_losses in the head."},
     {258, "experts take so many picks of whole groups",
-     "capacity is at least 0 and at most 1e6, of 2 or more experts, and capacity_group at least 0. A group lies whole on one rank: it divides "
+     "capacity is at least 0 and at most 1e6, of 2 or more experts, and above 0 where overflow is fail; capacity_group is at least 0. A group lies whole on one rank: it divides "
      "the positions of a sequence that a rank has in line, which cp halves into two parts for each rank, and sequence_parallel shares out.",
      "Of each group of consecutive positions an expert takes ceil(capacity * group * top_k / experts) picks, in their order, and drops the "
      "rest. Ranks that had parts of a group would each drop other picks than one rank does.",

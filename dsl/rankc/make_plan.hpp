@@ -30,7 +30,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   if constexpr (requires { model.norm_eps; }) p.model.norm_eps = model.norm_eps;
   if constexpr (requires { model.expert_ffn; }) p.model.experts.ffn = model.expert_ffn;
   if constexpr (requires { model.norm_topk_prob; }) p.model.experts.normalized = model.norm_topk_prob;
-  if constexpr (requires { model.router_losses; }) p.model.experts.losses = model.router_losses;
+  if constexpr (requires { model.routers(); }) p.model.experts.routers = model.routers();
   if constexpr (requires { model.capacity; }) p.model.experts.capacity = model.capacity;
   if constexpr (requires { model.mlp_only_layers; }) {
     p.model.experts.every = model.decoder_sparse_step;

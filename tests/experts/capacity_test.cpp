@@ -70,6 +70,31 @@ TEST_CASE("the loss is the definition's, and all layouts drop and count its pick
   for (const auto& [family, of_layers] : dropped) MESSAGE(family << ": " << sum(of_layers) << " of " << 4 * 96 * 2 << " picks are dropped");
 }
 
+TEST_CASE("a step whose picks do not fit is applied by no rank where the plan says so, and says how many they are") {
+  int programs = 0;
+  for (const registered& program : host_registry) {
+    if (program.job != "overflow") continue;
+    CAPTURE(program.layout);
+    run r(program, "arith", 1e-2);
+    const auto layer_sums = [&] { return sum(rankc::runtime::read_routers(*r.engine).value().dropped); };
+    CHECK(std::isfinite(r.step().grad_norm));
+    CHECK(layer_sums() == 0);
+    CHECK(rankc::runtime::overflow_of(*r.engine).empty());
+    for (const auto& p : rankc::runtime::global_parameters(r.about))  // equal scores: every token goes to expert 0
+      if (p.name.ends_with("router"))
+        rankc::runtime::write(*r.engine, p, region::weights, [](std::size_t, std::span<double> out) { std::fill(out.begin(), out.end(), 0.0); });
+    const tensors before = r.tensors(region::weights);
+    const auto out = r.step();
+    CHECK_FALSE(std::isfinite(out.loss));
+    CHECK_FALSE(std::isfinite(out.grad_norm));
+    CHECK(r.tensors(region::weights) == before);
+    CHECK(rankc::runtime::overflow_of(*r.engine) ==
+          "96 picks found their expert full (of each layer with experts: 24, 24, 24, 24), and the plan says overflow=fail");
+    ++programs;
+  }
+  CHECK(programs == 4);
+}
+
 TEST_CASE("a capacity takes memory from slabs, and describe says how many picks an expert takes") {
   using namespace rankc;
   constexpr training recipe{.seq = 64, .global_batch = 16};

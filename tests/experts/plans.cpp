@@ -109,6 +109,13 @@ class list {
     add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
     add(family, "ep4_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 4}, schedules::zero_bubble_v{3});
   }
+  /// The same that fails a step whose picks do not fit.
+  void add_failing(const char* family, const auto& model) {
+    add(family, "one", model, {}, once);
+    add(family, "tp2_zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
+    add(family, "ep2_shards", model, {.world = 4, .dp_shard = 4, .ep = 2}, three);
+    add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
+  }
   std::vector<expert_plan> out;
 
  private:
@@ -181,6 +188,8 @@ std::vector<expert_plan> plans() {
                                                                .top_k = 2, .expert_ffn = 6, .vocab = 32, .router_losses = {.balance = 0.1, .z = 0.01},
                                                                .capacity = 1.1});
   l.add_limited_sequences("capacity_own", own_model<limited_block, limited_block>{.vocab = 20});
+  l.add_failing("overflow", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 8, .top_k = 1, .expert_ffn = 4,
+                                            .vocab = 32, .capacity = 6, .overflow = overflow::fail});
   return l.out;
 }
 

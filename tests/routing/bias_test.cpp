@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by nothing else, and a plan on
 // any layout moves them alike.
+#include <rankc/runtime/tools/router_metrics.hpp>
+
 #include "between_layouts.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using rankc::runtime::region;
 
@@ -37,6 +40,34 @@ void write_bias(run& r, int expert, double value) {
 }
 
 }  // namespace
+
+TEST_CASE("the load of experts is of the choices that move biases, and the same on all layouts") {
+  std::map<std::string, std::vector<double>> loads;
+  int programs = 0, limited = 0;
+  for (const registered& program : host_registry) {
+    run r(program, "arith", 1e-3);
+    r.step();
+    const auto routers = rankc::runtime::read_routers(*r.engine);
+    REQUIRE(routers.has_value() == (program.job.starts_with("counted") || program.job.starts_with("limited")));
+    if (!routers) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    CHECK(routers->load == loads.try_emplace(program.job, routers->load).first->second);
+    CHECK(routers->load.size() == 4);
+    for (double load : routers->load) CHECK((load >= 1 && load <= 1.0 * experts / picks));
+    ++programs;
+    if (!program.job.starts_with("limited")) continue;
+    CHECK(routers->dropped.size() == 4);
+    for (const auto& [name, choices] : biases_of(r.tensors(region::gradients))) {
+      const double all = std::accumulate(choices.begin(), choices.end(), 0.0), most = *std::max_element(choices.begin(), choices.end());
+      CHECK(all == r.about.global_batch() * r.about.seq * picks);
+      CHECK(std::count(routers->load.begin(), routers->load.end(), most * experts / all) > 0);
+      ++limited;
+    }
+  }
+  CHECK(programs == 14);
+  CHECK(limited == 7 * 4);
+}
 
 TEST_CASE("biases after each of five steps are those that the numbers of choices make, and the same on all layouts") {
   std::map<std::string, tensors> on_one;
@@ -76,8 +107,8 @@ TEST_CASE("biases after each of five steps are those that the numbers of choices
     CHECK(expected == on_one.at(program.job));
     ++programs;
   }
-  CHECK(on_one.size() == 2);
-  CHECK(programs == 28);
+  CHECK(on_one.size() == 3);
+  CHECK(programs == 35);
   CHECK(moves > 1000);
 }
 

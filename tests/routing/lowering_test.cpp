@@ -83,7 +83,7 @@ TEST_CASE("programs of routers by groups or with a bias are proven, are the mode
   int programs = 0;
   for (const routing::routed_plan& e : routing::plans())
     programs += check_lowered(e.plan);
-  CHECK(programs == 42 * 6);
+  CHECK(programs == 56 * 6);
 }
 
 TEST_CASE("a bias that is moved otherwise than the model's, or trained, is refused") {

@@ -42,22 +42,32 @@ class list {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
   }
+  /// Of a model whose routers' choices are counted.
+  void add_counted(const char* family, const auto& model) {
+    add(family, "one", model, {}, three);
+    add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
+    add(family, "tp2", model, {.world = 2, .tp = 2}, three);
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "tp2_zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
+    add(family, "ep2_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+  }
   std::vector<routed_plan> out;
 
  private:
   static constexpr schedules::one_f_one_b three{3};
 };
 
-/// Llama's attention, and experts by a rule.
-template <router_rule Rule>
+/// Llama's attention, and experts by a rule, of which one takes all picks, or a multiple of an even share.
+template <router_rule Rule, int Capacity = 0>
 struct block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {.count = 6, .picks = 2, .ffn = 4, .router = Rule}, 4, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 6, .picks = 2, .ffn = 4, .router = Rule, .capacity = Capacity, .capacity_group = 2 * Capacity}, 4, 1e-5, c);
   }
 };
-template <router_rule Rule>
+template <router_rule Rule, int Capacity = 0>
 struct model {
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
@@ -65,7 +75,18 @@ struct model {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
     const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule>{attention}}, models::llama_layers::head{table});
+    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule, Capacity>{attention}}, models::llama_layers::head{table});
+  }
+};
+/// The same whose choices are counted: for metrics alone, or for losses, and as experts take no more.
+template <router_rule Rule>
+struct counted_model : model<Rule> {
+  constexpr model_routers routers() const { return {.layers = 4, .experts = 6, .picks = 2, .counted = true}; }
+};
+template <router_rule Rule>
+struct limited_model : model<Rule, 1> {
+  constexpr model_routers routers() const {
+    return {.layers = 4, .experts = 6, .picks = 2, .losses = {.balance = 0.1, .z = 0.01, .over = router_losses::each_layer}, .limited = true};
   }
 };
 
@@ -80,6 +101,8 @@ std::vector<routed_plan> plans() {
   l.add_layouts("groups", model<groups>{});
   l.add_layouts("both", model<both>{});
   l.add_layouts("bias", model<bias>{});
+  l.add_counted("counted_groups", counted_model<groups>{});
+  l.add_counted("limited_both", limited_model<both>{});
   return l.out;
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("coverage: derivatives") {
   }
   CHECK(without == "rope table\nrow_max logits\nexp_sums top\nsoftmax_scores logits\nsigmoid_scores logits\nkeep_groups scores\n"
                    "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
-                   "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss whole\nz_loss whole\n");
+                   "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss whole\nz_loss whole\noverflow_loss whole\n");
 }
 
 }  // namespace

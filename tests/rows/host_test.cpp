@@ -86,6 +86,7 @@ TEST_CASE("what is needed has an effect") {
         "head_norm_dw whole(d)\n"  // heads are whole in all rows
         "layer_balance_loss_grad whole(l)\n"
         "layer_balance_loss_grad whole(r)\n"
+        "overflow_loss_grad whole(l)\n"
         "z_loss_grad whole(l)\n");
 }
 TEST_CASE("what is not marked is not linear") {
@@ -98,6 +99,8 @@ TEST_CASE("what is not marked is not linear") {
         "layer_balance_loss loss whole\n"
         "layer_balance_loss_grad ds whole\n"
         "layer_norm_dx dx gain\n"
+        "overflow_loss loss whole\n"
+        "overflow_loss_grad ds whole\n"
         "rms_norm_dw dgain statistics\n"
         "rms_norm_dw dgain x\n"
         "rms_norm_dx dx gain\n"

@@ -29,7 +29,7 @@
   X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \
   X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(dropped_statistics) X(push)   \
   X(push_grad) X(balance_loss) X(balance_loss_grad) X(layer_balance_loss) X(layer_balance_loss_grad)          \
-  X(z_loss) X(z_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)
+  X(z_loss) X(z_loss_grad) X(overflow_loss) X(overflow_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                              \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \

@@ -49,7 +49,7 @@ values random_order(const row& r, std::size_t port, const setting& s, std::mt199
     v.back() = static_cast<double>(slots);
     return v;
   }
-  const int picks = s.size.at('l'), experts = r.is->arranges ? s.size.at('r') : s.size.at('e');
+  const int picks = s.size.at(r.is->ports[port].axes.back().of), experts = s.size.at(r.is->arranges || r.is->grouped ? 'r' : 'e');
   for (int t = 0; t < s.size.at('t'); ++t) {
     const values order = shuffled(static_cast<std::size_t>(experts), generator);
     for (int k = 0; k < picks; ++k) v.push_back(order[static_cast<std::size_t>(k % experts)]);

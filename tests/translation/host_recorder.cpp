@@ -36,20 +36,20 @@ void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, in
 }
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
   kernel(on, "softmax_statistics")
-      .with(picks)
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<double>(3 * experts))
-      .in(logits, all<T>(tokens, experts));
+      .in(logits, all<T>(tokens, experts))
+      .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
   kernel(on, "sigmoid_statistics")
-      .with(picks)
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<double>(3 * experts))
-      .in(logits, all<T>(tokens, experts));
+      .in(logits, all<T>(tokens, experts))
+      .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,

@@ -368,6 +368,18 @@ void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double
   kernel(on, "z_loss_grad").with(scale).out(ds, all<wide<T>>(kinds, experts)).in(whole, all<wide<T>>(kinds, experts));
 }
 template <class T>
+void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate) {
+  kernel(on, "overflow_loss")
+      .with(log_scale)
+      .sum(loss, accumulate, all<wide<T>>(1))
+      .in(whole, all<wide<T>>(kinds, experts))
+      .in(s, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void overflow_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double log_scale) {
+  kernel(on, "overflow_loss_grad").with(log_scale).out(ds, all<wide<T>>(kinds, experts)).in(whole, all<wide<T>>(kinds, experts));
+}
+template <class T>
 void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
   kernel(on, "arrange")
       .out(places, all<std::int32_t>(tokens, picks))
@@ -535,7 +547,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &biased_sigmoid_top_by<T>, &count_choices<T>, \
       &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &arrange_limited<T>, &dispatch<T>, &collect<T>,     \
       &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &dropped_statistics<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
-      &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>,                    \
+      &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>, &overflow_loss<T>, &overflow_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
       &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,     \
       &to_experts<T>, &from_experts<T>

@@ -76,7 +76,7 @@ TEST_CASE("experts: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 46);
+  REQUIRE(subjects.size() == 48);
   check(subjects, "translation_experts");
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("routing: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 28);
+  REQUIRE(subjects.size() == 38);
   check(subjects, "translation_routing");
 }
 

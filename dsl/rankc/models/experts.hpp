@@ -8,24 +8,32 @@
 
 namespace rankc::models {
 
-/// RC256: coefficients of losses of routers.
-constexpr void check_router_losses(report& out, const router_losses& l) {
+/// RC256: coefficients of losses of routers, and whose choices are counted.
+constexpr void check_model_routers(report& out, const model_routers& r) {
+  const router_losses& l = r.losses;
   constexpr double most = 1e6;
   for (const auto& [name, coefficient] : {std::pair("balance", l.balance), std::pair("z", l.z)})
     if (!(coefficient >= 0 && coefficient <= most))
       refuse(out, 256) << "router_losses." << name << "=" << coefficient << "; a coefficient is at least 0 (none) and at most " << most
                        << ": 0.001 and 0.01 are usual";
+  if (r.counted && l.any() && l.local)
+    refuse(out, 256) << "expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the load is of the "
+                     << "batch: local=false";
 }
 
 /// RC258: how much experts take.
-constexpr void check_capacity(report& out, double capacity, int group, int experts, const router_losses& l) {
+constexpr void check_capacity(report& out, double capacity, int group, const model_routers& r) {
   constexpr double most = 1e6;
+  const int experts = r.experts;
+  const router_losses& l = r.losses;
   if (!(capacity >= 0 && capacity <= most))
     refuse(out, 258) << "capacity=" << capacity << "; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops nothing, and "
                      << most << " is the most";
   if (group < 0 || (group > 0 && capacity == 0))
     refuse(out, 258) << "capacity_group=" << group << (group < 0 ? "" : " with capacity=0, which drops nothing")
                      << "; a capacity is of groups of 1 token or more, or of whole sequences: 0";
+  if (r.overflow == overflow::fail && capacity == 0)
+    refuse(out, 258) << "overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, or leave overflow out";
   if (capacity > 0 && experts < 2) refuse(out, 258) << "capacity=" << capacity << " of experts=" << experts << "; it is of 2 or more that tokens choose from";
   if (capacity > 0 && l.any() && l.local)
     refuse(out, 258) << "capacity=" << capacity << " with router_losses.local=true, whose sums are of the tokens of one rank; picks that are "
@@ -80,12 +88,17 @@ constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
   return as("shared_down", row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
 }
 
-/// The statistics of a layer whose experts take no more than so many picks. A rank of tp that has the picks of others' tokens
-/// too, as these are gathered, arranges its own once more to count them.
-constexpr void keep_limited(value logits, const experts_of_layer& e, const arrangement& slots, bool has_others, const layer_context& c) {
+/// The statistics of a layer's router. A rank of tp that has the picks of others' tokens too, as these are gathered, chooses for
+/// its own once more, and arranges them, to count them.
+constexpr void keep_own_statistics(value logits, value bias, const experts_of_layer& e, value chosen, value places, bool has_others,
+                                   const layer_context& c) {
   if (!c.routers.any()) return;
-  const value places = has_others ? arrange(route(logits, e.picks, e.router).chosen, e.count, e.limit(c.seq)).places : slots.places;
-  keep_statistics(logits, e.router, c.routers, places);
+  const bool limited = e.limit(c.seq).any();
+  if (has_others) {
+    chosen = route(logits, e.picks, e.router, bias).chosen;
+    if (limited) places = arrange(chosen, e.count, e.limit(c.seq)).places;
+  }
+  keep_statistics(logits, chosen, e.router, c.routers, limited ? places : value{});
 }
 
 }  // namespace detail
@@ -100,14 +113,13 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   const expert_limit limit = e.limit(c.seq);
-  if (!limit.any()) keep_statistics(logits, e.router, c.routers);
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks, e.router, c.loss_scale) : value{};
   // Else each rank of tp has a part of every expert, and makes a part of the gradient of the picks' weights.
   const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
   as("places", slots.places), as("offsets", slots.offsets);
-  if (limit.any()) detail::keep_limited(logits, e, slots, c.sequence_parallel && !spread, c);
+  detail::keep_own_statistics(logits, bias, e, chosen, slots.places, c.sequence_parallel && !spread, c);
   if (!spread) {
     value h2 = enter_tp(n2, c);
     value down = detail::swiglu_experts(t, as("rows", dispatch(h2, slots)), slots, weights, layers);

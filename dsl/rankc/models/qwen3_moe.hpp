@@ -70,6 +70,8 @@ struct qwen3_moe {
   rankc::router_losses router_losses{};
   double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
   int capacity_group = 0;  // of so many positions of a sequence; 0: of all
+  rankc::overflow overflow = rankc::overflow::drop;  // where picks find their expert full
+  bool expert_load = false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"experts", experts},
@@ -79,10 +81,10 @@ struct qwen3_moe {
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
-    check_router_losses(out, router_losses);
-    check_capacity(out, capacity, capacity_group, experts, router_losses);
+    check_model_routers(out, routers());
+    check_capacity(out, capacity, capacity_group, routers());
   }
-  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses, capacity != 0}; }
+  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses, capacity != 0, overflow, expert_load}; }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab, .experts = experts,
             .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};

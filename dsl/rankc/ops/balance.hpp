@@ -26,13 +26,19 @@ struct router_losses {
   constexpr bool any() const { return balance != 0 || z != 0; }
 };
 
+/// What happens where picks find their expert full: they are dropped and counted, or the step fails before it is applied.
+enum class overflow : unsigned char { drop, fail };
+
 /// Of a model: its layers that have routers, experts of each and picks of a token; whether experts take no more than so many picks, so
-/// that those that are dropped are counted.
+/// that those that are dropped are counted; what happens then; and whether choices are counted where nothing else asks for it.
 struct model_routers {
   int layers = 0, experts = 0, picks = 0;
   router_losses losses{};
   bool limited = false;
-  constexpr bool any() const { return layers > 0 && (losses.any() || limited); }
+  rankc::overflow overflow = rankc::overflow::drop;
+  bool counted = false;
+  constexpr bool fails() const { return limited && overflow == rankc::overflow::fail; }
+  constexpr bool any() const { return layers > 0 && (losses.any() || limited || counted); }
 };
 
 /// Where sums of routers are kept: rows of which each is of a group of tokens, a microbatch or a
@@ -61,7 +67,7 @@ constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups)
   return row(a).shares == part::sequences && groups.name == replicas ? V(0) : P;
 }
 constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
-  const type& logits = in[0];
+  const type &logits = in[0], &chosen = in[1];
   if (!rules::rows(c, "the value", logits)) return;
   out[0].shape[0] = o.with.whole, out[0].shape[1] = o.with.first;
   for (axis a : axes) {
@@ -71,6 +77,8 @@ constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
     if (logits[a] == R)
       c.found(a, "the value", logits, "each token's logits on one rank, or invariant (I)",
               "take the statistics before enter_tp");
+    if (chosen[a] != logits[a] && !(chosen[a] == R && logits[a] == I))
+      c.found(a, "the choice", chosen, "that of the logits' tokens", "route the same logits");
     out[0][a] = sum_of_tokens(a, logits, o.with.whole);
   }
 }
@@ -163,16 +171,15 @@ inline constexpr op_row softmax_statistics_grad{
     .cuda = {"softmax_statistics_grad", "tokens experts"}};
 inline constexpr op_row softmax_statistics{
     .name = "softmax_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts")},
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::statistics_rule,
     .dual =
         [](backward& b) {
           b.give("logits", b.apply(softmax_statistics_grad, {b.gradient("own"), b["logits"]}));
         },
     .flops = no_flops,
-    .host = {"softmax_statistics", "tokens experts number", scratch_of_host_sums},
-    .cuda = {"softmax_statistics", "tokens experts number", scratch_of_blocks},
-    .number = "picks"};
+    .host = {"softmax_statistics", "tokens experts picks", scratch_of_host_sums},
+    .cuda = {"softmax_statistics", "tokens experts picks", scratch_of_blocks}};
 
 inline constexpr op_row sigmoid_statistics_grad{
     .name = "sigmoid_statistics_grad",
@@ -184,16 +191,15 @@ inline constexpr op_row sigmoid_statistics_grad{
     .cuda = {"sigmoid_statistics_grad", "tokens experts"}};
 inline constexpr op_row sigmoid_statistics{
     .name = "sigmoid_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts")},
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::statistics_rule,
     .dual =
         [](backward& b) {
           b.give("logits", b.apply(sigmoid_statistics_grad, {b.gradient("own"), b["logits"]}));
         },
     .flops = no_flops,
-    .host = {"sigmoid_statistics", "tokens experts number", scratch_of_host_sums},
-    .cuda = {"sigmoid_statistics", "tokens experts number", scratch_of_blocks},
-    .number = "picks"};
+    .host = {"sigmoid_statistics", "tokens experts picks", scratch_of_host_sums},
+    .cuda = {"sigmoid_statistics", "tokens experts picks", scratch_of_blocks}};
 
 /// The number of picks that have no place, where statistics of logits have nothing.
 inline constexpr op_row dropped_statistics{
@@ -290,6 +296,25 @@ inline constexpr op_row z_loss{.name = "z_loss",
                                .host = {"z_loss", "kinds experts number"},
                                .cuda = {"z_loss", "kinds experts number"}};
 
+/// Squares times the picks that were dropped, times the exponential of `log_scale`.
+inline constexpr op_row overflow_loss_grad{
+    .name = "overflow_loss_grad",
+    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
+    .rule = detail::gradient_of_balance,
+    .flops = no_flops,
+    .host = {"overflow_loss_grad", "kinds experts number"},
+    .cuda = {"overflow_loss_grad", "kinds experts number"},
+    .number = "log_scale"};
+inline constexpr op_row overflow_loss{
+    .name = "overflow_loss",
+    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(), in("s", "groups kinds*experts").wide()},
+    .rule = detail::loss_of_statistics,
+    .dual = [](backward& b) { b.give("s", b.apply(overflow_loss_grad, {b["whole"]})); },
+    .flops = no_flops,
+    .host = {"overflow_loss", "kinds experts number"},
+    .cuda = {"overflow_loss", "kinds experts number"},
+    .number = "log_scale"};
+
 }  // namespace ops
 
 /// The sum over all ranks that have tokens of the batch.
@@ -303,28 +328,25 @@ constexpr double share_of_group(const router_statistics& s, double loss_scale) {
 }
 }  // namespace detail
 
-/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, and by the places
-/// of picks where some may have been dropped (else {}): put to those of other layers. Shapes: logits (tokens, experts).
-constexpr void keep_statistics(operand logits, const router_rule& by, const router_statistics& s, value places = {}) {
+/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, by what was chosen for
+/// the same tokens, and by the places of picks where some may have been dropped (else {}): put to those of other layers.
+/// Shapes: logits (tokens, experts); chosen and places (tokens, picks).
+constexpr void keep_statistics(operand logits, value chosen, const router_rule& by, const router_statistics& s, value places = {}) {
   if (!s.any()) return;
   trace& t = *logits.v.in;
-  if (!by.is_by_logits()) {
-    complaint c{"keep_statistics", {}, logits.from};
-    c.begin() << "the rule chooses by " << (by.has_bias() ? "a bias" : "groups") << ", and statistics are of the largest logits in this version; "
-              << "leave out router_losses and capacity, or take a rule of scores alone";
-    t.refuse(c);
-  }
   const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_statistics : ops::sigmoid_statistics;
-  const attributes with{.seq = s.tokens, .number = static_cast<double>(s.of.picks), .first = s.of_layer(), .whole = s.groups};
-  value own = t.apply(kind, {logits.v}, logits.from, {.with = with});
+  const attributes with{.seq = s.tokens, .first = s.of_layer(), .whole = s.groups};
+  value own = t.apply(kind, {logits.v, chosen}, logits.from, {.with = with});
   if (places.in) own = own + t.apply(ops::dropped_statistics, {places}, logits.from, {.with = with});
   t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
 }
 
-/// The losses of all routers of a microbatch, in the last layer. `loss_scale`: 1 / tokens of a step.
+/// The losses of all routers of a microbatch, in the last layer; where picks that are dropped fail a step, an infinite one of these,
+/// with gradients that no optimizer applies. `loss_scale`: 1 / tokens of a step.
 constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequence_parallel,
                                  double loss_scale) {
   if (!s.any()) return;
+  constexpr double log_of_infinity = 1000;  // the exponential is beyond f64
   const router_losses& by = s.of.losses;
   const double experts = s.of.experts, tokens = s.tokens, layers = s.of.layers,
                share = detail::share_of_group(s, loss_scale);
@@ -341,6 +363,7 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
   }
   if (by.z != 0)
     add_loss(t.apply(ops::z_loss, {whole, sums}, {}, {.with = {.number = by.z * share * s.of.picks}}));
+  if (s.of.fails()) add_loss(t.apply(ops::overflow_loss, {whole, sums}, {}, {.with = {.number = log_of_infinity}}));
 }
 
 }  // namespace rankc

@@ -34,7 +34,7 @@ inline constexpr const op_row* all[]{
     &combine, &combine_grad, &expert_up, &expert_down, &expert_dw, &to_experts, &from_experts, &share_offsets, &gather_slots, &scatter_slots, &gather_offsets,
     &softmax_statistics, &softmax_statistics_grad, &sigmoid_statistics,
     &sigmoid_statistics_grad, &dropped_statistics, &push, &push_grad, &all_reduce_batch, &balance_loss, &balance_loss_grad, &layer_balance_loss,
-    &layer_balance_loss_grad, &z_loss, &z_loss_grad};
+    &layer_balance_loss_grad, &z_loss, &z_loss_grad, &overflow_loss, &overflow_loss_grad};
 constexpr bool is_known(const op_row* row) {
   for (const op_row* known : all)
     if (known == row) return true;

@@ -20,7 +20,7 @@ struct known_experts {
   bool normalized = true;
   int every = 1;           // layers have experts whose number from 1 on divides by it,
   std::vector<int> dense;  // but for these, from 0 on
-  router_losses losses{};
+  model_routers routers{};
   double capacity = 0;  // of each, as a multiple of an even share; 0: none
 };
 

@@ -124,6 +124,7 @@ struct routers_place {
   int rows = 0, experts = 0;
   bool of_each_layer = false;  // the plan's balance is
   bool limited = false;        // experts take no more than so many picks
+  bool fails = false;          // a step that has more is not applied
 };
 
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.

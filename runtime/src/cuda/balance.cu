@@ -27,10 +27,10 @@ __device__ float score(float x, const float2& row) {
 }
 
 /// Each block's sums of some tokens. A lane of a warp has every 32nd expert, so that no two add to one
-/// number. Shapes: partial (blocks, 3, experts), logits (tokens, experts); shared (warps, 3, experts).
+/// number. Shapes: partial (blocks, 3, experts), logits (tokens, experts), chosen (tokens, picks); shared (warps, 3, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
-    sum_statistics(float* partial, const T* logits, int tokens, int experts, int picks) {
+    sum_statistics(float* partial, const T* logits, const std::int32_t* chosen, int tokens, int experts, int picks) {
   const int width = kinds_of_layer * experts;
   float* all = dynamic_shared();
   float* own = all + threadIdx.x / warp_size * width;
@@ -38,11 +38,8 @@ __global__ void __launch_bounds__(router_block)
   __syncwarp();
   for (std::size_t n = token_of_warp(); n < tokens; n += std::size_t{gridDim.x} * tokens_of_block) {
     const T* x = logits + n * experts;
-    pick last{INFINITY, -1};
-    for (int k = 0; k < picks; ++k) {
-      last = next_pick(x, experts, last);
-      if (lane_of_warp() == last.expert % warp_size) own[last.expert] += 1.0f;
-    }
+    for (int k = 0; k < picks; ++k)
+      if (const int e = chosen[n * picks + k]; lane_of_warp() == e % warp_size) own[e] += 1.0f;
     const float2 row = scores_of_row<Softmax>(x, experts), exponentials = softmax_of_row(x, experts);
     for (int e = lane_of_warp(); e < experts; e += warp_size)
       own[experts + e] += score<Softmax>(to_float(x[e]), row);
@@ -106,14 +103,17 @@ __global__ void __launch_bounds__(router_block)
   if (i >= kept) down[i - kept] = dy[i];
 }
 
-enum class loss_kind { balance, layer_balance, z };
+enum class loss_kind { balance, layer_balance, z, overflow };
 
 /// What a loss that is linear in `s` multiplies element i of it with: scores, or the first of a row of
-/// squares.
+/// squares. Of an overflow `scale` is a logarithm, and nothing dropped counts for nothing.
 template <loss_kind Kind>
 __device__ float factor(const float* whole, int i, int kinds, int experts, float scale) {
   const int layer = i / (kinds_of_layer * experts), kind = i / experts % kinds_of_layer, expert = i % experts;
-  if constexpr (Kind == loss_kind::z) {
+  if constexpr (Kind == loss_kind::overflow) {
+    const float dropped = whole[(kinds_of_layer * layer + 2) * experts + 1];
+    return kind != 2 || expert != 0 || dropped == 0.0f ? 0.0f : dropped * expf(scale);
+  } else if constexpr (Kind == loss_kind::z) {
     if (kind != 2 || expert != 0) return 0.0f;
     float choices = 0.0f;
     for (int e = 0; e < experts; ++e) choices += whole[kinds_of_layer * layer * experts + e];
@@ -146,12 +146,12 @@ __global__ void __launch_bounds__(router_block)
 }
 
 template <bool Softmax, class T>
-void statistics(const lane& on, const char* name, at own, at scratch, at logits, int tokens, int experts,
+void statistics(const lane& on, const char* name, at own, at scratch, at logits, at chosen, int tokens, int experts,
                 int picks) {
   const int width = kinds_of_layer * experts, needed = ceil_div(tokens, tokens_of_block),
             blocks = needed < most_blocks ? needed : most_blocks;
   launch(on, name, sum_statistics<Softmax, T>, blocks, router_block, sizeof(float) * tokens_of_block * width,
-         on.at<float>(scratch), on.at<T>(logits), tokens, experts, picks);
+         on.at<float>(scratch), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
   launch(on, name, sum_partials<1>, ceil_div(width, warp_size), dim3(warp_size, warp_size), 0,
          sum_targets<1>{{on.at<float>(own)}}, static_cast<const float*>(on.at<float>(scratch)), blocks, width, false);
 }
@@ -170,12 +170,12 @@ void derive_loss(const lane& on, const char* name, at ds, at whole, int kinds, i
 }  // namespace
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
-  statistics<true, T>(on, "softmax_statistics", own, scratch, logits, tokens, experts, picks);
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+  statistics<true, T>(on, "softmax_statistics", own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
-  statistics<false, T>(on, "sigmoid_statistics", own, scratch, logits, tokens, experts, picks);
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+  statistics<false, T>(on, "sigmoid_statistics", own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
 void softmax_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
@@ -231,6 +231,14 @@ template <class T>
 void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
   derive_loss<loss_kind::z>(on, "z_loss_grad", ds, whole, kinds, experts, scale);
 }
+template <class T>
+void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate) {
+  make_loss<loss_kind::overflow>(on, "overflow_loss", loss, whole, s, kinds, experts, log_scale, accumulate);
+}
+template <class T>
+void overflow_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double log_scale) {
+  derive_loss<loss_kind::overflow>(on, "overflow_loss_grad", ds, whole, kinds, experts, log_scale);
+}
 
 #define RANKC_FOR(kernel)                         \
   template decltype(kernel<float>) kernel<float>; \
@@ -248,6 +256,8 @@ RANKC_FOR(layer_balance_loss)
 RANKC_FOR(layer_balance_loss_grad)
 RANKC_FOR(z_loss)
 RANKC_FOR(z_loss_grad)
+RANKC_FOR(overflow_loss)
+RANKC_FOR(overflow_loss_grad)
 #undef RANKC_FOR
 
 }  // namespace rankc::cuda

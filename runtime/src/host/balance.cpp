@@ -6,6 +6,7 @@
 #include <rankc/runtime/router.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -25,14 +26,13 @@ struct sigmoid_of_row {
 };
 
 template <class Scores, class T>
-void statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+void statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
   double* sums = on.at<double>(scratch);
   std::fill_n(sums, 3 * experts, 0.0);
-  std::vector<std::int32_t> chosen(static_cast<std::size_t>(picks));
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* x = on.at<T>(logits) + n * experts;
-    take_largest(chosen.data(), picks, x, experts);
-    for (const std::int32_t e : chosen) sums[e] += 1;
+    const std::int32_t* pick = on.at<std::int32_t>(chosen) + n * static_cast<std::size_t>(picks);
+    for (int k = 0; k < picks; ++k) sums[pick[k]] += 1;
     const Scores scores(x, experts);
     for (int e = 0; e < experts; ++e) sums[experts + e] += scores(static_cast<double>(x[e]));
     const double log_sum = softmax_of_row(x, experts).log_sum();
@@ -68,12 +68,12 @@ void statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens,
 }  // namespace
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
-  statistics<softmax_of_row, T>(on, own, scratch, logits, tokens, experts, picks);
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+  statistics<softmax_of_row, T>(on, own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
-  statistics<sigmoid_of_row, T>(on, own, scratch, logits, tokens, experts, picks);
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+  statistics<sigmoid_of_row, T>(on, own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
 void softmax_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
@@ -162,6 +162,14 @@ template <class T>
 factors of_z(const T* whole, int, int experts, double scale) {
   return {.of_squares = [=](int l) { return scale / choices_of_layer(whole, l, experts); }};
 }
+/// Nothing dropped counts for nothing, however large the scale.
+template <class T>
+factors of_overflow(const T* whole, int, int experts, double log_scale) {
+  return {.of_squares = [=](int l) {
+    const auto dropped = static_cast<double>(whole[(3 * l + 2) * experts + 1]);
+    return dropped == 0 ? 0 : dropped * std::exp(log_scale);
+  }};
+}
 
 }  // namespace
 
@@ -194,6 +202,14 @@ template <class T>
 void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
   write_factors(on.at<T>(ds), kinds, experts, of_z(on.at<T>(whole), kinds, experts, scale));
 }
+template <class T>
+void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate) {
+  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts, of_overflow(on.at<T>(whole), kinds, experts, log_scale), accumulate);
+}
+template <class T>
+void overflow_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double log_scale) {
+  write_factors(on.at<T>(ds), kinds, experts, of_overflow(on.at<T>(whole), kinds, experts, log_scale));
+}
 
 #define RANKC_FOR(kernel)                         \
   template decltype(kernel<float>) kernel<float>; \
@@ -211,6 +227,8 @@ RANKC_FOR(layer_balance_loss)
 RANKC_FOR(layer_balance_loss_grad)
 RANKC_FOR(z_loss)
 RANKC_FOR(z_loss_grad)
+RANKC_FOR(overflow_loss)
+RANKC_FOR(overflow_loss_grad)
 #undef RANKC_FOR
 
 }  // namespace rankc::host

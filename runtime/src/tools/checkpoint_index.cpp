@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr dtype types[]{dtype::f32, dtype::f64, dtype::bf16};
 
@@ -36,13 +36,13 @@ bool is_whole(const saved_tensor& t) {
   return covers(areas, rows_of(t.shape), columns_of(t.shape));
 }
 
-json to_json(const saved_piece& p, std::size_t dims) {
-  json offset = {p.where.row};
+ordered_json to_json(const saved_piece& p, std::size_t dims) {
+  ordered_json offset = {p.where.row};
   if (dims > 1) offset.push_back(p.where.column);
   return {{"file", p.file}, {"offset", offset}, {"extent", shape_of(p.where, dims)}};
 }
 
-saved_piece piece_of(const json& from) {
+saved_piece piece_of(const ordered_json& from) {
   const std::vector<std::size_t> offset = from.at("offset"), extent = from.at("extent");
   const bool matrix = offset.size() > 1;
   return {from.at("file"), {offset.at(0), extent.at(0), matrix ? offset[1] : 0, matrix ? extent.at(1) : 1}};
@@ -81,12 +81,12 @@ std::vector<saved_tensor> saved_tensors(const description& about, const std::vec
 }
 
 std::string index_text(const std::vector<saved_tensor>& tensors) {
-  json root;
+  ordered_json root;
   for (const saved_tensor& t : tensors) {
-    json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]},
+    ordered_json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]},
                                           {"dtype", name_of(t.type)},
                                           {"shape", t.shape},
-                                          {"pieces", json::array()}};
+                                          {"pieces", ordered_json::array()}};
     for (const saved_piece& p : t.pieces) to["pieces"].push_back(to_json(p, t.shape.size()));
   }
   root["checksum"] = checksum_of(root);
@@ -94,12 +94,12 @@ std::string index_text(const std::vector<saved_tensor>& tensors) {
 }
 
 std::vector<saved_tensor> read_index(const std::filesystem::path& file) {
-  const json root = read_checked_json(file, 1);
+  const ordered_json root = read_checked_json(file, 1);
   std::vector<saved_tensor> all;
   try {
     for (const auto& [name, from] : root.at("tensors").items()) {
       saved_tensor t{name, region_named(from.at("region")), type_named(from.at("dtype")), from.at("shape"), {}};
-      for (const json& piece : from.at("pieces")) t.pieces.push_back(piece_of(piece));
+      for (const ordered_json& piece : from.at("pieces")) t.pieces.push_back(piece_of(piece));
       all.push_back(std::move(t));
     }
   } catch (const std::exception& e) {

@@ -31,7 +31,7 @@ durable_file::~durable_file() {
 void durable_file::append(const void* data, std::size_t bytes) {
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = write(descriptor_, from, bytes);
+    const ssize_t written = ::write(descriptor_, from, bytes);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail();
     from += written;

@@ -3,6 +3,7 @@
 
 #include "refusal.hpp"
 #include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/router_metrics.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -85,10 +86,15 @@ std::string first_not_finite(engine& e, const placement& where) {
   return without_order(first_of_all(where, "what is not finite", find_own(e)));
 }
 
+std::string find_overflow(engine& e, const placement& where) { return first_of_all(where, "experts that are full", overflow_of(e)); }
+
 void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
   if (is_finite(out)) return;
   const bool is_applied = std::isfinite(out.grad_norm);
   const std::string found = first_of_all(where, "what is not finite", find_own(e));
+  if (!is_applied && !is_weight(found))
+    if (const std::string full = find_overflow(e, where); !full.empty())
+      throw refusal(70, "step {}: {}; no rank has applied the step; take a larger capacity, or overflow=drop", in.step, full);
   const std::string first = is_applied || is_weight(found) ? without_order(found)
                                                            : find_origin(e, where, in, without_order(found));
   throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,

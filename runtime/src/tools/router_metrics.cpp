@@ -2,9 +2,11 @@
 #include <rankc/runtime/router.hpp>
 #include <rankc/runtime/tools/router_metrics.hpp>
 
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace rankc::runtime {
 
@@ -73,6 +75,17 @@ std::optional<router_metrics> read_routers(engine& e) {
   m.load = loads_of(all);
   for (std::size_t layer = 0; kept.limited && layer < layers; ++layer) m.dropped.push_back(all.dropped(layer));
   return m;
+}
+
+std::string overflow_of(engine& e) {
+  const description& about = e.about();
+  if (!layout_of(about, reporter_of(about)).routers.fails) return "";
+  const std::optional<router_metrics> m = read_routers(e);
+  if (!m) return "";
+  const std::int64_t dropped = std::accumulate(m->dropped.begin(), m->dropped.end(), std::int64_t{0});
+  if (dropped == 0) return "";
+  return fmt::format("{} picks found their expert full (of each layer with experts: {}), and the plan says overflow=fail", dropped,
+                     fmt::join(m->dropped, ", "));
 }
 
 }  // namespace rankc::runtime

@@ -12,13 +12,13 @@
 namespace rankc::runtime {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 }  // namespace
 
 std::string run_state_text(const run_state& state, const description& about) {
   const recipe& r = state.train;
-  json root = {
+  ordered_json root = {
       {"plan", about.name},
       {"plan_hash", fmt::format("{:016x}", about.plan_hash)},
       {"step", state.step},
@@ -57,7 +57,7 @@ void write_run_state(const run_state& state, const description& about, const std
 }
 
 run_state read_run_state(const description& about, const std::filesystem::path& file) {
-  const json root = read_checked_json(file, 65);
+  const ordered_json root = read_checked_json(file, 65);
   try {
     run_state state{.step = root.at("step"),
                     .samples = root.at("samples"),
@@ -69,7 +69,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
                     .eval_fraction = root.value("eval_fraction", 0.0),
                     .train = about.train,
                     .plan_hash = std::stoull(root.at("plan_hash").get<std::string>(), nullptr, 16)};
-    const json& r = root.at("recipe");
+    const ordered_json& r = root.at("recipe");
     state.train.lr = r.at("lr");
     state.train.weight_decay = r.at("weight_decay");
     state.train.clip = r.at("clip");

@@ -201,7 +201,10 @@ void evaluate(const description& about, const install_engine& install, const opt
   for (std::int64_t batch = 0; batch < o.steps; ++batch) {
     set_batch(*e, data.trained, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
     const double loss = e->evaluate();
-    if (!std::isfinite(loss)) throw refusal(70, "batch {}: the loss is {}", batch + 1, loss);
+    if (!std::isfinite(loss)) {
+      const std::string full = find_overflow(*e, o.where);
+      throw refusal(70, "batch {}: the loss is {}{}{}", batch + 1, loss, full.empty() ? "" : ": ", full);
+    }
     sum += loss;
   }
   say.line(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",

@@ -23,6 +23,15 @@ inline constexpr plan negative_z{.model = models::mixtral{.layers = 2, .hidden =
                                  .cluster = clusters::cpu};
 static_assert(valid<negative_z>);  // error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and 0.01 are usual
 
+constexpr models::qwen3_moe counting(bool local) {
+  models::qwen3_moe m = balanced({.balance = 0.01, .local = local});
+  m.expert_load = true;
+  return m;
+}
+inline constexpr plan local_load{.model = counting(fault(true, false)), .dims = parallel_dims{}, .schedule = one_microbatch, .recipe = recipe,
+                                 .cluster = clusters::cpu};
+static_assert(valid<local_load>);  // error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the load is of the batch: local=false
+
 inline constexpr plan odd_number_before_f32{.model = models::mixtral{.layers = 2, .hidden = fault(33, 32), .heads = 4, .kv_heads = 2,
                                                                      .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64,
                                                                      .head_dim = 8, .router_losses = {.balance = 0.01}},
@@ -64,25 +73,27 @@ constexpr value logits_of(trace& t, value x) {
 struct statistics_of_gathered : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = logits_of(t, x), gathered = enter_tp(logits, c);
-    keep_statistics(faulty ? gathered : logits, {}, c.routers);  // @gathered@
+    keep_statistics(faulty ? gathered : logits, route(logits, 2, {}).chosen, {}, c.routers);  // @gathered@
     return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
 inline constexpr auto statistics_behind_enter_tp = layered<around<statistics_of_gathered>>;
 static_assert(valid<statistics_behind_enter_tp>);  // error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp; expected each token's logits on one rank, or invariant (I): take the statistics before enter_tp
 
-struct statistics_of_a_bias : layer {
+struct statistics_of_other_picks : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    keep_statistics(logits_of(t, x), {.bias_rate = faulty ? 0.001 : 0}, c.routers);  // @of_a_bias@
+    value logits = logits_of(t, x), gathered = enter_tp(logits, c);
+    keep_statistics(logits, route(faulty ? gathered : logits, 2, {}).chosen, {}, c.routers);  // @of_other_picks@
     return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
-inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_a_bias>>;
-static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_a_bias@: keep_statistics: the rule chooses by a bias, and statistics are of the largest logits in this version; leave out router_losses and capacity, or take a rule of scores alone
+inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_other_picks>>;
+static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_other_picks@: softmax_statistics: the choice is replicated (R) over tp; expected that of the logits' tokens: route the same logits
 
 struct with_statistics : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    keep_statistics(logits_of(t, x), {}, c.routers);
+    value logits = logits_of(t, x);
+    keep_statistics(logits, route(logits, 2, {}).chosen, {}, c.routers);
     return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };

@@ -2,9 +2,9 @@
 // RC258: how many picks experts take, and of which tokens.
 #include "reject.hpp"
 
-constexpr models::mixtral limited(double capacity, int group, int experts = 4, router_losses losses = {}) {
+constexpr models::mixtral limited(double capacity, int group, int experts = 4, router_losses losses = {}, overflow full = overflow::drop) {
   return {.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 4, .experts = experts, .top_k = 1, .expert_ffn = 16, .vocab = 64,
-          .router_losses = losses, .capacity = capacity, .capacity_group = group};
+          .router_losses = losses, .capacity = capacity, .capacity_group = group, .overflow = full};
 }
 constexpr auto planned(const models::mixtral& model, const parallel_dims& dims = {}) {
   return plan{.model = model, .dims = dims, .schedule = one_microbatch, .recipe = training{.seq = 16, .global_batch = 4, .precision = f32},
@@ -25,6 +25,9 @@ static_assert(valid<one_expert>);  // error: RC258: capacity=1 of experts=1; it 
 
 inline constexpr auto local_losses = planned(limited(1, 0, 4, {.balance = 0.01, .local = fault(true, false)}));
 static_assert(valid<local_losses>);  // error: RC258: capacity=1 with router_losses.local=true, whose sums are of the tokens of one rank; picks that are dropped are counted over the batch: local=false
+
+inline constexpr auto failing_without = planned(limited(0, 0, 4, {}, fault(overflow::fail, overflow::drop)));
+static_assert(valid<failing_without>);  // error: RC258: overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, or leave overflow out
 
 // ---- groups that ranks would share out
 

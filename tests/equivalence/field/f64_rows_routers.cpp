@@ -93,17 +93,15 @@ matrix row_of_group(const matrix& m, std::int64_t g) {
 }
 
 void sum_up(call& c, auto kernel) {
-  const matrix& logits = c.in("logits");
+  const matrix &logits = c.in("logits"), &chosen = c.in("chosen");
   const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows;
-  const int picks = static_cast<int>(c.number);
-  expect(c.number >= 1 && c.number <= static_cast<double>(experts) && picks == c.number, "no number of picks");
   matrix& own = c.out("own", groups, 3 * experts, experts);
   for (std::int64_t g = 0; g < groups; ++g) {
     matrix one(extent{1, own.is.cols});
     const matrix of_group = rows_of_group(logits, g, groups);
     kernel_memory m;
-    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group);
-    kernel(m.lane(), to, scratch, from, whole(of_group.is.rows), whole(experts), picks);
+    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group), by = m.put_ids(rows_of_group(chosen, g, groups));
+    kernel(m.lane(), to, scratch, from, by, whole(of_group.is.rows), whole(experts), whole(chosen.is.cols));
     m.take(to, one);
     std::copy(one.of.begin(), one.of.end(), own.row(g));
   }

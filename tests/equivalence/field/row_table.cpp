@@ -112,9 +112,9 @@ static constexpr row table[]{
     {"expert_down", "y = x w offsets", experts::expert_down, "", "expert_up d_x = d_y w offsets; expert_dw d_w = d_y x offsets"},
     {"expert_dw", "dw = x y offsets", experts::expert_dw},
 
-    {"softmax_statistics", "own = logits", routers::softmax_statistics, "", "softmax_statistics_grad d_logits = d_own logits"},
+    {"softmax_statistics", "own = logits chosen", routers::softmax_statistics, "", "softmax_statistics_grad d_logits = d_own logits"},
     {"softmax_statistics_grad", "dlogits = down logits", routers::softmax_statistics_grad},
-    {"sigmoid_statistics", "own = logits", routers::sigmoid_statistics, "", "sigmoid_statistics_grad d_logits = d_own logits"},
+    {"sigmoid_statistics", "own = logits chosen", routers::sigmoid_statistics, "", "sigmoid_statistics_grad d_logits = d_own logits"},
     {"sigmoid_statistics_grad", "dlogits = down logits", routers::sigmoid_statistics_grad},
     {"dropped_statistics", "own = places", experts::dropped_statistics},
     {"push", "y = s own", balance::push, "", "push_grad d_s d_own = d_y"},
@@ -125,6 +125,8 @@ static constexpr row table[]{
     {"layer_balance_loss_grad", "ds = whole", balance::each_layer_grad},
     {"z_loss", "loss = whole s", balance::z, "", "z_loss_grad d_s = whole"},
     {"z_loss_grad", "ds = whole", balance::z_grad},
+    {"overflow_loss", "loss = whole s", balance::overflow, "", "overflow_loss_grad d_s = whole"},
+    {"overflow_loss_grad", "ds = whole", balance::overflow_grad},
 
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",

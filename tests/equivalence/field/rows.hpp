@@ -128,7 +128,7 @@ void softmax_statistics(call&), softmax_statistics_grad(call&), sigmoid_statisti
 }  // namespace routers
 namespace balance {
 void push(call&), push_grad(call&);
-void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_grad(call&), z(call&), z_grad(call&);
+void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_grad(call&), z(call&), z_grad(call&), overflow(call&), overflow_grad(call&);
 }  // namespace balance
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of routers, and losses of them. A row is of a group of tokens: of each layer how often each expert was chosen, the sums of
-// their scores, and, first in a row of its own, the sum of squares.
+// their scores, and in a row of their own, the sum of squares and the number of picks that were dropped.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -18,6 +18,7 @@ class factors {
   std::int64_t layers() const { return whole_.is.cols / (3 * experts_); }
   std::int64_t experts() const { return experts_; }
   element choices(std::int64_t layer, std::int64_t expert) const { return whole_.row(group_)[3 * layer * experts_ + expert]; }
+  element dropped(std::int64_t layer) const { return whole_.row(group_)[(3 * layer + 2) * experts_ + 1]; }
   element& of_score(std::int64_t layer, std::int64_t expert) { return of_.row(0)[(3 * layer + 1) * experts_ + expert]; }
   element& of_squares(std::int64_t layer) { return of_.row(0)[(3 * layer + 2) * experts_]; }
   const matrix& all() const { return of_; }
@@ -47,6 +48,12 @@ void take_squares(factors& f) {
     for (std::int64_t e = 0; e < f.experts(); ++e) sum = add(sum, f.choices(l, e));
     f.of_squares(l) = inverse(sum);
   }
+}
+
+/// A layer's squares by what it dropped.
+void take_overflow(factors& f) {
+  expect(f.experts() >= 2, "an overflow of less than two experts");
+  for (std::int64_t l = 0; l < f.layers(); ++l) f.of_squares(l) = f.dropped(l);
 }
 
 using take_factors = void (*)(factors&);
@@ -80,6 +87,8 @@ void each_layer(call& c) { take_loss(c, take_each_layer); }
 void each_layer_grad(call& c) { take_gradient(c, take_each_layer); }
 void z(call& c) { take_loss(c, take_squares); }
 void z_grad(call& c) { take_gradient(c, take_squares); }
+void overflow(call& c) { take_loss(c, take_overflow); }
+void overflow_grad(call& c) { take_gradient(c, take_overflow); }
 
 /// One more layer behind the others, the first of which make room.
 void push(call& c) {

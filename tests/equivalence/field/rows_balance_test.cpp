@@ -46,8 +46,12 @@ call run_row(std::string_view name, std::initializer_list<operand> given, std::i
   run(find_row(name), c);
   return c;
 }
+matrix chosen_of(const matrix& logits) {
+  return run_row("softmax_top", {{"logits", &logits}}, {{"weights", {logits.is.rows, picks}}, {"chosen", {logits.is.rows, picks}}}).result("chosen");
+}
 matrix summed_up(std::string_view row, const matrix& logits, std::int64_t groups) {
-  return run_row(row, {{"logits", &logits}}, {{"own", {groups, of_layer, expert_count}}}).result("own");
+  const matrix chosen = chosen_of(logits);
+  return run_row(row, {{"logits", &logits}, {"chosen", &chosen}}, {{"own", {groups, of_layer, expert_count}}}).result("own");
 }
 matrix slopes(std::string_view row, const matrix& logits, const matrix& down) {
   return run_row(std::string(row) + "_grad", {{"down", &down}, {"logits", &logits}}, {}).result("dlogits");
@@ -76,9 +80,8 @@ TEST_CASE("sums of routers: of parts they add up, of groups each is its own, and
   CHECK(summed_up("softmax_statistics", logits, 1).of != summed_up("sigmoid_statistics", logits, 1).of);
 }
 
-TEST_CASE("choices that are summed up are those of the router") {
-  const call top = run_row("softmax_top", {{"logits", &logits}}, {{"weights", {tokens, picks}}, {"chosen", {tokens, picks}}});
-  const std::vector<element>& chosen = top.result("chosen").of;
+TEST_CASE("choices that are summed up are those given, none of another expert") {
+  const std::vector<element> chosen = chosen_of(logits).of;
   for (element e = 0; e < expert_count; ++e)
     CHECK(summed_up("softmax_statistics", logits, 1).of[e] == static_cast<element>(std::count(chosen.begin(), chosen.end(), e)));
 }
@@ -115,7 +118,7 @@ TEST_CASE("losses of routers are linear in scores or squares, by choices: of all
   const auto at = [](const matrix& m, std::int64_t g, std::int64_t l, std::int64_t kind, std::int64_t e) {
     return m.row(g)[l * of_layer + kind * expert_count + e];
   };
-  element wanted[3]{};  // twice the losses
+  element wanted[4]{};  // twice the losses
   for (std::int64_t g = 0; g < 2; ++g)
     for (std::int64_t l = 0; l < layers; ++l) {
       element choices = 0;
@@ -126,9 +129,10 @@ TEST_CASE("losses of routers are linear in scores or squares, by choices: of all
           wanted[0] = add(wanted[0], multiply(at(whole, g, other, 0, e), at(s, g, l, 1, e)));
       }
       wanted[2] = add(wanted[2], multiply(inverse(choices), at(s, g, l, 2, 0)));
+      wanted[3] = add(wanted[3], multiply(at(whole, g, l, 2, 1), at(s, g, l, 2, 0)));
     }
   int next = 0;
-  for (const char* row : {"balance_loss", "layer_balance_loss", "z_loss"}) {
+  for (const char* row : {"balance_loss", "layer_balance_loss", "z_loss", "overflow_loss"}) {
     CAPTURE(row);
     const element loss = run_row(row, {{"whole", &whole}, {"s", &s}}, {}, scale).result("loss").of[0];
     CHECK(multiply(2, loss) == wanted[next++]);

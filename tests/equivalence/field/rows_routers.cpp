@@ -148,17 +148,16 @@ std::int64_t tokens_of_group(const matrix& logits, std::int64_t groups) {
 }
 
 void sum_up(call& c, std::string_view score) {
-  const matrix& logits = c.in("logits");
+  const matrix &logits = c.in("logits"), &chosen = c.in("chosen");
   const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows, tokens = tokens_of_group(logits, groups);
-  const auto picks = static_cast<std::int64_t>(c.number);
-  expect(c.number >= 1 && c.number <= static_cast<double>(experts) && static_cast<double>(picks) == c.number, "no number of picks");
+  expect(chosen.is.rows == logits.is.rows, "choices of other tokens");
   matrix& own = c.out("own", groups, 3 * experts, experts);
   for (std::int64_t t = 0; t < logits.is.rows; ++t) {
     element *choices = own.row(t / tokens), *scores = choices + experts, *squares = scores + experts;
-    const std::vector<std::int64_t> best = by_logit(logits.row(t), experts);
-    for (std::int64_t j = 0; j < picks; ++j) {
-      element& n = choices[best[static_cast<std::size_t>(j)]];
-      n = add(n, 1);
+    for (std::int64_t j = 0; j < chosen.is.cols; ++j) {
+      const element e = chosen.row(t)[j];
+      expect(e < static_cast<element>(experts), "a choice that is no expert");
+      choices[e] = add(choices[e], 1);
     }
     for (std::int64_t e = 0; e < experts; ++e) scores[e] = add(scores[e], draw(key_of_sum(score, logits, t, e)));
     squares[0] = add(squares[0], draw(key_of_sum(square, logits, t, 0)));

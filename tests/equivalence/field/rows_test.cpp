@@ -115,7 +115,7 @@ bool is_of_experts(const rankc::op_row* r) {
                                    &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
                                    &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::balance_loss,
                                    &ops::balance_loss_grad, &ops::layer_balance_loss, &ops::layer_balance_loss_grad,
-                                   &ops::z_loss, &ops::z_loss_grad};
+                                   &ops::z_loss, &ops::z_loss_grad, &ops::overflow_loss, &ops::overflow_loss_grad};
   return std::find(std::begin(all), std::end(all), r) != std::end(all);
 }
 

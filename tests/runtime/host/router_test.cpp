@@ -110,7 +110,9 @@ lost lose(const json& loss, const std::vector<values>& logits, int tokens, int e
   for (const values& of_layer : logits) {
     const at own = room(own_width), pushed = room(width);
     x.push_back(space.put(of_layer));
-    (softmax ? host::softmax_statistics<double> : host::sigmoid_statistics<double>)(on, own, room(own_width), x.back(), tokens, experts, picks);
+    const at weights = room(tokens * picks), chosen = room(tokens * picks);
+    (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x.back(), tokens, experts, picks);
+    (softmax ? host::softmax_statistics<double> : host::sigmoid_statistics<double>)(on, own, room(own_width), x.back(), chosen, tokens, experts, picks);
     if (out.counts.empty()) out.counts = space.get(own, static_cast<std::size_t>(experts));
     host::push<double>(on, pushed, s, own, width, own_width);
     s = pushed;

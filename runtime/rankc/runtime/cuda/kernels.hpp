@@ -257,11 +257,11 @@ void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int 
 /// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.
 /// Shapes: f32 but for logits (tokens, experts); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
 template <class T>
-void softmax_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+void softmax_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
 template <class T>
 void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
 template <class T>
-void sigmoid_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+void sigmoid_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
 template <class T>
 void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
 template <class T>
@@ -282,6 +282,10 @@ template <class T>
 void z_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
 template <class T>
 void z_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void overflow_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate);
+template <class T>
+void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double log_scale);
 
 /// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each
 /// token's slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then

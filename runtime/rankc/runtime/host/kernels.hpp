@@ -159,13 +159,13 @@ template <class T> void biased_softmax_top_by(const lane&, at weights, at chosen
 template <class T> void biased_sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks);
 template <class T> void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
 
-/// Of a router, over tokens: how often each expert was among the largest `picks` of a row, the sums of their scores (of sigmoids divided
+/// Of a router, over tokens: how often each expert was chosen, the sums of their scores (of sigmoids divided
 /// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without a place, second there. Statistics of a layer behind those of others,
 /// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.
-/// Shapes: logits (tokens, experts); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
-template <class T> void softmax_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+/// Shapes: logits (tokens, experts); chosen (tokens, picks); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
+template <class T> void softmax_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
 template <class T> void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
-template <class T> void sigmoid_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+template <class T> void sigmoid_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
 template <class T> void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
 template <class T> void dropped_statistics(const lane&, at own, at places, int tokens, int picks, int experts);
 template <class T> void push(const lane&, at y, at s, at own, int width, int own_width);
@@ -176,6 +176,8 @@ template <class T> void layer_balance_loss(const lane&, at loss, at whole, at s,
 template <class T> void layer_balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
 template <class T> void z_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
 template <class T> void z_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T> void overflow_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate);
+template <class T> void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double log_scale);
 
 /// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each token's
 /// slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then where they end.

@@ -13,6 +13,10 @@ namespace rankc::runtime {
 /// processes call it, and get the same text; empty where what ranks keep is finite.
 std::string first_not_finite(engine&, const placement&);
 
+/// After a step or an evaluation whose loss is not finite: how many picks their experts had no room for, where the plan lets no such
+/// step pass; else empty. All processes call it, and get the same text.
+std::string find_overflow(engine&, const placement&);
+
 /// What ends the training where the loss or the norm of a step is not finite: where the target can, the step is run again to
 /// name the first op of which that comes. All processes call it.
 /// Errors: failure (70), the same on all ranks.

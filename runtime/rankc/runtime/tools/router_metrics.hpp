@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace rankc::runtime {
@@ -20,5 +21,9 @@ struct router_metrics {
 
 /// Of the last step; nothing where a program keeps none, or this process has not the rank that does.
 std::optional<router_metrics> read_routers(engine&);
+
+/// How many picks the last step had no room for, where the plan does not apply such a step; empty where it had none, or this process has
+/// not the rank that counts.
+std::string overflow_of(engine&);
 
 }  // namespace rankc::runtime
