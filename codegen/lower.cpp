@@ -73,7 +73,7 @@ void add(fingerprint& f, const body& b, const node& n) {
 void add(fingerprint& f, const item& i) {
   f.add(i.name);
   add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch, i.layer, i.slot, i.data, i.first, i.bucket, static_cast<int>(i.over), i.message, static_cast<std::int64_t>(i.bytes),
-          i.sharded, i.event});
+          static_cast<int>(i.squares), i.event});
   for (int w : i.waits) add(f, {w});
 }
 

@@ -28,7 +28,7 @@ endfunction()
 target_compile_definitions(rankc_audit_test PRIVATE RANKC_AUDITED="hsdp")
 rankc_family_audit(sequences 72 hsdp)
 rankc_family_audit(experts 114 ep2_shards_sp)
-rankc_family_audit(columns 27 rest_sp)
+rankc_family_audit(columns 38 rest_sp)
 rankc_family_audit(balance 48 sp)
 
 add_executable(audit_programs audit/programs.cpp)

@@ -76,7 +76,7 @@ rankc_family_programs(columns host 2)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=27)
+target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=38)
 add_test(NAME columns COMMAND rankc_columns_test)
 
 # Models whose routers have losses.
@@ -167,7 +167,7 @@ if(RANKC_GPU_PROGRAMS)
   add_executable(rankc_columns_cuda_test programs/cuda/main.cpp families/cuda_gradients_test.cpp)
   target_include_directories(rankc_columns_cuda_test PRIVATE programs)
   target_link_libraries(rankc_columns_cuda_test PRIVATE rankc_columns_cuda rankc_columns_host rankc_test_options)
-  target_compile_definitions(rankc_columns_cuda_test PRIVATE RANKC_ON_ONE=4 RANKC_ON_FOUR=10)  # two ranks with experts and two of columns
+  target_compile_definitions(rankc_columns_cuda_test PRIVATE RANKC_ON_ONE=5 RANKC_ON_FOUR=11)  # two ranks with experts and two of columns
   foreach(gpus IN ITEMS 1 4)
     add_test(NAME columns_cuda_gpu${gpus} COMMAND rankc_columns_cuda_test)
     set_tests_properties(columns_cuda_gpu${gpus} PROPERTIES ENVIRONMENT RANKC_TEST_GPUS=${gpus} LABELS gpu${gpus} SKIP_RETURN_CODE 77 RUN_SERIAL ON)

@@ -89,7 +89,8 @@ std::string experts_text(const lowered& l) {
     }
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   const parallel_dims& d = l.plan->dims;
-  const std::string ranks = d.ep == 1 ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp));
+  const std::string ranks = !spreads_experts(d) ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
+                            (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "");
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.routers.losses);
@@ -240,29 +241,40 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
                       (state.working_copy ? real : 0);
   const double each_frozen = state.working_copy ? real : static_cast<double>(state.weight);
-  double replica = 0, stored = 0, trained = 0, trained_whole = 0;  // bytes; elements
-  for (const placed_parameter& p : r.parameters) {
-    replica += static_cast<double>(p.as.elements()) * (p.as.trainable ? each : each_frozen), stored += static_cast<double>(p.as.stored());
-    if (p.as.trainable && l.trains()) trained += static_cast<double>(p.as.stored()), trained_whole += static_cast<double>(p.as.elements());
-  }
-  const double shards = weight_shards(l.plan->dims), all = shards * weight_replicas(l.plan->dims);
-  const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
+  const parallel_dims& d = l.plan->dims;
   sharding_costs c;
+  double whole = 0, over_replicas = 0;  // bytes of what is gathered
+  for (const placed_parameter& p : r.parameters) {
+    const bool trained = p.as.trainable && l.trains();
+    const double elements = static_cast<double>(p.as.elements()), stored = static_cast<double>(p.as.stored()), shards = p.as.shards;
+    const double holders = p.as.experts ? d.world / (d.pp * d.ep * d.etp) : weight_shards(d) * weight_replicas(d);  // of it or of a shard
+    if (p.as.shards > 1) whole += stored * (real + (trained ? wide : 0));
+    c.once.sent += (shards - 1) / shards * stored * (real + (trained ? summed : 0));
+    c.replicas.kept += elements * (p.as.trainable ? each : each_frozen);
+    if (trained) c.replicas.sent += 2 * (holders - 1) / holders * elements * summed;
+  }
+  const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
-  double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
     if (x.phase != "step") (x.axis == "dp_shard" || x.axis == "efsdp" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") || x.axis == "efsdp" ? x.sent() : 0;
-  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * summed) + over_replicas};
+  c.once.kept = kept + whole;
+  c.once.sent += over_replicas;
   c.here.sent += over_replicas;
-  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * summed};
   return c;
+}
+
+/// Of what ranks share out, what each keeps.
+std::string shards_text(const parallel_dims& d) {
+  const std::string of_experts = spreads_experts(d) && expert_weight_shards(d) > 1 ? fmt::format("1/{}", expert_weight_shards(d)) : "";
+  if (weight_shards(d) == 1) return "experts in shards of " + of_experts;
+  return fmt::format("in shards of 1/{}{}", weight_shards(d), of_experts.empty() ? "" : ", experts of " + of_experts);
 }
 
 /// What a rank has of weights that ranks share out, beside its shards.
 std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   std::size_t padding = 0;
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
-  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", weight_shards(l.plan->dims),
+  std::string out = fmt::format("  {}{}; gathered {}: weights {}", shards_text(l.plan->dims),
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
                                 l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
   if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
@@ -342,6 +354,8 @@ std::string describe_json(const lowered& l) {
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
   if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
+  if (spreads_experts(p.dims))
+    j["dims"].update({{"ep", p.dims.ep}, {"etp", p.dims.etp}, {"expert_layout", expert_layout_names[static_cast<int>(p.dims.expert_layout)]}});
   if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;

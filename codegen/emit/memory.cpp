@@ -137,8 +137,10 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     shards(g.id + "_shards", g.parts, r.arriving_elements > 0);
     if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, r.arriving_elements > 0);
   }
-  ranges("squares_sharded", r.squares_sharded, "What counts in the norm on every tensor-parallel rank");
-  ranges("squares_whole", r.squares_whole, "What counts in the norm once");
+  const auto squares = [&](norm_over c, const char* what) { ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what); };
+  squares(norm_over::replicas, "What counts in the norm on every replica");
+  squares(norm_over::tp, "What counts in the norm on every tensor-parallel rank");
+  squares(norm_over::nothing, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");
   return fill(templates::program_memory_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},

@@ -154,8 +154,7 @@ class order_text {
 
   /// The ranges that are summed; none where the rank has no parameters.
   std::string squares(const item& i) {
-    const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
-    return ranges.empty() ? "{}" : i.sharded ? "squares_sharded" : "squares_whole";
+    return r_.squares_of(i.squares).empty() ? "{}" : norm_over_names[static_cast<int>(i.squares)];
   }
 
   void statement(const item& i) {

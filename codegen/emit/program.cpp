@@ -147,10 +147,11 @@ std::string state_text(const lowered& l) {
 std::string shares_text(const lowered& l) {
   const parallel_dims& d = l.plan->dims;
   std::string out = d.cp > 1 ? fmt::format(" .cp = {},", d.cp) : "";
-  if (l.is_sharded()) out += fmt::format(" .shards = {},", weight_shards(d));
+  if (weight_shards(d) > 1) out += fmt::format(" .shards = {},", weight_shards(d));
   if (d.cp > 1 && d.cp_weights == cp_weights::shard) out += " .cp_shares_weights = true,";
   if (d.ep > 1) out += fmt::format(" .ep = {},", d.ep);
   if (d.ep > 1 && d.etp > 1) out += fmt::format(" .etp = {},", d.etp);
+  if (spreads_experts_over_replicas(d)) out += " .experts_over_replicas = true,";
   if (l.plan->recipe.has_documents()) out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   return out;
 }

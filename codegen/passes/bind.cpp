@@ -51,15 +51,22 @@ class binder {
     give(takes_.routers, {formal::routers, source::rank});
     give(takes_.dy, gradient(formal::dy, layer_));
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
-    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, flag_of_others});
+    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source_of_sums(flag_of_others), flag_of_others});
     for (int f : takes_.accumulate_apart) give(true, {formal::accumulate_apart, source_of(f), f});
     return std::move(call_);
   }
 
  private:
   source source_of(int flag) const {
-    if (flag == flag_of_experts) return source::adds_kept;
-    return !l_.reshards() && use_.adds_to(l_.groups[use_.kind].of_parameter[static_cast<std::size_t>(flag)]) ? source::always : source::adds;
+    const bool takes_turns = l_.reshards() && weight_shards(l_.plan->dims) > 1;
+    if (flag != flag_of_experts && !takes_turns && use_.adds_to(l_.groups[use_.kind].of_parameter[static_cast<std::size_t>(flag)])) return source::always;
+    return source_of_sums(flag);
+  }
+  /// Of gradients that are dealt out each layer's are the first in their place.
+  source source_of_sums(int flag) const {
+    const parallel_dims& d = l_.plan->dims;
+    const bool is_dealt = flag == flag_of_experts ? expert_weight_shards(d) > 1 : !l_.is_sharded() || weight_shards(d) > 1;
+    return is_dealt ? source::adds : source::adds_kept;
   }
   void give(bool is_taken, const actual& a) {
     if (is_taken) call_.given.push_back(a);
@@ -146,13 +153,18 @@ std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
   return i.on == compute_lane ? phases_of(s, i.does, layer) : after_repeating(i.does);
 }
 
+/// Whether a layer's experts are kept whole on their ranks, or are alone in not being so.
+static bool is_summed_apart(const body& b, const layer_parameter& experts) {
+  return experts.shards == 1 || std::none_of(b.parameters.begin(), b.parameters.end(), [](const layer_parameter& p) { return !p.experts && p.shards > 1; });
+}
+
 int find_flag(const body& b, const node& n) {
   int flag = flag_of_others;
   n.each_write([&](const port_use& u) {
     const value& v = b.values[u.at.value];
     if (v.where != space::gradient) return;
     if (b.parameters[v.of].shared) flag = v.of;
-    else if (b.parameters[v.of].experts && b.parameters[v.of].shards == 1) flag = flag_of_experts;
+    else if (b.parameters[v.of].experts && is_summed_apart(b, b.parameters[v.of])) flag = flag_of_experts;
   });
   return flag;
 }

@@ -246,7 +246,7 @@ op flattener::reduce_scalar(const item& i, const place& p) {
 }
 
 op flattener::sum_squares(const item& i) {
-  const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
+  const std::vector<range>& ranges = r_.squares_of(i.squares);
   op o = on_ranges(i.name, ranges, {gradient}, {});
   read_paddings(o, ranges);
   o.function = o.row = "sum_squares";

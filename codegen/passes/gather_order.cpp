@@ -32,10 +32,11 @@ gather_order::gather_order(const lowered& l, const pipeline_rank& r, const actio
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
     for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s)
       for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind)))
-        if (r.stages[s].stage == t.actions[i].stage && reads_weights(s, layer, phase_of(t.actions[i].kind))) reads_.push_back({s, layer});
+        if (r.stages[s].stage == t.actions[i].stage && reads_gathered(s, layer, phase_of(t.actions[i].kind))) reads_.push_back({s, layer});
 }
 
-bool gather_order::reads_weights(int stage, int layer, phase p) const {
+bool gather_order::reads_gathered(int stage, int layer, phase p) const {
+  if (gathered_for(r_, stage, layer).empty()) return false;
   const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
   const bool repeats = p == phase::backward || p == phase::backward_input;
   return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
@@ -55,7 +56,7 @@ void gather_order::hold(const layer_of_stage& of, std::vector<std::size_t>& to_g
 
 std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
   std::vector<std::size_t> to_gather;
-  if (!reads_weights(stage, layer, p)) return to_gather;
+  if (!reads_gathered(stage, layer, p)) return to_gather;
   hold(reads_[at_], to_gather);
   for (std::size_t next = at_ + 1; next < reads_.size() && next <= at_ + ahead_ && is_free(next); ++next) hold(reads_[next], to_gather);
   ++at_;

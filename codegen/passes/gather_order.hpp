@@ -27,7 +27,7 @@ class gather_order {
 
  private:
   using layer_of_stage = std::array<int, 2>;
-  bool reads_weights(int stage, int layer, phase) const;
+  bool reads_gathered(int stage, int layer, phase) const;
   /// Whether the weights of two layers have memory in common.
   bool meet(const layer_of_stage&, const layer_of_stage&) const;
   void hold(const layer_of_stage&, std::vector<std::size_t>& to_gather);

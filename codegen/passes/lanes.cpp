@@ -27,7 +27,7 @@ std::vector<lane> lanes_of(const plan_data& plan, int rank) {
     for (const int peer : detail::find_neighbours(t, rank, sends))
       lanes.push_back({(sends ? "to_" : "from_") + name_of(peer, rank, t.ranks()), false, peer, sends});
   if (ring_ranks(plan.dims) > 1) lanes.push_back({"ring"});
-  if (weight_shards(plan.dims) > 1) lanes.push_back({"gather"});
+  if (shards_weights(plan.dims)) lanes.push_back({"gather"});
   return lanes;
 }
 

@@ -22,7 +22,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   // What else the text of a stage names.
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "starts", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "momentum", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_of_replicas", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
@@ -210,6 +210,10 @@ void pair_copies(lowered& l) {
     if (partner[r] > static_cast<int>(r)) l.tied.push_back({static_cast<int>(r), partner[r]});
 }
 
+norm_over norm_over_of(const layer_parameter& p) {
+  return p.differs_over_replicas ? norm_over::replicas : p.differs_over_tp ? norm_over::tp : norm_over::nothing;
+}
+
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
 void finish_buckets(lowered& l, pipeline_rank& r) {
   const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
@@ -227,10 +231,12 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     r.buckets.push_back({.name = name, .id = {}, .first = p->element, .count = aligned_elements(p->as.shard()), .over_tp = p->as.sum_over_tp});
   name_scope ids;
   for (bucket& b : r.buckets) {
-    b.over_dp = over_dp;
-    b.tied = std::any_of(r.parameters.begin(), r.parameters.end(), [&](const auto& p) {
-      return p.element >= b.first && p.element < b.first + b.count && is_tied(p);
-    });
+    const auto has = [&](auto what) {
+      return std::any_of(r.parameters.begin(), r.parameters.end(),
+                         [&](const placed_parameter& p) { return p.element >= b.first && p.element < b.first + b.count && what(p); });
+    };
+    b.over_dp = over_dp && !has([](const placed_parameter& p) { return p.as.differs_over_replicas; });
+    b.tied = has(is_tied);
     b.id = ids.take(b.name == "replicated parameters" ? "replicated" : b.id.empty() ? b.name : b.id);
     // One name for a sum wherever it is made.
     if (b.name == "replicated parameters") b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
@@ -259,9 +265,10 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && !p.as.balances.any() && p.as.differs_over_tp == sharded; };
-    r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
-    r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));
+    for (int c = 0; c < n_norm_over; ++c)
+      r.squares[c] = without_decay_split(ranges_of(r, [&](const placed_parameter& p) {
+        return !p.copy && p.as.trainable && !p.as.balances.any() && static_cast<int>(norm_over_of(p.as)) == c;
+      }));
     r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });
   }
 }

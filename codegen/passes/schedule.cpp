@@ -254,29 +254,33 @@ class builder {
   void finish_step() {
     stepped_ = true;
     reduce_loss();
-    item i;
-    auto norm = [&](item_kind what, const std::string& name, runtime::over over, bool sharded) {
-      i.what = what;
+    bool counts = false;  // whether the norm is begun
+    const auto square = [&](norm_over c, const char* name) {
+      item i;
+      i.what = item_kind::squares;
       i.name = name;
-      i.over = over;
-      i.sharded = sharded;
-      i.first = what == item_kind::squares && (sharded || r_.squares_sharded.empty());
-      i.message = what == item_kind::reduce_norm ? l_.message(name, l_.wide_bytes()) : -1;
+      i.squares = c;
+      i.first = !std::exchange(counts, true);
       issue(i);
     };
-    if (!r_.squares_sharded.empty() && l_.plan->dims.tp > 1) {
-      norm(item_kind::squares, "norm of sharded gradients", runtime::over::tp, true);
-      norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::tp), role_over(axis::tp), false);
-    }
-    if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", runtime::over::tp, false);
-    if (l_.is_sharded() && !(r_.squares_sharded.empty() && r_.squares_whole.empty())) {  // of shards, where the rank counts any
-      i.on = lane_over(role_over(axis::fsdp));
-      norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::fsdp), role_over(axis::fsdp), false);
-      i.on = compute_lane;
-    }
-    if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::pp), role_over(axis::pp), false);
+    const auto sum = [&](axis over) {
+      item i;
+      i.what = item_kind::reduce_norm;
+      i.on = lane_over(role_over(over));
+      i.over = role_over(over);
+      i.name = "gradient norm" + over_axis(over);
+      i.message = l_.message(i.name, l_.wide_bytes());
+      issue(i);
+    };
+    if (!r_.squares_of(norm_over::replicas).empty()) square(norm_over::replicas, "norm of experts"), sum(axis::replicas);
+    if (!r_.squares_of(norm_over::tp).empty()) square(norm_over::tp, "norm of sharded gradients");
+    if (counts && l_.plan->dims.tp > 1) sum(axis::tp);
+    const bool any = counts || !r_.squares_of(norm_over::nothing).empty();
+    if (!r_.squares_of(norm_over::nothing).empty() || !counts) square(norm_over::nothing, "norm of whole gradients");
+    if (weight_shards(l_.plan->dims) > 1 && any) sum(axis::fsdp);
+    if (l_.plan->dims.pp > 1) sum(axis::pp);
     if (r_.updates.empty()) return;
-    i = {};
+    item i;
     i.what = item_kind::update;
     i.name = "optimizer";
     issue(i);

@@ -68,10 +68,10 @@ int flattener::count_sums(const stage_plan& s, const layer_use& use, int paramet
 std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied, const placement* experts) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
-  if (l_.is_sharded()) of.push_back({link(runtime::over::shard), shards});
-  if (experts) of.push_back({link(runtime::over::efsdp), *experts});
+  if (weight_shards(l_.plan->dims) > 1) of.push_back({link(runtime::over::shard), shards});
   if (weight_replicas(l_.plan->dims) > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
+  if (experts) of.push_back({link(runtime::over::efsdp), *experts});  // behind those whose sums reach the same ranks
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;
 }
@@ -111,7 +111,7 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placement tp = q.as.differs_over_tp ? placement::sharded
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
-  const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
+  const placement dp = q.as.differs_over_replicas ? placement::sharded : q.as.sum_over_dp ? placement::partial : placement::replicated;
   // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the shard.
   const bool is_dealt = q.as.shards > 1;
   const bool by_turns = is_dealt && (l_.reshards() || (r_.sums_take_turns && !q.as.shared));

@@ -20,8 +20,8 @@ constexpr int all_of = 64;
 /// sequences do not lie in line: of groups that cp is a part of, all ranks are; and of those that exchange slots of experts.
 bool represents(const parallel_dims& d, const coord& at) {
   const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard, with_replicas = d.cp > 1 && !with_shards;
-  const bool with_experts = d.ep > 1;
-  return (with_replicas || at[axis::dp_replicate] < 2) && (with_shards || with_experts || at[axis::dp_shard] < 2) &&
+  const bool with_experts = spreads_experts(d);
+  return (with_replicas || spreads_experts_over_replicas(d) || at[axis::dp_replicate] < 2) && (with_shards || with_experts || at[axis::dp_shard] < 2) &&
          (with_experts || at[axis::tp] < 2);
 }
 
@@ -78,12 +78,13 @@ class representatives {
     return out;
   }
 
-  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts a whole replica is in
-  /// the program, so that each rank is like that of the first replica.
+  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts all that have one copy of
+  /// these are in the program, so that each rank is like that of the first copy.
   int likened(int rank) const {
     const parallel_dims& d = l_.plan->dims;
     const coord at = layout(d).at(rank);
-    if (d.ep == 1) return layout(d).flat(coord(along<axis::pp>(at[axis::pp])));
+    if (!spreads_experts(d)) return layout(d).flat(coord(along<axis::pp>(at[axis::pp])));
+    if (spreads_experts_over_replicas(d)) return rank;
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 

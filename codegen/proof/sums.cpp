@@ -201,10 +201,7 @@ class summation {
     std::set<int> shards;
     bool first = true;
     for (std::size_t g : whole) {
-      std::set<int> of;
-      for (const auto& [communicator, as] : sums_[g].over)
-        if (as == placement::sharded || as == placement::dealt) of.insert(communicator);
-      std::erase_if(of, [&, all = of](int c) { return std::any_of(all.begin(), all.end(), [&](int other) { return is_within(c, other); }); });
+      const std::set<int> of = sums_of_shards(i, g);
       if (!first && of != shards)
         refuse(i, "adds to the norm both of shards over {} and of what is whole",
                names(of.empty() ? shards : of));
@@ -213,12 +210,39 @@ class summation {
     pending.insert(shards.begin(), shards.end());
     return pending;
   }
-  /// Whether the members of a group are some of another's: shards that differ in the one do in the other, whose sum is of all.
-  /// Of groups of the same ranks the others are within the first.
-  bool is_within(int group, int other) const {
-    const std::vector<int>&few = table_.program.communicators[group].ranks, &all = table_.program.communicators[other].ranks;
-    return (few.size() < all.size() || (few.size() == all.size() && group > other)) &&
-           std::all_of(few.begin(), few.end(), [&](int r) { return std::find(all.begin(), all.end(), r) != all.end(); });
+  /// The groups over which squares of a gradient's shards are summed: those over which there are shards, in their order, but for those
+  /// whose members the sums before them reach. Refused where these have a rank's part twice.
+  std::set<int> sums_of_shards(int i, std::size_t g) {
+    std::vector<int> kept;
+    for (const auto& [communicator, as] : sums_[g].over) {
+      if (as != placement::sharded && as != placement::dealt) continue;
+      const std::set<int> reached = reached_by(g, kept);
+      if (!std::all_of(members(communicator).begin(), members(communicator).end(), [&](int r) { return reached.contains(r); }))
+        kept.push_back(communicator);
+    }
+    const std::set<int> all(kept.begin(), kept.end());
+    if (reached_by(g, kept).empty()) refuse(i, "adds to the norm shards of {}, of which sums over {} have some twice", name(g), names(all));
+    return all;
+  }
+  const std::vector<int>& members(int communicator) const { return table_.program.communicators[communicator].ranks; }
+  /// The ranks whose parts sums of a gradient over some groups have, one after the other; none where they have one's twice.
+  std::set<int> reached_by(std::size_t g, const std::vector<int>& groups) const {
+    std::set<int> reached{rank_};
+    for (int group : groups) {
+      std::set<int> more;
+      for (int r : reached)
+        for (int member : members(group_like(group, g, r)))
+          if (!more.insert(member).second) return {};
+      reached = std::move(more);
+    }
+    return reached;
+  }
+  /// The group over which a gradient of another rank is, where this rank's is over a group: the ranks have the same sums.
+  int group_like(int group, std::size_t g, int rank) const {
+    std::size_t at = 0;
+    while (sums_[g].over[at].communicator != group) ++at;
+    const auto& theirs = table_.program.ranks[rank].sums;
+    return g < theirs.size() && at < theirs[g].over.size() ? theirs[g].over[at].communicator : group;
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {

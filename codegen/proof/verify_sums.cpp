@@ -96,21 +96,44 @@ class follower {
     return text;
   }
 
-  /// Of the groups over which there are shards, those that lie in no other, or in no earlier one of the same ranks: shards that differ in
-  /// one that does differ in the other, whose sum is of all.
-  std::uint64_t outermost(std::uint64_t bits) const {
-    const auto ranks = [&](int slot) -> const std::vector<int>& { return d_.groups[d_.workers[rank_].groups[slot]].ranks; };
-    const auto has = [](const std::vector<int>& all, int r) { return std::find(all.begin(), all.end(), r) != all.end(); };
-    std::uint64_t kept = 0;
-    for (int slot = 0; slot < 63; ++slot) {
-      if (!(bits >> slot & 1)) continue;
-      bool is_within = false;
-      for (int other = 0; other < 63; ++other)
-        if (other != slot && (bits >> other & 1) && (ranks(other).size() > ranks(slot).size() || (ranks(other).size() == ranks(slot).size() && other < slot)))
-          is_within |= std::all_of(ranks(slot).begin(), ranks(slot).end(), [&](int r) { return has(ranks(other), r); });
-      if (!is_within) kept |= std::uint64_t{1} << slot;
+  /// Of the groups over which a gradient has shards those that lead from the rank to others: each next one that leads to a rank which
+  /// those before do not lead to. They lead to each rank along one way, so that a sum over them all has each shard once.
+  std::uint64_t spanning(int i, int t) const {
+    std::vector<std::size_t> ways;  // among the groups of the sum
+    std::uint64_t bits = 0;
+    const auto& over = r_.totals[t].over;
+    for (std::size_t g = 0; g < over.size(); ++g) {
+      if (over[g].second != 'S' && over[g].second != 'D') continue;
+      const std::vector<int> known = ends_of(t, ways);
+      const std::vector<int>& members = group_of(rank_, t, g);
+      if (std::all_of(members.begin(), members.end(), [&](int r) { return std::count(known.begin(), known.end(), r) > 0; })) continue;
+      ways.push_back(g), bits |= std::uint64_t{1} << over[g].first;
     }
-    return kept;
+    std::vector<int> ends = ends_of(t, ways);
+    std::sort(ends.begin(), ends.end());
+    if (std::adjacent_find(ends.begin(), ends.end()) != ends.end())
+      refuse(i, "counts shards of \"{}\" twice in a sum over {}", r_.totals[t].name, names(bits));
+    return bits;
+  }
+  /// The members of a group of a sum, as a rank has that sum.
+  const std::vector<int>& group_of(int rank, int t, std::size_t g) const {
+    const auto& theirs = routine_of(d_, rank).totals;
+    const bool has_it = t < static_cast<int>(theirs.size()) && theirs[t].name == r_.totals[t].name && g < theirs[t].over.size();
+    if (!has_it) throw refusal(fmt::format("rank {} has no such sum of \"{}\" as rank {}", rank, r_.totals[t].name, rank_));
+    return d_.groups.at(d_.workers[rank].groups.at(theirs[t].over[g].first)).ranks;
+  }
+  /// Where all ways end that go along one group of a sum after the other, from the rank.
+  std::vector<int> ends_of(int t, const std::vector<std::size_t>& ways) const {
+    std::vector<int> ends{rank_};
+    for (const std::size_t g : ways) {
+      std::vector<int> further;
+      for (const int r : ends) {
+        const std::vector<int>& to = group_of(r, t, g);
+        further.insert(further.end(), to.begin(), to.end());
+      }
+      ends = std::move(further);
+    }
+    return ends;
   }
 
   void walk(int i) {
@@ -194,7 +217,7 @@ class follower {
       std::optional<std::uint64_t> shards;
       for (const auto& [g, x] : reads) {
         if (writes.count(g)) continue;
-        const std::uint64_t of = outermost(mask(g, 'S') | mask(g, 'D'));
+        const std::uint64_t of = spanning(i, g);
         if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
         shards = of;
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);

@@ -22,11 +22,11 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "groups of ranks that exchange heads hand on keys and values; where experts are spread over ranks, these are of one replica.",
+     "groups of ranks that exchange heads hand on keys and values; experts that are spread over ranks are no axis of the world of their own.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
-     "are among them. Where ep is above 1, expert_layout is folded, ranks of tp share out the tokens (sequence_parallel), ep * etp is a multiple of "
-     "tp or takes all ranks of dp_shard * cp * tp, and cp_weights is shard; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
+     "are among them. Where ep is above 1, expert_layout is folded or folded_over_replicas, ranks of tp share out the tokens (sequence_parallel), and "
+     "with cp_weights=replicate experts are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
      "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},
@@ -326,7 +326,8 @@ constexpr rule_text texts[]{
     {240, "rows that tp shares out divide over dp_shard",
      "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of dp_shard * cp where "
      "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding. Of experts, the rows of each "
-     "ep rank are a multiple of the ranks that have the same experts in a replica, dp_shard * cp * tp / ep.",
+     "ep rank are a multiple of the ranks that share these out, dp_shard * cp * tp / (ep * etp), times dp_replicate where expert_layout is "
+     "folded_over_replicas.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
      "tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",

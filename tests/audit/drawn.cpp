@@ -71,10 +71,19 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   if (draws of(seed, index, "experts"); of.chance(40)) {
     s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
-    if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
-    if (draws columns(seed, index, "columns"); dims.ep > 1 && columns.chance(40)) {
+    if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1;
+    if (draws columns(seed, index, "columns"); dims.ep > 1 && columns.chance(60)) {
       dims.etp = columns.one_of({2, 2, 3, 4});
       if (columns.chance(50)) dims.dp_shard *= dims.etp, dims.world *= dims.etp;
+    }
+    if (draws layouts(seed, index, "layouts"); dims.ep > 1 && layouts.chance(50)) {
+      if (dims.dp_replicate == 1 && layouts.chance(50)) dims.dp_replicate = 2, dims.world *= 2;
+      dims.expert_layout = expert_layout::folded_over_replicas;
+    }
+    if (draws across(seed, index, "across"); dims.ep > 1 && across.chance(40)) {
+      dims.tp = 4, dims.ep = 2, dims.etp = across.one_of({1, 1, 1, 2}), dims.dp_shard = across.one_of({1, 1, 1, 2});
+      dims.cp = dims.ulysses = 1, dims.sequence_parallel = true;
+      dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp;
     }
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);

@@ -36,7 +36,7 @@ class accountant {
       if (d_.ep > 1 && d_.etp > 1 && l.role == layer_role::block) add_columns(l);
     }
     each_action([&](const action& a) { add_messages(a); });
-    if (shards_ > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
+    if (shards_ > 1 || (d_.ep > 1 && expert_shards_ > 1)) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
     add_sums();
     add_scalars();
     return out_.all();
@@ -254,17 +254,16 @@ class accountant {
         else (w.of_heads || (d_.sequence_parallel && !w.is_split) ? whole_on_tp : own) += elements;
       }
       add_sum(own);
-      add_sum(experts, false, expert_shards_);
+      add_sum(experts, false, expert_shards_, expert_copies_);
     }
     if (whole_on_tp)
       add(30, 1, {.axis = "tp", .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
     add_sum(whole_on_tp);
     add_sum(table, has_both_ends_elsewhere());
   }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_); }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards) {
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_, replicas_); }
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards, int r) {
     if (elements == 0) return;
-    const int r = replicas_;
     if (r > 1 && shards == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
     if (r > 1 && shards > 1)
       add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards}, {"P_l", elements * shards}}});
@@ -281,14 +280,15 @@ class accountant {
   }
 
   void add_scalars() {
-    bool split = false, any = false, has_loss = false;
+    bool split = false, spread = false, any = false, has_loss = false;
     for (const layer& l : layers_) {
       for (const tensor& w : l.tensors) {
         const bool counts = !l.is_copy && !(w.is_shared && l.role == layer_role::head && counts_table_elsewhere());
-        split |= counts && w.is_split, any |= counts;
+        split |= counts && w.is_split, spread |= counts && w.is_spread, any |= counts;
       }
       has_loss |= l.role == layer_role::head;
     }
+    if (spread && expert_copies_ < replicas_) add(49, 1, {.axis = "dp_replicate", .given = {{"n", replicas_}}});
     if (split) add(49, 1, {.axis = "tp", .given = {{"n", d_.tp}}});
     if (any && shards_ > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", shards_}}});
     if (d_.pp > 1) add(49, 1, {.axis = "pp", .given = {{"n", d_.pp}}});
@@ -304,8 +304,11 @@ class accountant {
   const rankc::parallel_dims& d_;
   // Of weights: the ranks of cp are among the ones or the others.
   const int shards_ = d_.dp_shard * (d_.cp_weights == rankc::cp_weights::shard ? d_.cp : 1),
-            expert_shards_ = d_.dp_shard * d_.cp * d_.tp / (d_.ep * d_.etp),
             replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
+  // Experts are dealt out to all ranks of a replica, or of all replicas; others have copies.
+  const bool is_over_replicas_ = d_.expert_layout == rankc::expert_layout::folded_over_replicas;
+  const int expert_copies_ = is_over_replicas_ ? 1 : d_.dp_replicate,
+            expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp / (d_.ep * d_.etp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;
   const drawn& of_;

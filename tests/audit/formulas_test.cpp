@@ -28,7 +28,7 @@ const std::vector<formula>& rows() {
 }  // namespace
 
 TEST_CASE("describe's table of drawn plans is the formulas', in two types and for both targets") {
-  const std::vector<drawn> plans = draw_legal(1, 400, "audit_");
+  const std::vector<drawn> plans = draw_legal(1, 440, "audit_");
   std::map<std::string, int> seen;
   for (const drawn& d : plans) {
     CAPTURE(d.plan.name);
@@ -44,6 +44,9 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
                                    {"ep", dims.ep > 1},
                                    {"etp", dims.ep > 1 && dims.etp > 1},
                                    {"shards of a rank's experts", dims.ep > 1 && rankc::expert_weight_shards(dims) > 1},
+                                   {"experts over replicas", rankc::spreads_experts_over_replicas(dims)},
+                                   {"experts across ranks of tp", dims.ep > 1 && dims.ep * dims.etp % dims.tp != 0},
+                                   {"shards of experts alone", rankc::shards_weights(dims) && weight_shards(dims) == 1},
                                    {"tp", dims.tp > 1},
                                    {"pp", dims.pp > 1},
                                    {"sequence parallel", dims.sequence_parallel},
@@ -107,36 +110,39 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
   int plans = 0;
   for (const drawn& d : draw_legal(9, 120, "audit_")) {
     const auto& dims = d.plan.dims;
-    const int shards = weight_shards(dims);
-    if (shards == 1 || d.model.experts > 0) continue;  // experts have shards of their own
+    if (!rankc::shards_weights(dims)) continue;
     CAPTURE(d.plan.name);
     const codegen::lowered l = codegen::lower(d.plan, codegen::dtype::f64);
     const auto j = nlohmann::json::parse(codegen::describe_json(l));
-    const std::int64_t ranks = shards * weight_replicas(dims), bytes = 8;
+    const std::int64_t bytes = 8;
     for (int pp = 0; pp < dims.pp; ++pp) {
       CAPTURE(pp);
-      std::int64_t whole = 0, stored = 0;
+      std::int64_t whole = 0;
+      fraction as_replicas, once;
       bool has_table = false;
       for (const layer& of : layers_of(d, pp))
         for (const tensor& w : of.tensors) {
           if (w.is_shared && std::exchange(has_table, true)) continue;
+          const int shards = w.is_spread ? rankc::expert_weight_shards(dims) : weight_shards(dims);
+          const std::int64_t ranks = w.is_spread ? dims.world / (dims.pp * dims.ep * dims.etp) : shards * weight_replicas(dims);
           whole += w.rows * w.cols;
-          stored += w.shard_rows(shards) * shards * w.cols;
+          as_replicas = as_replicas + fraction(2 * (ranks - 1) * bytes * w.rows * w.cols, ranks);
+          once = once + fraction(2 * (shards - 1) * bytes * w.shard_rows(shards) * w.cols);
         }
       fraction over_shards, over_replicas;
       for (const auto& [what, e] : described(j.dump(), pp))
-        if (what.axis.starts_with("dp_") && what.phase != "step")
-          (what.axis == "dp_shard" ? over_shards : over_replicas) =
-              (what.axis == "dp_shard" ? over_shards : over_replicas) + e.sent;
+        if (what.phase != "step") {
+          if (what.axis == "dp_shard" || what.axis == "efsdp") over_shards = over_shards + e.sent;
+          if (what.axis == "dp_replicate") over_replicas = over_replicas + e.sent;
+        }
       const auto value = [](const fraction& f) {
         return doctest::Approx(static_cast<double>(f.over) / static_cast<double>(f.under)).epsilon(1e-12);
       };
       const auto& costs = j.at("pipeline_ranks").at(static_cast<std::size_t>(pp)).at("sharding");
       CHECK(costs.at("replicas").at("bytes") == 4 * bytes * whole);
-      CHECK(costs.at("replicas").at("sent_bytes").get<double>() == value({2 * (ranks - 1) * bytes * whole, ranks}));
+      CHECK(costs.at("replicas").at("sent_bytes").get<double>() == value(as_replicas));
       CHECK(costs.at("kept").at("sent_bytes").get<double>() == value(over_shards + over_replicas));
-      CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() ==
-            value(fraction(2 * (shards - 1) * bytes * stored, shards) + over_replicas));
+      CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() == value(once + over_replicas));
       if (!rankc::reshards_after_layer(dims) && dims.reshard != rankc::reshard::after_stage)
         CHECK(costs.at("kept").at("sent_bytes") == costs.at("gathered_once").at("sent_bytes"));
       ++plans;

@@ -62,8 +62,9 @@ std::vector<memory> place(const std::vector<layer>& layers, int shards, int expe
 
 std::vector<gather> gathers_of(const drawn& d, int pp, const std::vector<layer>& layers) {
   const auto ahead = static_cast<std::size_t>(d.plan.dims.prefetch);
-  const std::vector<gather> reads = reads_of(d.plan.actions, pp, layers);
   const std::vector<memory> at = place(layers, weight_shards(d.plan.dims), expert_weight_shards(d.plan.dims), ahead);
+  std::vector<gather> reads = reads_of(d.plan.actions, pp, layers);
+  std::erase_if(reads, [&](const gather& r) { return at[r.layer].first == at[r.layer].last; });  // what is gathered nowhere
   std::vector<gather> all;
   std::vector<bool> is_there(layers.size(), false);
   for (std::size_t i = 0; i < reads.size(); ++i)

@@ -10,8 +10,11 @@
 
 #include <emit/emit.hpp>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "check_lowered.hpp"
 #include "plans.hpp"
@@ -35,11 +38,11 @@ op& nth(program& p, int rank, collective_kind k, const std::string& named = "") 
 
 }  // namespace
 
-TEST_CASE("programs whose ranks share out columns of experts are proven, are the model, and take what is counted, on either target") {
+TEST_CASE("programs whose ranks share out columns of experts, or have experts across replicas and ranks of tp, are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
   for (const columns::columns_plan& e : columns::plans())
-    if (e.plan.dims.etp > 1) programs += check_lowered(e.plan);
-  CHECK(programs == 23 * 6);
+    if (e.layout != "one") programs += check_lowered(e.plan);
+  CHECK(programs == 33 * 6);
 }
 
 TEST_CASE("a rank keeps its columns of its own experts, of which the ranks that have the same keep shards; describe counts all of them") {
@@ -94,4 +97,80 @@ TEST_CASE("programs that are sound and not the model's are refused: slots of oth
   };
   // Offsets of slabs of other rows.
   CHECK(said([](program& p, int r) { nth(p, r, collective_kind::gather_offsets).rows /= 2; }).find("order") != std::string::npos);
+}
+
+TEST_CASE("describe tells over which ranks experts are spread, what these keep of them, and as JSON the degrees and the layout") {
+  const auto has = [](const char* layout, const std::string& text) {
+    return describe_text(lower(find("across", layout), dtype::f64, target::host)).find(text) != std::string::npos;
+  };
+  CHECK(has("replicas", " parameters; spread over ep 2 x etp 4 of all replicas\n"));
+  CHECK(has("some_of_tp", " parameters; spread over ep 2\n"));
+  CHECK(has("replicas_alone", "  experts in shards of 1/2; gathered by layers in turn"));
+  CHECK(has("across_tp", "  in shards of 1/2, experts of 1/4; gathered by layers in turn"));
+  CHECK(has("replicas", "  in shards of 1/2; gathered by layers in turn"));
+  const auto dims = [](const char* layout) { return nlohmann::json::parse(describe_json(lower(find("across", layout), dtype::f64, target::host))).at("dims"); };
+  CHECK(dims("replicas_step").at("ep") == 3);
+  CHECK(dims("replicas_step").at("etp") == 1);
+  CHECK(dims("replicas_step").at("expert_layout") == "folded_over_replicas");
+  CHECK(dims("columns_across_tp").at("etp") == 2);
+  CHECK(dims("columns_across_tp").at("expert_layout") == "folded");
+  CHECK(!dims("one").contains("ep"));
+}
+
+TEST_CASE("the norm counts shards of experts that lie across replicas and ranks of tp once: other groups, squares and facts are refused") {
+  int refused = 0;
+  for (const char* layout : {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp", "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
+    CAPTURE(layout);
+    const rankc::plan_data plan = find("across", layout);
+    const program sound = expand_train(lower(plan, dtype::f64, target::host));
+    const auto is_refused = [&](const char* what, auto change) {
+      CAPTURE(what);
+      program p = sound;
+      for (rank_program& r : p.ranks) change(r);
+      const bool by_both = !prove(p).ok && verify(certificate(p, prove(sound))) != "";
+      CHECK(by_both);
+      refused += by_both;
+    };
+    const auto ops_named = [](rank_program& r, const char* begin) {
+      std::vector<op*> all;
+      for (op& o : r.ops)
+        if (o.name.starts_with(begin)) all.push_back(&o);
+      return all;
+    };
+    const auto of_experts = [](rank_program& r) -> sum& {
+      return *std::find_if(r.sums.begin(), r.sums.end(), [](const sum& s) { return s.name.find("experts.down") != s.name.npos; });
+    };
+    rank_program first = sound.ranks[0];
+    const std::size_t sums = ops_named(first, "gradient norm").size(), groups = of_experts(first).over.size();
+    const bool are_sharded = expert_weight_shards(plan.dims) > 1;
+    for (std::size_t i = 0; i < sums; ++i)
+      for (std::size_t g = 0; g < groups; ++g)
+        if (ops_named(first, "gradient norm")[i]->communicator != of_experts(first).over[g].communicator)
+          is_refused("a sum over another group", [&](rank_program& r) { ops_named(r, "gradient norm")[i]->communicator = of_experts(r).over[g].communicator; });
+    for (std::size_t g = 0; g < groups; ++g)
+      if (of_experts(first).over[g].as == placement::sharded && !(are_sharded && g + 1 == groups))
+        is_refused("experts that are the same along a group", [&](rank_program& r) { of_experts(r).over[g].as = placement::replicated; });
+    if (are_sharded)
+      is_refused("shards over experts' own groups first, which others cut across", [&](rank_program& r) {
+        std::rotate(of_experts(r).over.begin(), of_experts(r).over.end() - 1, of_experts(r).over.end());
+      });
+    const auto read_of = [&](rank_program& r, const op& o) {
+      return std::find_if(o.reads.begin(), o.reads.end(), [&](const auto& a) { return a.begin == of_experts(r).at.begin; });
+    };
+    const auto squares = [&](rank_program& r, bool with_experts) -> op& {
+      for (op* o : ops_named(r, "norm of"))
+        if ((read_of(r, *o) != o->reads.end()) == with_experts) return *o;
+      throw std::logic_error("no squares");
+    };
+    is_refused("squares of experts that none counts", [&](rank_program& r) {
+      op& o = squares(r, true);
+      const auto left_out = read_of(r, o) - o.reads.begin();
+      o.reads[static_cast<std::size_t>(left_out)] = o.reads[left_out == 0 ? 1 : 0];
+    });
+    is_refused("squares of experts that two count", [&](rank_program& r) {
+      const op& o = squares(r, true);
+      squares(r, false).reads.push_back(*read_of(r, o));
+    });
+  }
+  CHECK(refused == 101);
 }

@@ -63,6 +63,24 @@ class list {
     add(family, "thirds", model, {.world = 6, .dp_shard = 6, .ep = 2, .etp = 3}, once);
     add(family, "thirds_cp", model, {.world = 6, .dp_shard = 3, .cp = 2, .ep = 2, .etp = 3, .reshard = reshard::after_step}, schedules::gpipe{2});
   }
+  /// Experts over all replicas, and over ranks that cut across those of tp.
+  void add_across(const char* family, const auto& model) {
+    constexpr expert_layout over = expert_layout::folded_over_replicas;
+    add(family, "one", model, {}, once);
+    add(family, "replicas", model, {.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 2, .etp = 4, .sequence_parallel = true, .expert_layout = over}, three);
+    add(family, "replicas_alone", model, {.world = 4, .dp_replicate = 4, .ep = 2, .expert_layout = over}, three);
+    add(family, "replicas_step", model, {.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 3, .expert_layout = over, .reshard = reshard::after_step}, once);
+    add(family, "replicas_zbv", model,
+        {.world = 16, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = over}, schedules::zero_bubble_v{3});
+    add(family, "whole_on_cp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, three);
+    add(family, "replicas_whole_on_cp", model,
+        {.world = 8, .dp_replicate = 2, .dp_shard = 2, .cp = 2, .ep = 2, .etp = 2, .expert_layout = over, .cp_weights = cp_weights::replicate, .reshard = reshard::after_step},
+        three);
+    add(family, "some_of_tp", model, {.world = 8, .dp_replicate = 2, .tp = 4, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "across_tp", model, {.world = 8, .dp_shard = 2, .tp = 4, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "beside_tp", model, {.world = 6, .dp_shard = 3, .tp = 2, .ep = 3, .sequence_parallel = true, .reshard = reshard::after_step}, once);
+    add(family, "columns_across_tp", model, {.world = 12, .dp_shard = 3, .tp = 4, .ep = 3, .etp = 2, .sequence_parallel = true}, schedules::gpipe{2});
+  }
   std::vector<columns_plan> out;
 
  private:
@@ -100,6 +118,7 @@ std::vector<columns_plan> plans() {
   l.add_thirds("shared", shared_model{});
   l.add("shared", "sp", shared_model{}, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}, schedules::one_f_one_b{3});
   l.add_thirds("primes", models::mixtral{.layers = 2, .hidden = 14, .heads = 1, .kv_heads = 1, .experts = 10, .top_k = 3, .expert_ffn = 21, .vocab = 29});
+  l.add_across("across", models::mixtral{.layers = 4, .hidden = 24, .heads = 4, .kv_heads = 4, .experts = 6, .top_k = 2, .expert_ffn = 8, .vocab = 48});
   return l.out;
 }
 

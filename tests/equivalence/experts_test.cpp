@@ -115,6 +115,11 @@ TEST_CASE("programs with experts on ranks of their own compute the model, on wor
       CHECK(s.reason() == "");
       CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
     }
+  const subject of_replicas(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = 8, .sequence_parallel = true,
+                                     .expert_layout = rankc::expert_layout::folded_over_replicas}, 16),
+                            target::cuda, dtype::bf16);
+  CHECK(of_replicas.reason() == "");
+  CHECK(static_cast<int>(of_replicas.p.ranks.size()) == of_replicas.p.world);
 }
 
 TEST_CASE("each gathering and each sum over etp is needed, on each rank and in each microbatch") {

@@ -38,7 +38,7 @@ int most_stages(const model& m) { return m.blocks() > 0 ? m.blocks() + 2 : 1; }
 bool fits(const plan& p, const parallel_dims& d) {
   const bool cuts_sequences = p.recipe.seq % ((d.cp > 1 ? 2 * d.cp : 1) * (d.sequence_parallel ? d.tp : 1)) != 0;
   const expert_divisors experts = expert_divisors_of(p.model);
-  if (d.ep == 1 ? experts.ffn % d.tp != 0 : experts.count % d.ep != 0 || (d.dp_shard * d.cp * d.tp) % d.ep != 0) return false;
+  if (d.ep == 1 ? experts.ffn % d.tp != 0 : experts.count % d.ep != 0 || expert_region(d) % d.ep != 0) return false;
   return std::gcd(tp_divisor(p.model), experts.shared) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
          d.pp <= most_stages(p.model) && !cuts_sequences;
 }
@@ -65,6 +65,7 @@ parallel_dims draw_dims(draws& d, const plan& p) {
     if (expert_divisors_of(p.model).count > 1 && d.chance(60)) {
       wanted.ep = d.one_of({2, 2, 3, 4});
       if (must_fit) wanted.sequence_parallel = wanted.tp > 1;
+      if (d.chance(40)) wanted.expert_layout = expert_layout::folded_over_replicas;
     }
     if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
     x = wanted;

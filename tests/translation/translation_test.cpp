@@ -87,7 +87,7 @@ TEST_CASE("columns: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 14);
+  REQUIRE(subjects.size() == 18);
   check(subjects, "translation_columns");
 }
 

@@ -187,6 +187,12 @@ enum class item_kind {
   receive, send, gather, forward, forward_layer, backward, backward_layer, reduce_scatter, add_sums, reduce, squares, reduce_norm, clear_loss, reduce_loss, update
 };
 
+/// Over which ranks squares of a gradient are summed in the norm, beside those that share out weights: over none, over those of tp, where
+/// each has another part, or over replicas too, where each has other experts.
+enum class norm_over : unsigned char { nothing, tp, replicas };
+inline constexpr int n_norm_over = 3;
+inline constexpr const char* norm_over_names[]{"squares_whole", "squares_sharded", "squares_of_replicas"};
+
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
   item_kind what = item_kind::forward;
@@ -205,7 +211,7 @@ struct item {
   runtime::over over = runtime::over::tp;
   int message = -1;
   std::size_t bytes = 0;  // of a message between stages
-  bool sharded = false;  // squares: of tp-sharded parameters
+  norm_over squares = norm_over::nothing;  // of which gradients
   std::vector<int> waits;  // earlier items on other lanes
   int event = -1;        // recorded after it: index into pipeline_rank::events
 };
@@ -248,7 +254,8 @@ struct pipeline_rank {
   std::vector<bucket> buckets;
   /// Elements that the rank keeps of some parameters.
   std::size_t shard_elements(const std::vector<gathering::part>&) const;
-  std::vector<range> squares_sharded, squares_whole, updates;
+  std::vector<range> squares[n_norm_over], updates;
+  const std::vector<range>& squares_of(norm_over c) const { return squares[static_cast<int>(c)]; }
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false, reads_starts = false;
   bool overlaps = false;  // runs actions next to others, on a lane of their own
@@ -317,7 +324,7 @@ struct lowered {
   }
   bool rounds_reductions() const { return rankc::program::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains()); }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
-  bool is_sharded() const { return weight_shards(plan->dims) > 1; }
+  bool is_sharded() const { return shards_weights(plan->dims); }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.
   bool reshards() const { return reshards_after_layer(plan->dims); }
 };

@@ -127,11 +127,6 @@ constexpr int weight_replicas(const parallel_dims& d) {
 /// The ranks that hand on keys and values, each for its group of ulysses; 1: none do.
 constexpr int ring_ranks(const parallel_dims& d) { return d.cp_attention == cp_attention::ring ? d.cp / d.ulysses : 1; }
 
-/// Whether dims whose degrees are known let go of gathered weights after each layer.
-constexpr bool reshards_after_layer(const parallel_dims& d) {
-  return weight_shards(d) > 1 && (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
-}
-
 namespace detail {
 constexpr bool is_independent(const parallel_dims& d) { return d.expert_layout == expert_layout::independent; }
 constexpr bool is_over_replicas(const parallel_dims& d) {
@@ -152,8 +147,24 @@ constexpr int expert_rest(const parallel_dims& d) { return expert_region(d) / (d
 constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(d) ? d.dp_shard : expert_rest(d); }
 }  // namespace detail
 
-/// The ranks of a replica that share out what a rank of ep and etp has of each expert weight.
+/// The ranks that share out what a rank of ep and etp has of each expert weight.
 constexpr int expert_weight_shards(const parallel_dims& d) { return detail::expert_rest(d); }
+
+/// Whether experts are spread over ranks, and whether over all of a stage, though several of these hold the same dense weights.
+constexpr bool spreads_experts(const parallel_dims& d) { return d.ep > 1; }
+constexpr bool spreads_experts_over_replicas(const parallel_dims& d) {
+  return spreads_experts(d) && weight_replicas(d) > 1 && expert_region(d) == d.world / d.pp;
+}
+
+/// Whether ranks share out weights, those of experts or the others, so that layers read what is gathered.
+constexpr bool shards_weights(const parallel_dims& d) {
+  return weight_shards(d) > 1 || (spreads_experts(d) && expert_weight_shards(d) > 1);
+}
+
+/// Whether dims whose degrees are known let go of gathered weights after each layer.
+constexpr bool reshards_after_layer(const parallel_dims& d) {
+  return shards_weights(d) && (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
+}
 
 inline constexpr axis_row axis_rows[]{
     {.id = axis::pp, .name = "pp", .help = "pipeline ranks; each degree is a number or infer",

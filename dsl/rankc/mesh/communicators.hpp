@@ -56,20 +56,20 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   return out;
 }
 
+/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are on lanes of
+/// their own.
+constexpr int count_purposes(const planned_communicator& c) {
+  return static_cast<int>(std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
+}
+
 /// The communicators of a step, experts' where they are spread over ranks: losses have none of their own, for they are summed
 /// along one axis after the other, and replicas of experts none, for they are replicas of all weights.
 constexpr std::vector<planned_communicator> communicators_of_step(const layout& l) {
   std::vector<planned_communicator> all = plan_communicators(l, l.dims().ep > 1, false);
   for (planned_communicator& c : all)
     if (c.serves.size() > 1) std::erase_if(c.serves, [](const communicator_purpose& p) { return p.over == axis::expert_replicas; });
-  std::erase_if(all, [](const planned_communicator& c) { return c.serves.front().as == purpose::loss; });
+  std::erase_if(all, [](const planned_communicator& c) { return count_purposes(c) == 0; });
   return all;
-}
-
-/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are on lanes of
-/// their own.
-constexpr int count_purposes(const planned_communicator& c) {
-  return static_cast<int>(std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
 }
 
 /// The calls that make them if every group is a communicator of its own.

@@ -369,13 +369,19 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     const int rows = w.holds.shape[0].size / d.ep;
     if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
     offers found;
-    const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp;
-    found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) {
-                return all % n == 0 && n * each % ranks == 0 && rows % (n * each / ranks) == 0;
-              }));
+    const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
+    const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
+    if (over_replicas)
+      found.add("ep", find_nearest(d.ep, experts, [&](int n) {
+                  return experts % n == 0 && all * each % (n * d.etp) == 0 && w.holds.shape[0].size / n % (all * each / (n * d.etp)) == 0;
+                }));
+    else
+      found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) {
+                  return all % n == 0 && n * each % ranks == 0 && rows % (n * each / ranks) == 0;
+                }));
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep << ", and they do not divide by the "
-                     << shards << " ranks that share these out, dp_shard * cp * tp / " << (d.etp > 1 ? "(ep * etp)" : "ep")
-                     << " (dp_replicate takes the rest)" << found.view();
+                     << shards << " ranks that share these out, " << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp / "
+                     << (d.etp > 1 ? "(ep * etp)" : "ep") << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
     return;
   }
 }

@@ -35,24 +35,20 @@ constexpr sentence lowered_degrees() {
 
 /// RC103: where experts are spread over ranks, the layouts that are lowered.
 constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
-  const int ranks = d.ep * d.etp;  // of one copy of the experts
   if (d.ep == 1) {
     if (d.etp > 1 && d.etp != d.tp)
       refuse(out, 103) << "etp=" << d.etp << " with ep=1 and tp=" << d.tp << " is not lowered in this version; experts that are on all ranks "
                        << "are split over tp: set etp=" << d.tp << ", or ep above 1";
     return;
   }
-  if (d.expert_layout != expert_layout::folded)
-    refuse(out, 103) << "expert_layout=" << expert_layout_names[static_cast<int>(d.expert_layout)] << " with ep=" << d.ep
-                     << " is not lowered in this version: set expert_layout=folded";
+  if (d.expert_layout == expert_layout::independent)
+    refuse(out, 103) << "expert_layout=independent with ep=" << d.ep << " is not lowered in this version: set expert_layout=folded";
   else if (d.tp > 1 && !d.sequence_parallel)
-    refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " and whole tokens on each of its ranks is not lowered in this version: set "
-                     << "sequence_parallel=true, or tp=1";
-  else if (d.cp > 1 && d.cp_weights == cp_weights::replicate)
-    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " is not lowered in this version: set cp_weights=shard";
-  else if (ranks < expert_region(d) && (ranks % d.tp != 0 || weight_shards(d) == 1))
-    refuse(out, 103) << (d.etp > 1 ? "ep * etp = " : "ep=") << ranks << " with tp=" << d.tp << " shares out each expert's weights over ranks of tp, which "
-                     << "is not lowered in this version: set " << (d.etp > 1 ? "ep * etp" : "ep") << "=" << d.tp << " or a multiple of it";
+    refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " and whole tokens on each of its ranks is not lowered in this version, for each would "
+                     << "send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1";
+  else if (weight_replicas(d) > d.dp_replicate && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
+    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " and dp_replicate=" << d.dp_replicate << " is not lowered in this version, for ranks of cp "
+                     << "have other experts and replicas the same: set cp_weights=shard, or expert_layout=folded_over_replicas";
 }
 
 /// RC103: degrees that may be declared but that no pass lowers yet.

@@ -53,7 +53,7 @@ class rank_counter {
     bytes += static_cast<std::size_t>(kept.moments) * aligned(trained_ * kept.moment);
     if (kept.working_copy) bytes += aligned(all * real);
     if (s_.trains) bytes += aligned(trained_ * wide);
-    if (weight_shards(s_.dims) > 1) {
+    if (shards_weights(s_.dims)) {
       bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
       if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
     }

@@ -20,6 +20,7 @@ struct layer_parameter {
   int shard_dim = -1;                // over tp; of experts that are spread over ranks, over etp
   bool experts = false;              // rows: those of the experts that a rank of ep has
   bool differs_over_tp = false;      // each rank of tp has another part
+  bool differs_over_replicas = false;  // ranks that hold the same dense weights have other experts, or another part of these
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
@@ -76,7 +77,8 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   p.sum_over_tp = !p.experts && w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
   const auto is_part = [&](axis a) { return w.has_gradient && w.gradient[a] == P && d.*row(a).degree > 1; };
   const bool joins_shards = d.cp_weights == cp_weights::shard;
-  p.sum_over_dp = is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp));
+  p.differs_over_replicas = p.experts && spreads_experts_over_replicas(d);
+  p.sum_over_dp = !p.differs_over_replicas && (is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp)));
   p.sum_over_shards = p.experts ? p.shards > 1 : is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
   return p;
 }

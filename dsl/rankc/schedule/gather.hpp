@@ -92,7 +92,7 @@ constexpr action_table gather_weights(action_table t, int most) {
 
 /// The table as ranks of these dims run it: with what `reshard` says of a schedule that leaves UNSHARD and RESHARD unsaid.
 constexpr action_table gather_by_stage(action_table t, const parallel_dims& d) {
-  if (weight_shards(d) == 1 || d.reshard != reshard::after_stage || says_unshard(t)) return t;
+  if (!shards_weights(d) || d.reshard != reshard::after_stage || says_unshard(t)) return t;
   return gather_weights(std::move(t), 1 + d.prefetch);
 }
 
@@ -100,7 +100,7 @@ constexpr action_table gather_by_stage(action_table t, const parallel_dims& d) {
 /// and until its last, as many stages ahead as `reshard` says.
 constexpr action_table evaluation_of(const action_table& step, const parallel_dims& d) {
   action_table t = forwards_of(step);
-  if (weight_shards(d) == 1 || !says_unshard(step)) return t;
+  if (!shards_weights(d) || !says_unshard(step)) return t;
   return gather_weights(std::move(t), d.reshard == reshard::after_stage ? 1 + d.prefetch : t.stages());
 }
 

@@ -188,6 +188,7 @@ struct description {
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int ep = 1;      // ranks of these, and of tp, that experts are spread over
   int etp = 1;     // neighbouring ranks that have columns of the same
+  bool experts_over_replicas = false;  // one copy of the experts is spread over all ranks of a stage; else over those that share weights
   int end_of_document = -1;  // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
@@ -214,11 +215,12 @@ struct description {
   constexpr bool is_first_holder(const rank_row& r) const {
     return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0);
   }
-  /// Which of the experts a rank has, which columns, and which shard of these. What replicas hold of them is the same.
+  constexpr bool is_first_with_experts(const rank_row& r) const { return experts_over_replicas || is_first_holder(r); }
+  /// Which of the experts a rank has, which columns, and which shard of these. Ranks of other copies have the same.
   constexpr int ep_of(const rank_row& r) const { return place_among_experts(r) / etp % ep; }
   constexpr int etp_of(const rank_row& r) const { return place_among_experts(r) % etp; }
   constexpr int expert_shard_of(const rank_row& r) const { return place_among_experts(r) / (ep * etp); }
-  constexpr int expert_shards() const { return shards * tp / (ep * etp); }
+  constexpr int expert_shards() const { return (experts_over_replicas ? dp * cp : shards) * tp / (ep * etp); }
   /// Into how many parts the columns of a parameter are split, and which a rank has.
   constexpr int parts_of_columns(const parameter& p) const { return p.shard_dim != 1 ? 1 : p.experts ? etp : tp; }
   constexpr int part_of_columns(const parameter& p, const rank_row& r) const { return p.shard_dim != 1 ? 0 : p.experts ? etp_of(r) : r.tp; }
@@ -239,7 +241,7 @@ struct description {
 
  private:
   constexpr int place_among_holders(const rank_row& r) const { return cp_shares_weights ? r.dp * cp + r.cp : r.dp; }
-  constexpr int place_among_experts(const rank_row& r) const { return shard_of(r) * tp + r.tp; }
+  constexpr int place_among_experts(const rank_row& r) const { return (experts_over_replicas ? r.dp * cp + r.cp : shard_of(r)) * tp + r.tp; }
 };
 
 }  // namespace rankc::runtime

@@ -89,7 +89,7 @@ std::vector<global_parameter> global_parameters(const description& about) {
         const rank_row& row = about.ranks[rank];
         if (row.pp != static_cast<int>(pp)) continue;
         g.holders.push_back(shard_of(p, row, about, static_cast<int>(rank)));
-        if (!p.copy && about.is_first_holder(row) && (p.shard_dim >= 0 || p.experts || row.tp == 0))
+        if (!p.copy && (p.experts ? about.is_first_with_experts(row) : about.is_first_holder(row) && (p.shard_dim >= 0 || row.tp == 0)))
           g.sources.push_back(g.holders.back());
       }
     }

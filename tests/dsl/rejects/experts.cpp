@@ -250,16 +250,14 @@ constexpr parallel_dims four_ranks{.world = 4, .dp_shard = 4, .ep = 4}, with_tp{
     with_cp{.world = 4, .dp_shard = 2, .cp = 2, .ep = 4};
 inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2; });
 static_assert(valid<experts_over_more_than_a_replica>);  // error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp * tp): take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or expert_layout=folded_over_replicas
-inline constexpr auto experts_over_some_ranks_of_tp =
-    over_ranks(with_tp, [](parallel_dims& d) { d.dp_shard = 1, d.tp = 4, d.ep = 2; });
-static_assert(valid<experts_over_some_ranks_of_tp>);  // error: RC103: ep=2 with tp=4 shares out each expert's weights over ranks of tp, which is not lowered in this version: set ep=4 or a multiple of it
-inline constexpr auto experts_over_all_replicas =
-    over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2, d.expert_layout = expert_layout::folded_over_replicas; });
-static_assert(valid<experts_over_all_replicas>);  // error: RC103: expert_layout=folded_over_replicas with ep=4 is not lowered in this version: set expert_layout=folded
+inline constexpr auto experts_on_an_axis_of_their_own =
+    over_ranks(four_ranks, [](parallel_dims& d) { d.dp_shard = 1, d.expert_layout = expert_layout::independent; });
+static_assert(valid<experts_on_an_axis_of_their_own>);  // error: RC103: expert_layout=independent with ep=4 is not lowered in this version: set expert_layout=folded
 inline constexpr auto whole_tokens_on_tp = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
-static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version: set sequence_parallel=true, or tp=1
-inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims& d) { d.cp_weights = cp_weights::replicate; });
-static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=4 is not lowered in this version: set cp_weights=shard
+static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
+inline constexpr auto whole_weights_on_cp =
+    over_ranks(with_cp, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 1, d.cp_weights = cp_weights::replicate, d.ep = 2; });
+static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for ranks of cp have other experts and replicas the same: set cp_weights=shard, or expert_layout=folded_over_replicas
 inline constexpr auto six_experts_on_four_ranks = over_ranks(four_ranks, [](parallel_dims&) {}, [] {
   models::mixtral m = four_experts;
   if (faulty) m.experts = 6;
@@ -270,3 +268,7 @@ inline constexpr auto rows_over_three_ranks =
     over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.dp_replicate = 1, d.dp_shard = 6; }, four_experts,
                {.seq = 8, .global_batch = 12});
 static_assert(valid<rows_over_three_ranks>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest): take dp_shard=2
+inline constexpr auto rows_over_three_replicas =
+    over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.expert_layout = expert_layout::folded_over_replicas; }, four_experts,
+               {.seq = 8, .global_batch = 12});
+static_assert(valid<rows_over_three_replicas>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_replicate * dp_shard * cp * tp / ep

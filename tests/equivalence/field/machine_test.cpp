@@ -40,7 +40,7 @@ TEST_CASE("experts on ranks of their own, losses of routers, and their biases: p
   int programs = 0;
   for (const auto& plans : {spread_plans(), balanced_plans(), biased_plans()})
     for (const rankc::plan_data& p : plans) programs += expect_equal(p);
-  CHECK(programs == 4 * 38);
+  CHECK(programs == 4 * 42);
 }
 
 TEST_CASE("drawn plans: programs leave what the model does") {

@@ -107,6 +107,13 @@ std::vector<plan_data> spread_plans() {
   l.add(qwen(2, 3), {.dp_shard = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}, twice);
   l.add(qwen(4, 2, {}, true), {.dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .etp = 2}, halves);
   l.add(limited(2, 2), {.dp_shard = 4, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .reshard = reshard::after_step}, once);
+  constexpr expert_layout over = expert_layout::folded_over_replicas;
+  l.add(qwen(2, 2), {.dp_replicate = 2, .dp_shard = 2, .ep = 2, .expert_layout = over}, once);
+  l.add(limited(2, 0), {.dp_replicate = 4, .ep = 2, .expert_layout = over}, once);
+  l.add(qwen(2, 3), {.dp_replicate = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .expert_layout = over, .reshard = reshard::after_step}, twice);
+  models::qwen3_moe four_heads = qwen(2, 2);
+  four_heads.heads = four_heads.kv_heads = 4, four_heads.head_dim = 2;
+  l.add(four_heads, {.tp = 4, .ep = 2, .sequence_parallel = true}, twice);
   return l.all;
 }
 
