@@ -423,6 +423,12 @@ constexpr rule_text texts[]{
      "The token says where documents begin in each sequence. A layer that attended to all of a sequence would mix what the recipe keeps apart.",
      "training{.end_of_document = 50257, ...} with models::gpt2{.vocab = 50304, .vocab_used = 50257, ...}",
      "Take the tokenizer's token, as 50256; in a layer of your own call self_attention(q, k, v, c) and position(x, table, c)."},
+    {260, "a loss is the same mean on every layout",
+     "What a layer multiplies its losses with is what it multiplies them with on one device that has the batch of a step.",
+     "Gradients of ranks and microbatches are added up. A mean over the tokens of a rank or of a microbatch, added up, is that many times the "
+     "mean over the step, and where ranks count different numbers of tokens no multiple of it.",
+     "cross_entropy(logits, c.targets, axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
+     "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -3,6 +3,7 @@
 // generator.
 #pragma once
 #include <rankc/plan/check_layers.hpp>
+#include <rankc/plan/check_loss.hpp>
 #include <rankc/plan/check_parameters.hpp>
 #include <rankc/plan/check_tuning.hpp>
 #include <rankc/mesh/layout.hpp>
@@ -164,6 +165,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_sequences(out, t, d, recipe.seq);
     detail::check_limits(out, t, d, recipe.seq);
     detail::check_documents(out, t, layer.name);
+    detail::check_loss(out, layer, t, one_device_context(model, recipe, schedule.microbatches, ranks), recipe);
     detail::check_groups(out, t, d);
     detail::check_rings(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
