@@ -1,4 +1,4 @@
-# The `rankc` command line: dims, schedules, certificates, rules and starter projects, without a plan compiled in.
+# The `rankc` command line: dims, schedules, searches, certificates, rules and starter projects, without a plan compiled in.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -15,6 +15,7 @@ add_custom_command(OUTPUT "${starter_embedded}"
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
+  tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}")
@@ -33,7 +34,7 @@ if(RANKC_SENTENCEPIECE_INCLUDE AND RANKC_SENTENCEPIECE_LIBRARY)
   target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}")
 endif()
 
-add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp)
+add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp tool/search_flags.cpp)
 add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)

@@ -11,11 +11,13 @@
 #include "dims.hpp"
 #include "dims_flags.hpp"
 #include "schedule.hpp"
+#include "search.hpp"
+#include "search_flags.hpp"
 #include "tokens.hpp"
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
-  CLI::App app{"rankc: dims, schedules, certificates and rules, without a plan."};
+  CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("rankc ") + rankc::version);
@@ -33,6 +35,12 @@ int main(int argc, char** argv) {
   schedule->footer("Examples:\n"
                    "  echo '{\"schedule\":\"zero_bubble_v\",\"pp\":4,\"stages_per_rank\":2,\"microbatches\":8}' | rankc schedule\n"
                    "  echo '{\"ranks\":[[\"0F0\",\"0B0\"],[\"1F0\",\"1B0\"]]}' | rankc schedule --check");
+  CLI::App* searching = app.add_subcommand("search", "the fastest plans by a cost model, for flags or for each JSON line");
+  const search_flags searched(*searching);
+  searching->footer("Examples:\n"
+                    "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
+                    "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
+                    "\"global_batch_size\":2048}' | rankc search");
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();
   starting->add_option("--name", name, "name of the program; default: the folder's");
@@ -72,9 +80,17 @@ int main(int argc, char** argv) {
   if (*explaining) return written(explain(id, std::cout, std::cerr));
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
   if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));
+  if (const auto line = searched.line()) {
+    if (isatty(STDOUT_FILENO)) return written(show_search(*line, std::cout, std::cerr));
+    std::cout << answer_line(line->dump(), answer_search) << "\n";
+    return written(0);
+  }
   if (*dims && isatty(STDIN_FILENO))
     std::cerr << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)" << "\n";
+  if (*searching && isatty(STDIN_FILENO))
+    std::cerr << "rankc search reads lines such as that of its --help; or give flags: --model gpt3 --strategy 1d --system H200 --gpus 64 "
+                 "--global-batch 2048\n";
   std::ios::sync_with_stdio(false);
-  answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : checks ? answer_check : answer_schedule);
+  answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : *searching ? answerer(answer_search) : checks ? answer_check : answer_schedule);
   return written(0);
 }

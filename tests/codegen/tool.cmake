@@ -6,7 +6,8 @@ add_executable(rankc_tool_test
   codegen/tool/mutations_test.cpp
   codegen/tool/oracles_test.cpp
   codegen/tool/rules_test.cpp
-  codegen/tool/schedule_test.cpp)
+  codegen/tool/schedule_test.cpp
+  codegen/tool/search_test.cpp)
 target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templates")
 target_compile_definitions(rankc_tool_test PRIVATE
   RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"

@@ -183,15 +183,17 @@ TEST_CASE("verify says of a file what the checker says of its text") {
 TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   CHECK(run("--version") == result{0, "rankc 0.1.0\n", ""});
   CHECK(run("--help").code == 0);
-  for (const char* usage : {"", "search", "schedule --chek", "schedule x", "init", "verify",
-                            "explain RC201 RC202", "--check"}) {
+  for (const char* usage : {"", "plan", "schedule --chek", "schedule x", "init", "verify",
+                            "explain RC201 RC202", "--check", "search --modle gpt3", "search --gpus eight"}) {
     CAPTURE(usage);
     const result r = run(usage);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
     CHECK(r.errors.find("Usage: rankc") != std::string::npos);
   }
-  CHECK(run("search").errors.starts_with("error: rankc has no command search\n"));
+  CHECK(run("plan").errors.starts_with("error: rankc has no command plan\n"));
+  CHECK(run("search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 --capacity 80.5 --top 1 --corrected")
+            .out.starts_with("{\"ok\":true,\"diagnostics\":[],\"n_candidates\":"));  // a pipe
   CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
   for (const char* id : {"304", "rc304"}) CHECK(run("explain " + std::string(id)) == run("explain RC304"));
   for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"}) CHECK(run("explain " + std::string(id)).code == 1);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make the same line.
+#pragma once
+#include <rankc/cost_model/transformer_perf/search.hpp>
+
+#include <iosfwd>
+#include <optional>
+
+#include "lines.hpp"
+
+namespace rankc::tool {
+
+inline constexpr std::string_view cost_models[]{"transformer_perf"};
+inline constexpr std::string_view strategies[]{"1d", "2d", "seqp"};
+
+/// What a line asks for.
+struct search_request {
+  cost_model::transformer_perf::problem of;
+  std::string model;  // its name, empty of sizes
+  int top = 10;
+};
+
+/// Errors: RC300.
+search_request read_search(const json& line, report& out);
+
+/// Answer a line: how many plans there are and fit, sums over them, and the fastest. Names and units are the Python's.
+/// Errors: RC300.
+void answer_search(const json& line, json& answer, report& out);
+
+/// Print the answer as a table, and where the model without its known defects has another best plan, that one too.
+/// Errors: 1 where the line is refused; the diagnostics go to `errors`.
+int show_search(const json& line, std::ostream& out, std::ostream& errors);
+
+}  // namespace rankc::tool
