@@ -364,21 +364,19 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
 /// RC240: the same of the experts that a rank of ep has.
 constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
-  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d), ranks = d.ep * d.etp;
+  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d);
   for (const weight_info& w : t.weights) {
     const int rows = w.holds.shape[0].size / d.ep;
     if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
     offers found;
     const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
     const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
-    if (over_replicas)
-      found.add("ep", find_nearest(d.ep, experts, [&](int n) {
-                  return experts % n == 0 && all * each % (n * d.etp) == 0 && w.holds.shape[0].size / n % (all * each / (n * d.etp)) == 0;
-                }));
-    else
-      found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) {
-                  return all % n == 0 && n * each % ranks == 0 && rows % (n * each / ranks) == 0;
-                }));
+    const auto divide = [&](int dp, int ep) {  // a rank's rows of so many ranks' experts
+      return experts % ep == 0 && dp * each % (ep * d.etp) == 0 && w.holds.shape[0].size / ep % (dp * each / (ep * d.etp)) == 0;
+    };
+    if (!over_replicas) found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) { return all % n == 0 && divide(n, d.ep); }));
+    else found.add("ep", find_nearest(d.ep, experts, [&](int n) { return divide(all, n); }));
+    if (over_replicas && divide(d.dp_shard, d.ep)) found.next() << "expert_layout=folded";
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep << ", and they do not divide by the "
                      << shards << " ranks that share these out, " << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp / "
                      << (d.etp > 1 ? "(ep * etp)" : "ep") << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();

@@ -108,7 +108,7 @@ static_assert(valid<columns_of_experts_on_all_ranks>);  // error: RC103: etp=2 w
 inline constexpr auto columns_over_other_ranks_than_tp = over_ranks({.world = 4, .tp = 4, .etp = 4}, [](parallel_dims& d) { d.etp = 2; });
 static_assert(valid<columns_over_other_ranks_than_tp>);  // error: RC103: etp=2 with ep=1 and tp=4 is not lowered in this version; experts that are on all ranks are split over tp: set etp=4, or ep above 1
 inline constexpr auto columns_of_tokens_that_ranks_repeat = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
-static_assert(valid<columns_of_tokens_that_ranks_repeat>);  // error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version: set sequence_parallel=true, or tp=1
+static_assert(valid<columns_of_tokens_that_ranks_repeat>);  // error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
 inline constexpr auto columns_of_three = over_ranks({.world = 6, .dp_shard = 6, .ep = 2, .etp = 3}, [](parallel_dims&) {}, [] {
   models::mixtral m = four_experts;
   m.expert_ffn = fault(16, 15);

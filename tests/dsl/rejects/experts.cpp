@@ -271,4 +271,4 @@ static_assert(valid<rows_over_three_ranks>);  // error: RC240: parameter 'expert
 inline constexpr auto rows_over_three_replicas =
     over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.expert_layout = expert_layout::folded_over_replicas; }, four_experts,
                {.seq = 8, .global_batch = 12});
-static_assert(valid<rows_over_three_replicas>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_replicate * dp_shard * cp * tp / ep
+static_assert(valid<rows_over_three_replicas>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_replicate * dp_shard * cp * tp / ep: take expert_layout=folded
