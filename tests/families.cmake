@@ -30,6 +30,11 @@ function(rankc_registered_programs library generator target parts)
   target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
 endfunction()
 
+# How many groups of comparable plans a family has, and how many plans: what walks them says so of all.
+function(rankc_family_counts name families plans)
+  target_compile_definitions(rankc_${name}_host INTERFACE RANKC_FAMILIES=${families} RANKC_PLANS=${plans})
+endfunction()
+
 # The programs of a family for a target.
 function(rankc_family_programs name target parts)
   rankc_registered_programs(rankc_${name}_${target} rankc_${name}_generate ${target} ${parts})
@@ -53,48 +58,47 @@ endfunction()
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
 rankc_family_programs(odd host 8)
-set(odd_counts RANKC_FAMILIES=42 RANKC_PLANS=293)
+rankc_family_counts(odd 42 293)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
 target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts})
 add_test(NAME odd COMMAND rankc_odd_test)
 
 # Models with experts.
 rankc_family(experts experts/plans.cpp)
 rankc_family_programs(experts host 4)
+rankc_family_counts(experts 9 118)
 add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
 target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=9 RANKC_PLANS=118)
 add_test(NAME experts COMMAND rankc_experts_test)
 
 # Models whose experts are spread over ranks that share out their columns too.
 rankc_family(columns columns/plans.cpp)
 rankc_family_programs(columns host 2)
+rankc_family_counts(columns 5 38)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_columns_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=38)
 add_test(NAME columns COMMAND rankc_columns_test)
 
 # Models whose routers have losses.
 rankc_family(balance balance/plans.cpp)
 rankc_family_programs(balance host 3)
+rankc_family_counts(balance 5 48)
 add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
 target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc_balance_host rankc_test_main)
-target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=48)
 add_test(NAME balance COMMAND rankc_balance_test)
 
 # Models whose routers choose of groups of experts, or with a bias.
 rankc_family(routing routing/plans.cpp)
 rankc_family_programs(routing host 4)
+rankc_family_counts(routing 5 56)
 add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp routing/bias_test.cpp routing/lowering_test.cpp)
 target_include_directories(rankc_routing_test PRIVATE programs families)
 target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc_routing_host rankc_test_main)
-target_compile_definitions(rankc_routing_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=56)
 add_test(NAME routing COMMAND rankc_routing_test)
 
 # Plans that recompute, beside the same plans that keep everything.
@@ -116,19 +120,19 @@ add_test(NAME lora COMMAND rankc_lora_test)
 # Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
 rankc_family(sequences sequences/plans.cpp)
 rankc_family_programs(sequences host 4)
+rankc_family_counts(sequences 5 72)
 add_executable(rankc_sequences_test families/split_test.cpp sequences/lowering_test.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
 target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc_sequences_host rankc_test_main)
-target_compile_definitions(rankc_sequences_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=72)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 
 # Plans whose sequences are of documents.
 rankc_family(documents documents/plans.cpp)
 rankc_family_programs(documents host 2)
+rankc_family_counts(documents 5 29)
 add_executable(rankc_documents_test families/gradients_test.cpp families/split_test.cpp documents/lowering_test.cpp documents/packed_test.cpp)
 target_include_directories(rankc_documents_test PRIVATE programs)
 target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc_documents_host rankc_test_main)
-target_compile_definitions(rankc_documents_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=29)
 add_test(NAME documents COMMAND rankc_documents_test)
 
 # Plans by their optimizer.

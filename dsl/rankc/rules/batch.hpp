@@ -52,13 +52,13 @@ inline constexpr rule batch_rules[]{
     // RC222
     {222,
      [](const setting& s) {
-       return s.batch.seq < 1 || sequences(s.batch) * s.batch.seq <= std::numeric_limits<int>::max();
+       return s.batch.seq < 1 || static_cast<long long>(s.batch.global_batch) * s.batch.seq <= std::numeric_limits<int>::max();
      },
      [](sentence& t, const setting& s) {
-       t << "a microbatch has " << sequences(s.batch) * s.batch.seq << " tokens; they are counted up to "
+       t << "a step has " << static_cast<long long>(s.batch.global_batch) * s.batch.seq << " tokens; they are counted up to "
          << std::numeric_limits<int>::max();
      },
-     [](search& a) { a.vary(&batch_sizes::microbatches).vary(&batch_sizes::global_batch); }},
+     [](search& a) { a.vary(&batch_sizes::global_batch); }},
     // RC221
     {221, cuts,
      [](sentence& t, const setting& s) {

@@ -115,7 +115,8 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(models::gpt2{.layers = 2, .hidden = 64, .heads = 4, .ffn = 64, .vocab = 64, .vocab_used = 65},
                {}) == "RC207");
   CHECK(broken(gpt, {}, 1, {.seq = 1048576, .global_batch = 4096}) == "RC222");
-  CHECK(broken(gpt, {}, 4, {.seq = 1048576, .global_batch = 4096}) == "");
+  CHECK(broken(gpt, {}, 4, {.seq = 1048576, .global_batch = 4096}) == "RC222");
+  CHECK(broken(gpt, {}, 1, {.seq = 1048576, .global_batch = 2047}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 0, .global_batch = 8}) == "RC220");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8}, {0, 8, 0, 0}) == "RC121");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .lr = -1e-3}) == "RC233");

@@ -103,4 +103,4 @@ inline constexpr auto rc221_batch_over_microbatches =
 static_assert(valid<rc221_batch_over_microbatches>);  // error: RC221: global_batch=8 does not divide into 3 microbatches on 2 data-parallel ranks: take global_batch=6 or global_batch=12, or microbatches=2 or microbatches=4
 
 inline constexpr auto rc222_too_many_tokens = modelled(gpt, {}, {.seq = fault(1'048'576, 8), .global_batch = 2048});
-static_assert(valid<rc222_too_many_tokens>);  // error: RC222: a microbatch has 2147483648 tokens; they are counted up to 2147483647: take microbatches=2 or microbatches=4, or global_batch=2046 or global_batch=2047
+static_assert(valid<rc222_too_many_tokens>);  // error: RC222: a step has 2147483648 tokens; they are counted up to 2147483647: take global_batch=2046 or global_batch=2047
