@@ -8,7 +8,7 @@
 
 int main() try {
   rankc::calibrate::stand here;
-  std::printf("{\"gpu\":\"%s\"}\n", here.device().c_str());
+  std::printf("{\"gpu\":\"%s\",\"processors\":%d}\n", here.device().name, here.device().multiProcessorCount);
   rankc::calibrate::write_power(here);
   rankc::calibrate::write_passes(here);
   rankc::calibrate::write_attention(here);

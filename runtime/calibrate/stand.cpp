@@ -115,10 +115,10 @@ stand::loaded stand::run(const call& one, double warm, double timed) {
   return {took / launches / calls, (power_.read() - before) / took};
 }
 
-std::string stand::device() const {
+cudaDeviceProp stand::device() const {
   cudaDeviceProp properties{};
   require(cudaGetDeviceProperties(&properties, 0));
-  return properties.name;
+  return properties;
 }
 
 }  // namespace rankc::calibrate

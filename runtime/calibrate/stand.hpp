@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <string>
 
 namespace rankc::calibrate {
 
@@ -56,7 +55,7 @@ class stand {
 
   cuda::layout& about_memory() { return layout_; }
   const lane& on() { return context_.of()[0]; }
-  std::string device() const;
+  cudaDeviceProp device() const;
 
  private:
   static constexpr runtime::lane_row compute[]{{"compute", true}};

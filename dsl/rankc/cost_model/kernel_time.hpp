@@ -25,18 +25,19 @@ struct effort {
 constexpr work work_of(const op_row& row) {
   if (row.communicates()) return work::communication;
   if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
-  for (const port& p : row.used_ports())
-    if (p.as == use::sum && p.shape.ndim > 0 && row.find("ids") < 0) return work::column_sum;
-  return work::pass;
+  bool sums = false, writes = false;  // columns; rows
+  for (const port& p : row.used_ports()) sums |= p.as == use::sum && p.shape.ndim == 1, writes |= p.as == use::out;
+  return sums && writes ? work::column_sum : work::pass;
 }
 
 namespace detail {
-
 constexpr long long blocks(long long n, long long size) { return (n + size - 1) / size; }
 
+}  // namespace detail
+
 /// A product of m x k and k x n in tiles that the processors take in waves, of k in so many parts as is fastest.
-/// `bytes`: of all operands.
-constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes, bool two_results) {
+/// `bytes`: of all operands; `share`: of the speed, that what it does besides leaves it.
+constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes, double share) {
   constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
   constexpr double widest = 1.0 / 256 + 1.0 / 128;
   constexpr long long step = 64, least = 256;  // of k: that tiles take at a time, that a part has
@@ -45,9 +46,9 @@ constexpr double product_time(const gpu_speed& g, long long m, long long n, long
   for (const auto& [rows, columns] : tiles)
     for (const int parts : {1, 2, 3, 4, 6, 8, 16}) {
       if (parts > 1 && k < parts * least) break;
-      const double speed = g.products * (two_results ? g.two_results : 1) / g.processors * (1 + g.narrow_tile) / (1 + g.narrow_tile * (1.0 / rows + 1.0 / columns) / widest);
-      const auto depth = static_cast<double>(blocks(blocks(k, parts), step) * step);
-      const auto waves = static_cast<double>(blocks(blocks(m, rows) * blocks(n, columns) * parts, g.processors));
+      const double speed = g.products * share / g.processors * (1 + g.narrow_tile) / (1 + g.narrow_tile * (1.0 / rows + 1.0 / columns) / widest);
+      const auto depth = static_cast<double>(detail::blocks(detail::blocks(k, parts), step) * step);
+      const auto waves = static_cast<double>(detail::blocks(detail::blocks(m, rows) * detail::blocks(n, columns) * parts, g.processors));
       const double computing = waves * (2.0 * rows * columns * depth / speed + g.tile_start);
       double takes = std::max(computing, passing) + g.stores_beside * std::min(computing, passing);
       if (parts > 1) takes += g.split_sums * 8.0 * parts * static_cast<double>(m) * static_cast<double>(n) / g.passes.per_second;
@@ -55,12 +56,6 @@ constexpr double product_time(const gpu_speed& g, long long m, long long n, long
     }
   return g.product_start + best;
 }
-
-constexpr double attention_time(const attention_speed& s, double operations, double seq) {
-  return s.start + operations / s.per_second * (1 + s.half_at / seq);
-}
-
-}  // namespace detail
 
 /// The kernels of a layer on one rank.
 class kernel_times {
@@ -112,19 +107,20 @@ class kernel_times {
   constexpr effort product(const program::node& n, double operations, double passing) const {
     std::size_t written = 0;
     int results = 0;
-    bool sums_columns = false;
+    bool has_bias = false;
     for (std::size_t p = n.ports.size(); p-- > 0;) {
       const port& as = n.row->ports[p];
       if (as.is_written() && as.shape.ndim == 2) written = p, ++results;
-      sums_columns |= as.as == use::sum && as.shape.ndim == 1;
+      has_bias |= as.shape.ndim == 1 && (as.as == use::sum || as.as == use::parameter);
     }
     const program::local_shape& y = shape(n, written);
     const long long rows = y.dims[0].width(), columns = y.dims[1].width();
     const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
-    effort e{detail::product_time(g_, rows, columns, std::max(depth, 1LL), passing, results > 1), operations * g_.joules_of_product + passing * g_.joules_of_byte};
-    if (sums_columns && n.row->ports[written].as == use::sum) {
+    const bool of_weight = n.row->ports[written].as == use::sum;
+    effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing, results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1), operations * g_.joules_of_product + passing * g_.joules_of_byte};
+    if (has_bias && of_weight) {
       const double summed = bytes(n, static_cast<std::size_t>(n.row->find("dy")));
-      e += {g_.column_sums.time(summed), summed * g_.joules_of_byte};
+      e += {g_.passes.time(summed), summed * g_.joules_of_byte};
     }
     return e;
   }
@@ -134,7 +130,7 @@ class kernel_times {
     const auto q = static_cast<std::size_t>(n.row->find("q"));
     const bool narrow = shape(n, q).dims[1].unit <= 64;
     const attention_speed& s = (backward ? g_.backward : g_.forward)[narrow ? 0 : 1];
-    return {detail::attention_time(s, operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
+    return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
   }
 
   const gpu_speed& g_;
