@@ -5,8 +5,10 @@
 
 namespace rankc::cost_model {
 
-/// Source: rankc-calibrate on one H200 (700 W), whose rows are tests/cost_model/h200.jsonl; NCCL 2.28 on two and on eight of
-/// them; networks: NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
+/// Source: rankc-calibrate on one H200 of 700 W, whose rows are tests/cost_model/h200.jsonl, and rankc calibrate of these;
+/// in_steps: two steps of programs there, of GPT-2 124M and of eight layers of Llama 3 8B; node.bandwidth, beside and
+/// link_power: a step of these layers on two ranks of dp; messages: NCCL 2.28 between two; networks: NVIDIA DGX H200
+/// datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 inline constexpr gpu_speed h200{
     .name = "h200",
     .processors = 132,
@@ -35,5 +37,8 @@ inline constexpr gpu_speed h200{
     .node = {2e-05, 1.62e+11, 2.73e+11},
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
+
+/// By the names that clusters call them.
+inline constexpr const gpu_speed* known[]{&h200};
 
 }  // namespace rankc::cost_model

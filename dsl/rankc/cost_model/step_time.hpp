@@ -120,6 +120,7 @@ class predictor {
 
   /// The optimizer and the norm, which pass over all that is trained.
   constexpr effort sweep(const held& h) const {
+    if (!s_.trains) return {};
     const auto real = static_cast<double>(s_.bytes(program::element_kind::real)), wide = static_cast<double>(s_.bytes(program::element_kind::wide));
     const program::optimizer_state kept = program::state_of(p_.recipe, s_.bytes(program::element_kind::real), s_.bytes(program::element_kind::wide), s_.trains);
     const double each = 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
