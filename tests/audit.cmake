@@ -28,6 +28,7 @@ target_compile_definitions(rankc_audit_test PRIVATE RANKC_AUDITED="hsdp")
 rankc_family_audit(sequences hsdp)
 rankc_family_audit(experts ep2_shards_sp)
 rankc_family_audit(columns rest_sp)
+rankc_family_audit(independent shards_sp)
 rankc_family_audit(balance sp)
 
 add_executable(audit_programs audit/programs.cpp)

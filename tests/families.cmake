@@ -83,6 +83,15 @@ target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME columns COMMAND rankc_columns_test)
 
+# Models whose experts are spread over ranks that have the same tokens.
+rankc_family(independent independent/plans.cpp)
+rankc_family_programs(independent host 2)
+rankc_family_counts(independent 3 26)
+add_executable(rankc_independent_test families/split_test.cpp families/check_lowered.cpp independent/checkpoint_test.cpp independent/lowering_test.cpp)
+target_include_directories(rankc_independent_test PRIVATE programs families)
+target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc_independent_host rankc_test_main nlohmann_json::nlohmann_json)
+add_test(NAME independent COMMAND rankc_independent_test)
+
 # Models whose routers have losses.
 rankc_family(balance balance/plans.cpp)
 rankc_family_programs(balance host 3)

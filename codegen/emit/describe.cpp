@@ -91,7 +91,8 @@ std::string experts_text(const lowered& l) {
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   const parallel_dims& d = l.plan->dims;
   const std::string ranks = !spreads_experts(d) ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
-                            (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "");
+                            (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "") +
+                            (repeats_tokens(d) ? ", which have the same tokens" : "");
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.routers.losses);
@@ -304,8 +305,8 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), context_ranks_text(p.dims), p.dims.tp,
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {}\n", p.name, parameters_of(l).all(),
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);

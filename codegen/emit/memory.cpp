@@ -138,7 +138,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, r.arriving_elements > 0);
   }
   const auto squares = [&](norm_over c, const char* what) { ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what); };
-  squares(norm_over::replicas, "What counts in the norm on every replica");
+  squares(norm_over::experts, "What counts in the norm on every rank with other experts");
   squares(norm_over::tp, "What counts in the norm on every tensor-parallel rank");
   squares(norm_over::nothing, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");

@@ -119,9 +119,9 @@ std::string tables(const lowered& l) {
       words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane, runtime::over_names[static_cast<int>(links[k].over)], l.communicator_of[r][k]));
     if (!words.empty()) out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
     rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r),
-                        d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "");
+                        repeats_tokens(d) ? fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]) : d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "");
   }
-  return out + fmt::format("\n// pp, dp, tp{}\n", d.cp > 1 ? ", links, cp" : "") + "constexpr rank_row ranks[]{\n" + rows + "};";
+  return out + fmt::format("\n// pp, dp, tp{}\n", repeats_tokens(d) ? ", links, cp, ep" : d.cp > 1 ? ", links, cp" : "") + "constexpr rank_row ranks[]{\n" + rows + "};";
 }
 
 /// What the optimizer keeps, where it is not two moments in the type of gradients.
@@ -142,6 +142,7 @@ std::string shares_text(const lowered& l) {
   if (d.ep > 1) out += fmt::format(" .ep = {},", d.ep);
   if (d.ep > 1 && d.etp > 1) out += fmt::format(" .etp = {},", d.etp);
   if (spreads_experts_over_replicas(d)) out += " .experts_over_replicas = true,";
+  if (repeats_tokens(d)) out += " .independent_experts = true,";
   if (l.plan->recipe.has_documents()) out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   return out;
 }

@@ -66,8 +66,11 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     if (h.box.size() != static_cast<int>(p.axes.size()))
       throw refusal(
           fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
-    for (std::size_t a = 0; a < p.axes.size(); ++a)
-      bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
+    for (std::size_t a = 0; a < p.axes.size(); ++a) {
+      part of = h.box[static_cast<int>(a)];
+      if (static_cast<int>(i) == fact_.by && !fact_.segments) of.arranged = 0;  // places say the order, and have none
+      bind_axis(p.name, p.axes[a], ports[i].unit, of);
+    }
   }
   if (fact_.segments) bind_experts();
   check_needs(ports);
@@ -388,6 +391,15 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   return h.closed();
 }
 
+void cell::take_experts(const equation& e, few<pending, 1>& over, bool has_pending) const {
+  if (fact_.by < 0 || fact_.segments) return;
+  const holding& places = *held_[static_cast<std::size_t>(fact_.by)];
+  const bool of_slots = fact_.ports[static_cast<std::size_t>(e.results[0])].axes[0].unit != 0;
+  if (of_slots || places.is_whole()) return;
+  if (has_pending) throw refusal(fmt::format("{} are of some experts alone, and another operand is not whole", fact_.ports[static_cast<std::size_t>(fact_.by)].name));
+  carry(places, over);
+}
+
 few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
   few<part, 2> box;
   const port& p = fact_.ports[static_cast<std::size_t>(result)];
@@ -429,7 +441,7 @@ void cell::refuse_result(term, const std::vector<int>& operands) const {
   for (int o : operands)
     text += fmt::format("{}{}", text.empty() ? "" : ", ",
                         model_.name(held_[static_cast<std::size_t>(o)]->closed()));
-  throw refusal(fmt::format("the model has no {} of {}", fact_.row, text));
+  throw refusal(fmt::format("it makes {} of {}, which the model computes nowhere", fact_.row, text));
 }
 
 holding cell::function(int equation, const std::vector<operand>& ports, const attributes& with) {
@@ -440,6 +452,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   bool has_pending = false;
   for (std::size_t i = 0; i < e.operands.size(); ++i)
     given[i] = take(e.operands[i], e.linear[i], s.over, has_pending);
+  take_experts(e, s.over, has_pending);
   s.of = result_of(fact_, equation, given.data(), with);
   if (s.of.is_zero()) return zeros(e.results[0], ports[static_cast<std::size_t>(e.results[0])]);
   if (!model_.has(s.of)) refuse_result(s.of, e.operands);

@@ -53,6 +53,8 @@ class cell {
   void bind_experts();
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
+  /// What is missing of a result for tokens that is made of some experts' slots alone.
+  void take_experts(const equation&, few<pending, 1>& over, bool has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.
   holding zeros(int result, const operand& shape) const;
   few<part, 2> box_of(int result, const operand& shape, term of) const;

@@ -88,11 +88,12 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
   content all = *given[0];
   for (std::size_t m = 1; m < given.size(); ++m) {
     const content& other = *given[m];
-    if (is_zeros(all) && !in_line) {
+    const bool adds = !maximum && !in_line;  // in a maximum zeros count
+    if (adds && is_zeros(all)) {
       all = other;
       continue;
     }
-    if (is_zeros(other) && !in_line) continue;
+    if (adds && is_zeros(other)) continue;
     if (all.pieces.size() != other.pieces.size()) throw refusal("its members hold tensors of other shapes");
     for (int i = 0; i < all.pieces.size(); ++i) {
       holding& h = all.pieces[i].holds;

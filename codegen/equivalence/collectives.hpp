@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "contents.hpp"
+#include "model.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -49,6 +50,10 @@ std::vector<content> send_offsets(const std::vector<const content*>& given, cons
 /// What each gets of offsets of what all members have received, whose rows lie one member's behind another's.
 /// Errors: refusal where they are of different choices or experts.
 std::vector<content> gather_offsets(const std::vector<const content*>& given, const slabs&);
+
+/// Of places and offsets of all experts' slots (ports 2 and 3) those of some experts', of whom port 1 says which is the first and how
+/// many there are. Errors: refusal where the two are not of one choice and the same tokens.
+void own_slots(std::vector<operand>& ports, const model&, workspace&);
 
 /// The order of slots that so many members have received, so many rows each, one member's behind another's; and that in which each
 /// of them received its own.

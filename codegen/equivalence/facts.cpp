@@ -88,6 +88,7 @@ constexpr line lines[]{
     {"arrange", "places(t l) offsets(2 r) chosen(t l)", "places = chosen; offsets = sum(t) chosen", "arranges whole(l r)", "parts"},
     {"arrange_limited", "places(t l) offsets(2 r) chosen(t l)", "places = chosen; offsets = sum(t) chosen", "arranges sequences whole(l r)",
      "parts seq number"},
+    {"own_slots", "own_places(t l) own_offsets(2 g) places(t l) offsets(2 r)", "own_places = places offsets; own_offsets = offsets", "owns whole(l r) first(g)"},
     {"dispatch", "slots(t*l w) x(t w) places(t l)", "slots = x' places", "whole(l) by(places)", "", "x = collect(dslots, places)"},
     {"collect", "y(t w) slots(t*l w) places(t l)", "y = slots' places", "whole(l) by(places)"},
     {"combine", "y(t w) slots(t*l w) weights(t l) places(t l)", "y = slots' weights' places", "whole(l) by(places)", "",

@@ -50,8 +50,10 @@ namespace rankc::codegen::algebra {
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,
+///   "owns"         its results say the same of the slots of some experts alone, those of axis g,
 ///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens; of what was
-///                  exchanged, as the exchange made them lie,
+///                  exchanged, as the exchange made them lie; of the slots of some experts alone, what is made for tokens is a part of a
+///                  sum over experts,
 ///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those whose slots a member of an
 ///                  exchange has received,
 ///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of tokens of one of them; a sum
@@ -121,7 +123,7 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false,
+  bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false, owns = false,
        grouped = false, segments = false, counts = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;

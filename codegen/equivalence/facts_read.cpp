@@ -149,6 +149,7 @@ class reader {
         else if (words[i] == "groups") f.groups = true;
         else if (words[i] == "commutative") f.commutative = true;
         else if (words[i] == "arranges") f.arranges = true;
+        else if (words[i] == "owns") f.owns = true;
         else if (words[i] == "grouped") f.grouped = true;
         else if (words[i] == "segments") f.segments = true;
         else if (words[i] == "counts") f.counts = true;

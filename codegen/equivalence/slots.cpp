@@ -85,6 +85,43 @@ word difference_of_gathered(std::int64_t members, std::int64_t rows) {
 
 }  // namespace
 
+/// All that an operand holds.
+static const holding& only(const operand& o, const char* what) {
+  const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
+  if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 || o.tiles[0].holds->sum.size() != 1)
+    throw refusal(fmt::format("it is given {} of which not all is known", what));
+  return *o.tiles[0].holds;
+}
+
+void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
+  const holding &places = only(ports[2], "places"), &offsets = only(ports[3], "offsets");
+  const word order = m.arrangement(places.sum[0].of);
+  const bool are_of_all = places.is_whole() && !places.box[1].arranged && places.box[1].is_whole() && !offsets.box[1].arranged && offsets.box[1].is_whole();
+  if (order == 0 || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
+    throw refusal("its places and offsets do not say where slots of one choice lie, of all experts");
+  runs tokens = places.box[0].at, counted(0, places.box[0].size);
+  if (offsets.sum[0].over.size() > 1) throw refusal("offsets are counted of other things than tokens");
+  if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;
+  if (interval twice; !tokens.sort(twice) || !(tokens == counted))
+    throw refusal(fmt::format("offsets are of {}; the places are of {}", text_of('t', counted), text_of('t', tokens)));
+  const std::int64_t experts = offsets.box[1].size;
+  const interval own{ports[1].first, ports[1].first + ports[1].cols};
+  if (own.begin < 0 || own.end > experts) throw refusal(fmt::format("it has experts {}..{} of {}", own.begin, own.end - 1, experts));
+  const term own_order = hasher(7) << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
+  holding &places_of_own = space.make(), &offsets_of_own = space.make();
+  places_of_own = places, offsets_of_own = offsets;
+  places_of_own.box[1].arranged = own_order.a | 1;
+  offsets_of_own.box[1] = {runs(own.begin, own.end), experts, own_order.a | 1};
+  if (own.end - own.begin < experts) {
+    const term all_experts = hasher(8) << order;
+    places_of_own.sum[0].over.push_back({all_experts.a, 'e', joining::sum, experts, runs(own.begin, own.end)});
+  }
+  for (const int result : {0, 1}) {
+    operand& o = ports[static_cast<std::size_t>(result)];
+    o.tiles.push_back({0, 0, o.rows, o.cols, result == 0 ? &places_of_own : &offsets_of_own});
+  }
+}
+
 word order_of_gathered(word order, std::int64_t members, std::int64_t rows) { return order + difference_of_gathered(members, rows); }
 word order_of_member(word order, std::int64_t members, std::int64_t rows) { return order - difference_of_gathered(members, rows); }
 

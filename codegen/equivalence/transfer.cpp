@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cell.hpp"
+#include "collectives.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -186,6 +187,7 @@ void transfer::apply(const fact& f, std::vector<operand>& ports, const attribute
     o.tiles.push_back({0, 0, o.rows, o.cols, &zeros});
     return;
   }
+  if (f.owns) return own_slots(ports, model_, space_);
   cell c(f, model_, space_);
   measure(f, ports, c);
   for (int r = 0; r < f.results; ++r)

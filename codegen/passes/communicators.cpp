@@ -34,13 +34,13 @@ runtime::over role_along(axis a) {
 namespace {
 
 /// " at pp 0 dp 1": where the groups across an axis lie on the others that are lowered; on dp_shard and cp, where they are
-/// above 1.
+/// above 1; on ep, where it is an axis of its own.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
   const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
-    if (row(a).lowered == lowering::nothing || row(a).fills != fills::world || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
+    if (row(a).lowered == lowering::nothing || (row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
     s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);

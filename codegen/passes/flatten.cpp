@@ -195,7 +195,7 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
 }
 
 /// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of which `added` are
-/// summed into. A part that begins elsewhere on each rank of tp is said to begin at its length, of rank 1; on
+/// summed into. A part that begins elsewhere on each rank of tp, or of ep, is said to begin at its length, of rank 1; on
 /// each rank of cp, beside that.
 static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes,
                                   const std::vector<operand>& reads, const std::vector<const operand*>& outs,
@@ -221,7 +221,8 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
         const bool of_rows = d > 0 && !of.shape.dim[0].unit.empty();
         if (!of_rows) v.unit = s.dims[d].unit;
         if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
-        if (s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
+        v.of_experts = s.dims[d].over.has(axis::ep);
+        if (s.dims[d].over.has(axis::tp) || v.of_experts) v.first = s.dims[d].width();
         const bool of_groups = s.dims[d].over.has(axis::ring);
         if (s.dims[d].over.has(axis::cp) || of_groups) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
         if (of_groups) v.alike = b.setting.dims.ulysses;

@@ -76,7 +76,7 @@ class rank_lister {
     const auto list = [&](const char* what, const std::vector<range>& of) {
       for (const range& x : of) put("{}: elements {} + {}{}", what, x.first, x.count, x.decay ? ", with decay" : "");
     };
-    list("norm of experts", r_.squares_of(norm_over::replicas));
+    list("norm of experts", r_.squares_of(norm_over::experts));
     list("norm of sharded gradients", r_.squares_of(norm_over::tp));
     list("norm of whole gradients", r_.squares_of(norm_over::nothing));
     list("optimizer", r_.updates);

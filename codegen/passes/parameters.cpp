@@ -22,7 +22,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   // What else the text of a stage names.
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "starts", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "momentum", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_of_replicas", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_of_experts", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
@@ -211,7 +211,7 @@ void pair_copies(lowered& l) {
 }
 
 norm_over norm_over_of(const layer_parameter& p) {
-  return p.differs_over_replicas ? norm_over::replicas : p.differs_over_tp ? norm_over::tp : norm_over::nothing;
+  return p.differs_over_replicas || p.differs_over_ep ? norm_over::experts : p.differs_over_tp ? norm_over::tp : norm_over::nothing;
 }
 
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.

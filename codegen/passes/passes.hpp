@@ -21,7 +21,7 @@ inline int shard_of(const parallel_dims& d, const coord& at) {
 /// Which of the experts of each layer it has, which columns, and which of the shards of these.
 inline int ep_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::ep]; }
 inline int etp_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::etp]; }
-inline int expert_shard_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::edp_shard]; }
+inline int expert_shard_of(const parallel_dims& d, const coord& at) { return layout(d).groups(axis::efsdp).place(layout(d).flat(at)); }
 
 /// A rank's place among those that have sequences of their own: replicas, and the shards of each.
 inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard]; }
@@ -29,7 +29,7 @@ inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_r
 /// The rank of another pipeline coordinate at the same place on the other axes.
 inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
   return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(at[axis::dp_replicate]),
-                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ring>(at[axis::ring]),
+                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ep>(at[axis::ep]), along<axis::ring>(at[axis::ring]),
                               along<axis::ulysses>(at[axis::ulysses]), along<axis::tp>(at[axis::tp])));
 }
 
@@ -137,7 +137,7 @@ class flattener {
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
   int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
-  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied, const placement* experts = nullptr) const;
+  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied, bool of_experts = false, const placement* experts = nullptr) const;
   int count_sums(const stage_plan&, const layer_use&, int parameter) const;
   byte_range collected(int parameter) const;
   bool is_tied(const placed_parameter&) const;

@@ -17,6 +17,11 @@ namespace {
 using rankc::program::aligned_elements;
 using rankc::program::is_shared_out;
 
+/// Of parameters that layers share a layer reads what the rank keeps.
+void read_kept_shared(layer_use& use) {
+  for (shared_use& each : use.shared) each.gathered = each.summed = each.element;
+}
+
 class sharder {
  public:
   sharder(const lowered& l, pipeline_rank& r)
@@ -39,6 +44,7 @@ class sharder {
         }
         for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p)
           add(l_.bodies[use.kind].parameters[p].experts ? experts : own, use, p);
+        if (!shares_out_dense()) read_kept_shared(use);
         uses_.push_back({&use, here});
         for (gathering* g : {&own, &experts})
           if (!g->parts.empty()) keep(std::move(*g), here);
@@ -52,6 +58,9 @@ class sharder {
 
  private:
   using place = rankc::program::layer_turns::place;
+
+  /// Whether ranks share out weights that layers share, which are none of experts.
+  bool shares_out_dense() const { return weight_shards(l_.plan->dims) > 1; }
 
   /// Whether a gradient is dealt out more than once in a step, and what arrives later added up.
   bool adds_sums() const {
@@ -108,6 +117,7 @@ class sharder {
     for (const auto& [use, in] : uses_) {
       for (int g = 0; g < n_groups; ++g)
         if (is_shared_out(static_cast<group>(g), l_.plan->dims)) use->gathered_base[g] += weights[in.weights], use->summed_base[g] += sums[in.sums];
+      if (!shares_out_dense()) continue;
       const place shared = l_.reshards() ? in : turns_.shared();
       for (shared_use& each : use->shared) each.gathered += weights[shared.weights], each.summed += sums[shared.sums];
     }
@@ -130,7 +140,7 @@ void read_kept(pipeline_rank& r) {
     for (layer_use& use : s.layers) {
       std::copy(std::begin(use.base), std::end(use.base), use.gathered_base);
       std::copy(std::begin(use.base), std::end(use.base), use.summed_base);
-      for (shared_use& each : use.shared) each.gathered = each.summed = each.element;
+      read_kept_shared(use);
     }
 }
 

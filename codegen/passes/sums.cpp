@@ -65,12 +65,13 @@ int flattener::count_sums(const stage_plan& s, const layer_use& use, int paramet
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
-std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied, const placement* experts) const {
+std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied, bool of_experts, const placement* experts) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
   if (weight_shards(l_.plan->dims) > 1) of.push_back({link(runtime::over::shard), shards});
   if (weight_replicas(l_.plan->dims) > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
+  if (repeats_tokens(l_.plan->dims)) of.push_back({link(runtime::over::ep), of_experts ? placement::sharded : placement::replicated});
   if (experts) of.push_back({link(runtime::over::efsdp), *experts});  // behind those whose sums reach the same ranks
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;
@@ -120,7 +121,7 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   sum of{is_of_choices ? sum_kind::choices : sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), is_dealt ? &shards : nullptr) : relate(shards, dp, tp, is_tied(q)),
+         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), true, is_dealt ? &shards : nullptr) : relate(shards, dp, tp, is_tied(q)),
          0,
          {},
          !q.copy && !is_of_choices};

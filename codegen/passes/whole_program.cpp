@@ -62,17 +62,17 @@ class representatives {
 
  private:
   /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline rank.
-  std::vector<std::array<int, 6>> members(int rank, int index) const {
+  std::vector<std::array<int, 7>> members(int rank, int index) const {
     const layout mesh(l_.plan->dims);
     const coord at = mesh.at(rank);
-    std::vector<std::array<int, 6>> out;
+    std::vector<std::array<int, 7>> out;
     for (int other : l_.communicators[index].ranks) {
       const coord c = mesh.at(other);
       const auto along = [&](axis a) {
         const int ranks = ranks_along(mesh.dims(), a);
         return (c[a] - at[a] + ranks) % ranks;
       };
-      out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ring), along(axis::ulysses), along(axis::tp)});
+      out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep), along(axis::ring), along(axis::ulysses), along(axis::tp)});
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -146,9 +146,9 @@ std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t e
   return expert_rows > 0 ? ep_of(d, at) * expert_rows + expert_shard_of(d, at) * kept : shard_of(d, at) * kept;
 }
 
-/// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of the others.
+/// Where a rank's shards begin, of what an op says for rank 1 of tp, or of ep, and rank 0 of the others.
 void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
-  for (view& v : o.views) v.first = v.first * at[axis::tp] + std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
+  for (view& v : o.views) v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[axis::tp]) + std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
   for (holding& h : o.holds) {
     const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
     for (std::size_t i = 0; i < h.box.size(); ++i) {

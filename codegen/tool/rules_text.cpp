@@ -22,11 +22,11 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "groups of ranks that exchange heads hand on keys and values; experts that are spread over ranks are no axis of the world of their own.",
+     "groups of ranks that exchange heads hand on keys and values; independent experts are not split, and cp shares weights beside them.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
-     "are among them. Where ep is above 1, expert_layout is folded or folded_over_replicas, ranks of tp share out the tokens (sequence_parallel), and "
-     "with cp_weights=replicate experts are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
+     "are among them. Where ep is above 1, ranks of tp share out the tokens (sequence_parallel), with expert_layout=independent etp is 1 and "
+     "cp_weights is shard, and else with cp_weights=replicate experts are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
      "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},

@@ -99,7 +99,7 @@ account as_carried(const account& of) {
   for (const auto& [what, e] : of) {
     key here = what;
     if (what.kind == "all_gather" && (what.axis == "dp_shard" || what.axis == "efsdp")) here.phase = "forward";
-    if (what.axis == "ep") here.kind = "all_to_all";
+    if (what.axis == "ep" && what.kind != "all_reduce") here.kind = "all_to_all";
     if (what.axis == "etp") here.kind = what.kind == "scatter_slots" || what.kind == "reduce_scatter" ? "reduce_scatter" : "all_gather";
     entry& to = all[here];
     to.count += e.tensors, to.tensors += e.tensors, to.elements += e.elements;

@@ -85,6 +85,10 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
       dims.cp = dims.ulysses = 1, dims.sequence_parallel = true;
       dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp;
     }
+    if (draws apart(seed, index, "apart"); dims.ep > 1 && apart.chance(35)) {
+      dims.expert_layout = expert_layout::independent, dims.etp = 1;
+      dims.world *= dims.ep;
+    }
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, any_seq = d.one_of({4, 12, 24});

@@ -32,7 +32,7 @@ class accountant {
     for (const layer& l : layers_) {
       if (d_.tp > 1) add_tensor_parallel(l);
       if (d_.cp > 1 && l.role == layer_role::block) add_context_parallel(l);
-      if (d_.ep > 1 && l.role == layer_role::block) add_expert_parallel(l);
+      if (d_.ep > 1 && l.role == layer_role::block) is_apart_ ? add_sums_over_experts(l) : add_expert_parallel(l);
       if (d_.ep > 1 && d_.etp > 1 && l.role == layer_role::block) add_columns(l);
     }
     each_action([&](const action& a) { add_messages(a); });
@@ -114,6 +114,16 @@ class accountant {
     add(41, m, offsets);
     offsets.phase = "backward";
     if (full) add(41, m, offsets);
+  }
+
+  /// Where ranks of ep have the same tokens, each makes a part of what becomes of these, and in backward of the gradients of the rows
+  /// and of the router's logits: sums as tensor parallelism takes one of its two regions', and of logits what the head has of its input.
+  void add_sums_over_experts(const layer& l) {
+    const std::int64_t m = microbatches(l.stage), own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
+    with of{.axis = "ep", .given = {{"t", d_.ep}, {"N", own}}};
+    add(1, m * fraction(1, 2), of), add(2, m * fraction(1, 2), of);
+    of.given["h"] = of_.model.experts;
+    add(13, m, of);
   }
 
   /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a rank may send another;
@@ -289,6 +299,7 @@ class accountant {
       has_loss |= l.role == layer_role::head;
     }
     if (spread && expert_copies_ < replicas_) add(49, 1, {.axis = "dp_replicate", .given = {{"n", replicas_}}});
+    if (spread && is_apart_) add(49, 1, {.axis = "ep", .given = {{"n", d_.ep}}});
     if (split) add(49, 1, {.axis = "tp", .given = {{"n", d_.tp}}});
     if (any && shards_ > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", shards_}}});
     if (d_.pp > 1) add(49, 1, {.axis = "pp", .given = {{"n", d_.pp}}});
@@ -307,8 +318,10 @@ class accountant {
             replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
   // Experts are dealt out to all ranks of a replica, or of all replicas; others have copies.
   const bool is_over_replicas_ = d_.expert_layout == rankc::expert_layout::folded_over_replicas;
+  // Or each rank of an axis of their own has some, and the others of a replica share these out.
+  const bool is_apart_ = d_.ep > 1 && d_.expert_layout == rankc::expert_layout::independent;
   const int expert_copies_ = is_over_replicas_ ? 1 : d_.dp_replicate,
-            expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp / (d_.ep * d_.etp);
+            expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp / ((is_apart_ ? 1 : d_.ep) * d_.etp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;
   const drawn& of_;

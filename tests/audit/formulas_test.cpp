@@ -45,6 +45,7 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
                                    {"etp", dims.ep > 1 && dims.etp > 1},
                                    {"shards of a rank's experts", dims.ep > 1 && rankc::expert_weight_shards(dims) > 1},
                                    {"experts over replicas", rankc::spreads_experts_over_replicas(dims)},
+                                   {"experts on an axis of their own", rankc::repeats_tokens(dims)},
                                    {"experts across ranks of tp", dims.ep > 1 && dims.ep * dims.etp % dims.tp != 0},
                                    {"shards of experts alone", rankc::shards_weights(dims) && weight_shards(dims) == 1},
                                    {"tp", dims.tp > 1},

@@ -58,7 +58,7 @@ TEST_CASE("a microbatch has the targets of another") {
 TEST_CASE("the loss is of another scale, the gradient is not") {
   program_by_hand x = two_ranks_by_hand();
   find(x, 1, "cross_entropy").number = 0.25;
-  CHECK(reason(x) == "cross_entropy: the model has no cross_entropy of net: exp_sums (rank 1)");
+  CHECK(reason(x) == "cross_entropy: it makes cross_entropy of net: exp_sums, which the model computes nowhere (rank 1)");
 }
 
 TEST_CASE("an update reads the norm of another rank's shard, or none") {

@@ -164,7 +164,7 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
     change_over(s, {holding_kind::ids, holding_kind::targets});
   });
   check_refused(of_llama(), "are taken for positions", [&](subject& s) { change_over(s, {holding_kind::rotary}); });
-  check_refused(of_llama(), "the model has no chunk_attention", [](subject& s) {
+  check_refused(of_llama(), "it makes chunk_attention", [](subject& s) {
     op& o = *s.find_all("0", "chunk_attention").at(0);
     std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
   });

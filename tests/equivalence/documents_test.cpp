@@ -95,7 +95,7 @@ TEST_CASE("starts of another microbatch, of another replica, or in another order
 TEST_CASE("ids or targets in the place of starts are refused") {
   for (const subject* sound : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()})
     for (const holding_kind kind : {holding_kind::ids, holding_kind::targets})
-      check_refused(*sound, "the model has no document_", [&](subject& s) {
+      check_refused(*sound, "it makes document_", [&](subject& s) {
         for (holding* h : starts_held(s, 0)) h->kind = kind;
       });
 }
@@ -111,12 +111,12 @@ TEST_CASE("attention that is not told of documents is another term") {
     for (const char* which : {"", "_grad"}) {
       CAPTURE(row);
       CAPTURE(which);
-      check_refused(*sound, "the model has no ", [&](subject& s) { untold(s, std::string(row) + which); });
+      check_refused(*sound, "it makes ", [&](subject& s) { untold(s, std::string(row) + which); });
     }
   // A model of documents is none of whole sequences.
   subject s = of_one();
   s.model = subject(planned(gpt, {.world = 2, .dp_replicate = 2}, 2, false), target::host).model;
-  CHECK(s.reason().find("the model has no document_position") != std::string::npos);
+  CHECK(s.reason().find("it makes document_position") != std::string::npos);
 }
 
 TEST_CASE("an op that takes its tokens for another rank's, or its sequences for others, is refused") {

@@ -73,6 +73,7 @@ std::string text_of(const parallel_dims& d) {
                        reshards_after_layer(resolve(d)) ? "layers" : d.reshard == reshard::after_stage ? "stages" : "the step", d.prefetch);
   if (d.cp_attention == cp_attention::ring) out += " ring";
   if (d.expert_layout == expert_layout::folded_over_replicas) out += " experts over replicas";
+  if (d.expert_layout == expert_layout::independent) out += " independent experts";
   return out + (d.sequence_parallel ? " sequence_parallel" : "");
 }
 

@@ -65,7 +65,9 @@ parallel_dims draw_dims(draws& d, const plan& p) {
     if (expert_divisors_of(p.model).count > 1 && d.chance(60)) {
       wanted.ep = d.one_of({2, 2, 3, 4});
       if (must_fit) wanted.sequence_parallel = wanted.tp > 1;
-      if (d.chance(40)) wanted.expert_layout = expert_layout::folded_over_replicas;
+      const int layout = d.below(100);
+      if (layout < 30) wanted.expert_layout = expert_layout::folded_over_replicas;
+      else if (layout < 55) wanted.expert_layout = expert_layout::independent, wanted.world *= wanted.ep;
     }
     if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
     x = wanted;

@@ -41,7 +41,7 @@ std::vector<plan> smaller(const plan& p) {
     if (resolve(p.dims).*degree > 1 && p.schedule.by != order::text)
       with([&](plan& q) {
         q.dims = resolve(q.dims);
-        q.dims.world /= q.dims.*degree;
+        q.dims.world /= q.dims.*degree * (repeats_tokens(q.dims) ? q.dims.ep : 1);
         q.dims.*degree = q.dims.ulysses = q.dims.ep = 1;
         q.stage_layers.clear();
         return true;

@@ -26,7 +26,7 @@
   X(softmax_top) X(softmax_top_grad)        \
   X(sigmoid_top) X(sigmoid_top_grad) X(softmax_scores) X(sigmoid_scores) X(keep_groups) X(biased_keep_groups)         \
   X(softmax_top_by) X(sigmoid_top_by) X(biased_softmax_top_by) X(biased_sigmoid_top_by) X(count_choices)      \
-  X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(dispatch) X(collect)         \
+  X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(own_slots) X(dispatch) X(collect)         \
   X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(dropped_statistics) X(push)   \
   X(push_grad) X(balance_loss) X(balance_loss_grad) X(layer_balance_loss) X(layer_balance_loss_grad)          \
   X(z_loss) X(z_loss_grad) X(overflow_loss) X(overflow_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)

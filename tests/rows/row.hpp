@@ -49,7 +49,7 @@ struct setting {
   int seq() const { return size.at('s'); }
 };
 /// Whether a row has slots of tokens, or makes the order in which they lie: it is tested on parts of tokens by check_slots.
-inline bool has_slots(const row& r) { return r.is->arranges || r.is->by >= 0; }
+inline bool has_slots(const row& r) { return r.is->arranges || r.is->owns || r.is->by >= 0; }
 
 /// The tokens that an op has of each sequence: of chunks, of which its number says the ranks, not all.
 inline int tokens_of_sequence(const row& r, const setting& s) {

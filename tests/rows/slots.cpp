@@ -103,6 +103,50 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
   }
 }
 
+/// Of places and offsets of all experts' slots those of experts [begin, end), by the definition.
+void check_own(machine& on, const values& places, const values& offsets, int begin, int end) {
+  setting s = sizes_of(static_cast<int>(places.size()) / picks);
+  s.size['g'] = end - begin, s.first = begin;
+  const double from = offsets[static_cast<std::size_t>(begin)], to = offsets[static_cast<std::size_t>(experts + end - 1)];
+  values own = places, of_own = columns(offsets, begin, end);
+  for (double& place : own) place = place >= from && place < to ? place - from : -1;
+  for (double& slot : of_own) slot -= from;
+  INFO(on.name() << " own slots of experts " << begin << " to " << end);
+  CHECK(run(on, "own_slots", s, {places, offsets}) == own);
+  CHECK(run(on, "own_slots", s, {places, offsets}, 1) == of_own);
+}
+
+/// What experts [0, middle) and the others make of tokens, each of its own slots alone, adds up to what all make.
+void check_own_add_up(machine& on, const std::map<std::string, values>& given, int middle) {
+  const setting all = sizes_of(tokens);
+  const values chosen = given.at("chosen"), places = run(on, "arrange", all, {chosen}), offsets = run(on, "arrange", all, {chosen}, 1);
+  const passed whole = pass(on, given, 0, tokens);
+  std::map<std::string, values> sum;
+  for (const auto& [begin, end] : {std::pair(0, middle), {middle, experts}}) {
+    check_own(on, places, offsets, begin, end);
+    setting s = all;
+    s.size['r'] = s.size['g'] = end - begin, s.first = begin;
+    setting of_places = all;
+    of_places.size['g'] = end - begin, of_places.first = begin;
+    const values own = run(on, "own_slots", of_places, {places, offsets}), by = run(on, "own_slots", of_places, {places, offsets}, 1),
+                 w = rows_of(given.at("w"), begin * in, end * in, out), rows = run(on, "dispatch", s, {given.at("x"), own}),
+                 up = run(on, "expert_up", s, {rows, w, by}), down = run(on, "expert_down", s, {up, w, by});
+    const std::vector<values> gradient{given.at("dy"), down, given.at("weights"), own};
+    const values dw = run(on, "expert_dw", s, {run(on, "combine_grad", s, gradient), up, by});
+    for (const auto& [name, part] : {std::pair("combined", run(on, "combine", s, {down, given.at("weights"), own})), {"collected", run(on, "collect", s, {down, own})},
+                                     {"dweights", run(on, "combine_grad", s, gradient, 1)}}) {
+      values& to = sum[name];
+      to.resize(part.size());
+      for (std::size_t i = 0; i < part.size(); ++i) to[i] += part[i];
+    }
+    sum["dw"].insert(sum["dw"].end(), dw.begin(), dw.end());
+  }
+  for (const auto& [name, got] : sum) {
+    INFO(on.name() << " " << name << " of experts below " << middle << " and the others");
+    CHECK(deviation(got, whole.of.at(name)) <= on.tolerance());
+  }
+}
+
 /// Of each pick its place, by the definition: an expert takes the first picks of each group, and its slots are in the order of tokens.
 values places_by_definition(const values& chosen, int group, int most, values& offsets) {
   values places(chosen.size(), -1.0);
@@ -130,6 +174,7 @@ void check_limited(machine& on, int all, int group, int most) {
   values offsets;
   CHECK(places == places_by_definition(chosen, group, most, offsets));
   CHECK(run(on, "arrange_limited", s, {chosen}, 1) == offsets);
+  for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}}) check_own(on, places, offsets, begin, end);
   const values x = random_port(on, find_row("dispatch"), 1, s, 2), dy = random_port(on, find_row("dispatch"), 1, s, 3),
                weights = random_port(on, find_row("combine"), 2, s, 4), slots = random_port(on, find_row("combine"), 1, s, 5);
   const values rows = run(on, "dispatch", s, {x, places}), dslots = run(on, "combine_grad", s, {dy, slots, weights, places}),
@@ -177,6 +222,7 @@ void check_slots(machine& on) {
   given["w"] = random_port(on, up, 2, s, 5);
   for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}})
     check_experts(on, given["chosen"], random_port(on, up, 1, s, 6), random_port(on, find_row("expert_down"), 1, s, 7), given["w"], begin, end);
+  for (const int middle : {1, 2, 4}) check_own_add_up(on, given, middle);
   const passed all = pass(on, given, 0, tokens);
   for (const int middle : {1, 4, 10}) {
     const passed first = pass(on, given, 0, middle), second = pass(on, given, middle, tokens);

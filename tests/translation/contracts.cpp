@@ -74,6 +74,10 @@ void expect_first_column(int vocab, int first) {
   expect("the first column", first, is_split ? recorder::active().row().tp * vocab : 0);
 }
 
+void expect_first_expert(int own, int first) {
+  expect("the first expert", first, recorder::active().about().ep_of(recorder::active().row()) * own);
+}
+
 void expect_decay(std::span<const runtime::range> ranges) {
   for (const runtime::range& g : ranges)
     for (const runtime::parameter& p : recorder::active().where().parameters)

@@ -23,6 +23,9 @@ void expect_step(int tokens, int rows, int seq, int ranks, double step, int firs
 /// `first` is the rank's first column of the vocabulary.
 void expect_first_column(int vocab, int first);
 
+/// `first` is the first of so many experts that the rank has.
+void expect_first_expert(int own, int first);
+
 /// Ranges decay where their parameters are matrices.
 void expect_decay(std::span<const runtime::range>);
 

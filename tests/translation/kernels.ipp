@@ -396,6 +396,15 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
       .in(chosen, all<std::int32_t>(groups * group, picks));
 }
 template <class T>
+void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts) {
+  kernel(on, "own_slots")
+      .out(own_places, all<std::int32_t>(tokens, picks))
+      .out(own_offsets, all<std::int32_t>(2, own))
+      .in(places, all<std::int32_t>(tokens, picks))
+      .in(offsets, all<std::int32_t>(2, experts));
+  expect_first_expert(own, first);
+}
+template <class T>
 void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
   kernel(on, "dispatch")
       .out(slots, all<T>(tokens * picks, width))
@@ -545,7 +554,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &keep_groups<T>, &biased_keep_groups<T>, &softmax_top_by<T>, \
       &sigmoid_top_by<T>, &biased_softmax_top_by<T>, \
       &biased_sigmoid_top_by<T>, &count_choices<T>, \
-      &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &arrange_limited<T>, &dispatch<T>, &collect<T>,     \
+      &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &arrange_limited<T>, &own_slots<T>, &dispatch<T>, &collect<T>,     \
       &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &dropped_statistics<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
       &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>, &overflow_loss<T>, &overflow_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \

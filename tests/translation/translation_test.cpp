@@ -8,6 +8,7 @@
 #include <documents/plans.hpp>
 #include <doctest/doctest.h>
 #include <experts/plans.hpp>
+#include <independent/plans.hpp>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <optimizer/plans.hpp>
@@ -89,6 +90,17 @@ TEST_CASE("columns: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 18);
   check(subjects, "translation_columns");
+}
+
+TEST_CASE("independent: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = independent::plans();
+  for (std::size_t i = 2; i < plans.size(); i += 3) {
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 16);
+  check(subjects, "translation_independent");
 }
 
 TEST_CASE("balance: the texts make the calls that were proven") {

@@ -188,10 +188,10 @@ enum class item_kind {
 };
 
 /// Over which ranks squares of a gradient are summed in the norm, beside those that share out weights: over none, over those of tp, where
-/// each has another part, or over replicas too, where each has other experts.
-enum class norm_over : unsigned char { nothing, tp, replicas };
+/// each has another part, or over replicas or ranks of ep too, which hold the same dense weights and other experts.
+enum class norm_over : unsigned char { nothing, tp, experts };
 inline constexpr int n_norm_over = 3;
-inline constexpr const char* norm_over_names[]{"squares_whole", "squares_sharded", "squares_of_replicas"};
+inline constexpr const char* norm_over_names[]{"squares_whole", "squares_sharded", "squares_of_experts"};
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {

@@ -93,6 +93,7 @@ struct view {
   std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
   std::int64_t next_first = 0; // until ranks are told apart: where that of the next rank of cp does
   int alike = 1;               // or that of the rank so many further, those between being in one group
+  bool of_experts = false;     // and whether `first` is that of rank 1 of ep, else of tp
   load_balance balances = {};  // of an update: how the bias of a router's choice is moved
   bool operator==(const view&) const = default;
 };

@@ -148,7 +148,10 @@ constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(
 }  // namespace detail
 
 /// The ranks that share out what a rank of ep and etp has of each expert weight.
-constexpr int expert_weight_shards(const parallel_dims& d) { return detail::expert_rest(d); }
+constexpr int expert_weight_shards(const parallel_dims& d) { return d.world / (d.pp * detail::expert_replica_size(d) * d.ep * d.etp); }
+
+/// Whether ranks of ep have the same tokens, and compute dense layers alike; else each has tokens of its own.
+constexpr bool repeats_tokens(const parallel_dims& d) { return d.ep > 1 && detail::is_independent(d); }
 
 /// Whether experts are spread over ranks, and whether over all of a stage, though several of these hold the same dense weights.
 constexpr bool spreads_experts(const parallel_dims& d) { return d.ep > 1; }

@@ -114,8 +114,8 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   const expert_limit limit = e.limit(c.seq);
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks, e.router, c.loss_scale) : value{};
-  // Else each rank of tp has a part of every expert, and makes a part of the gradient of the picks' weights.
-  const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router, bias);
+  // Where ranks of ep have the same tokens, or those of tp a part of every expert, each makes a part of the gradient of the picks' weights.
+  const routing routed = route(!spread ? enter_tp(logits, c) : c.repeats_tokens ? replicate(logits, axis::ep) : logits, e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
   as("places", slots.places), as("offsets", slots.offsets);
@@ -125,6 +125,14 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
     value down = detail::swiglu_experts(t, as("rows", dispatch(h2, slots)), slots, weights, layers);
     value combined = as("combined", combine(down, pick_weights, slots));
     return x + leave_tp(e.shared_ffn ? combined + detail::shared_expert(t, h2, shared, layers) : combined, c);
+  }
+  const auto add_shared = [&](value y) { return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y; };
+  if (c.repeats_tokens) {
+    const arrangement own = own_slots(slots);
+    as("own_places", own.places), as("own_offsets", own.offsets);
+    value rows = as("rows", dispatch(replicate(n2, axis::ep), own));
+    value down = detail::swiglu_experts(t, rows, own, weights, layers);
+    return add_shared(x + all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep));
   }
   value rows = as("rows", dispatch(n2, slots));
   const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, limit);
@@ -138,8 +146,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value down = detail::swiglu_experts(t, received, there, weights, layers);
   if (in_parts) down = as("down_of_rank", scatter_slots(down, from_all));
   value back = as("back", from_experts(down, slots.offsets, own));
-  value y = x + as("combined", combine(back, pick_weights, slots));
-  return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
+  return add_shared(x + as("combined", combine(back, pick_weights, slots)));
 }
 
 }  // namespace rankc::models

@@ -32,6 +32,7 @@ struct layer_context {
   int ring = 1;                  // or are handed on between so many ranks; of both, between groups that exchange heads
   int ep = 1;                    // ranks that experts are spread over
   int etp = 1;                   // that share out the columns of each of these
+  bool repeats_tokens = false;   // ranks of ep have the same tokens; else each has its own
   int token_ranks = 1;           // that share out the tokens
   router_statistics routers{};   // those that layers keep
   value starts{};                // of each token of whole sequences, where its document begins; none where sequences are one

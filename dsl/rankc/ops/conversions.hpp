@@ -23,7 +23,7 @@ constexpr void convert(complaint& c, types in, type* out, const op& o, placement
   if (to.k == placement::V) to = V(o.along);
   out[0] = in[0];
   out[0].pending_max = false;
-  if (o.over == axis::ep)
+  if (o.over == axis::ep && o.kind->converts != conversion::replicate && o.kind->converts != conversion::all_reduce)
     c.begin() << "it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens over it (to_experts)";
   else if (o.over == axis::etp)
     c.begin() << "it is over etp, whose ranks have received slots of their own; gather these over it (gather_slots)";

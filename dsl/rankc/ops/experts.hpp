@@ -14,9 +14,14 @@ namespace detail {
 constexpr dim slots_of(const dim& tokens, const dim& picks) {
   return {tokens.name, tokens.size * picks.size, picks.size, picks.name, tokens.order};
 }
+/// Whether places are those of a rank's own experts: of the same tokens each rank of ep has slots of its own, and of what is made of
+/// these a part.
+constexpr bool is_of_own_experts(axis a, const type& places) { return a == axis::ep && places[a] == varying; }
 /// Complain of an operand that is not placed like the tokens whose it is.
 constexpr void like_tokens(complaint& c, axis a, std::string_view who, const type& x, const type& tokens) {
-  if (x[a] != tokens[a]) c.found(a, who, x, "placed as the tokens are", "route tokens that are placed like those which go to experts");
+  if (is_of_own_experts(a, x)) {
+    if (tokens[a] != R) c.found(a, "the value", tokens, "the same on every rank of ep, each of which makes a part (R)", "replicate it first");
+  } else if (x[a] != tokens[a]) c.found(a, who, x, "placed as the tokens are", "route tokens that are placed like those which go to experts");
 }
 constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
   const type& chosen = in[0];
@@ -41,27 +46,54 @@ constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
     if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
     if (x[a] == V(1)) c.found(a, "the value", x, "whole rows", "all_gather it first");
     like_tokens(c, a, "the choice", places, x);
-    out[0][a] = x[a];
+    out[0][a] = is_of_own_experts(a, places) ? varying : x[a];
   }
 }
 constexpr void collect_rule(complaint& c, types in, type* out, const op&) {
-  for (axis a : axes) out[0][a] = rules::linear_in(c, a, in[0], in.subspan(1));
+  for (axis a : axes) {
+    out[0][a] = rules::linear_in(c, a, in[0], in.subspan(1));
+    if (is_of_own_experts(a, in[1])) out[0][a] = P;
+  }
+}
+/// Slots that the places are of.
+constexpr void like_places(complaint& c, axis a, const type& slots, const type& places) {
+  if (is_of_own_experts(a, places) && slots[a] != varying)
+    c.found(a, "the value", slots, "slots of the rank's own experts (V)", "dispatch tokens by these places");
 }
 constexpr void combine_rule(complaint& c, types in, type* out, const op&) {
   const type &slots = in[0], &weights = in[1], &places = in[2];
   if (!rules::rows(c, "the value", slots)) return;
   for (axis a : axes) {
-    out[0][a] = product_over(c, a, slots, weights);
     like_tokens(c, a, "the choice", places, weights);
+    like_places(c, a, slots, places);
+    out[0][a] = is_of_own_experts(a, places) ? P : product_over(c, a, slots, weights);
   }
 }
 constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
   const type &g = in[0], &slots = in[1];
   out[0].shape[0] = slots.shape[0];
   for (axis a : axes) {
+    if (is_of_own_experts(a, in[3])) {
+      if (g[a] != R) c.found(a, "the gradient", g, "that of a part (R)", "check the op's dual");
+      out[0][a] = varying, out[1][a] = P;
+      continue;
+    }
     out[0][a] = rules::linear_in(c, a, g, in.subspan(2));
     out[1][a] = product_over(c, a, g, slots);
   }
+}
+/// Places and offsets of all experts' slots to those of the rank's own, which lie in line.
+constexpr void own_slots_rule(complaint& c, types in, type* out, const op& o) {
+  const type &places = in[0], &offsets = in[1];
+  out[1].shape[1] = o.with.first;
+  for (axis a : axes) {
+    if (places[a] == V(0) ? offsets[a] != P : offsets[a] != places[a])
+      c.found(a, "the offset table", offsets, "that of the places' tokens", "give it that of arrange");
+    if (a == axis::ep && places[a] != R)
+      c.found(a, "the table of places", places, "that of tokens that every rank of ep has (R)", "arrange the choice of replicated logits");
+    out[0][a] = places[a], out[1][a] = offsets[a];
+  }
+  out[0][axis::ep] = varying, out[1][axis::ep] = V(1);
 }
 
 /// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are spread over ep, and their
@@ -91,7 +123,7 @@ constexpr void check_columns_of_rank(complaint& c, const type& slots, const type
 constexpr void check_offsets(complaint& c, const type& slots, const type& offsets) {
   for (axis a : axes) {
     if (a == axis::ep) {
-      if (slots[a] != offsets[a]) c.found(a, "the offset table", offsets, "that of the slots", "exchange both, or neither");
+      if (slots[a].k != offsets[a].k) c.found(a, "the offset table", offsets, "that of the slots", "exchange both, or neither");
       continue;
     }
     if (a == axis::etp) {
@@ -151,6 +183,18 @@ inline constexpr op_row arrange_limited{
     .cuda = {"arrange_limited", "rows seq picks experts number", scratch_of_counts},
     .number = "most",
     .of_groups = true};
+
+/// Of the slots of all experts those of the rank's own, which it has from the first on: picks of others have no slot, and -1 for a
+/// place.
+inline constexpr op_row own_slots{
+    .name = "own_slots",
+    .ports = {out("own_places", "tokens picks").index(), out("own_offsets", "2 own@first").index(), in("places", "tokens picks").index(),
+              in("offsets", "2 experts").index()},
+    .rule = detail::own_slots_rule,
+    .dual = stop_gradient,
+    .flops = no_flops,
+    .host = {"own_slots", "tokens picks own first experts"},
+    .cuda = {"own_slots", "tokens picks own first experts"}};
 
 inline constexpr op_row collect{
     .name = "collect",
@@ -251,6 +295,13 @@ constexpr arrangement arrange(operand chosen, int experts, const expert_limit& b
       by.any() ? t.apply(ops::arrange_limited, {chosen.v}, chosen.from,
                          {.with = {.seq = by.group, .number = static_cast<double>(by.most), .first = all}})
                : t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = all}});
+  return {places, result(places, 1)};
+}
+/// Of an arrangement of all experts' slots those of the rank's own experts. What is combined of these is a part of a sum over ep.
+/// Shapes: places (tokens, picks); offsets (2, experts).
+constexpr arrangement own_slots(const arrangement& by, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  trace& t = *by.places.in;
+  const value places = t.apply(ops::own_slots, {by.places, by.offsets}, {file, line}, {.over = axis::ep, .with = {.first = {"experts", t.of(by.offsets).shape[1].size}}});
   return {places, result(places, 1)};
 }
 /// Rows of tokens in the slots of their experts; what is left of the slots holds nothing.

@@ -30,7 +30,7 @@ inline constexpr const op_row* all[]{
     &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
     &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads,
     &softmax_top, &softmax_top_grad, &sigmoid_top, &sigmoid_top_grad, &softmax_scores, &sigmoid_scores, &keep_groups, &biased_keep_groups,
-    &softmax_top_by, &sigmoid_top_by, &biased_softmax_top_by, &biased_sigmoid_top_by, &count_choices, &normalize, &normalize_grad, &arrange, &arrange_limited, &dispatch, &collect,
+    &softmax_top_by, &sigmoid_top_by, &biased_softmax_top_by, &biased_sigmoid_top_by, &count_choices, &normalize, &normalize_grad, &arrange, &arrange_limited, &own_slots, &dispatch, &collect,
     &combine, &combine_grad, &expert_up, &expert_down, &expert_dw, &to_experts, &from_experts, &share_offsets, &gather_slots, &scatter_slots, &gather_offsets,
     &softmax_statistics, &softmax_statistics_grad, &sigmoid_statistics,
     &sigmoid_statistics_grad, &dropped_statistics, &push, &push_grad, &all_reduce_batch, &balance_loss, &balance_loss_grad, &layer_balance_loss,

@@ -371,15 +371,17 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     offers found;
     const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
     const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
+    const bool apart = repeats_tokens(d);
     const auto divide = [&](int dp, int ep) {  // a rank's rows of so many ranks' experts
-      return experts % ep == 0 && dp * each % (ep * d.etp) == 0 && w.holds.shape[0].size / ep % (dp * each / (ep * d.etp)) == 0;
+      const int spread = (apart ? 1 : ep) * d.etp;  // of these ranks
+      return experts % ep == 0 && dp * each % spread == 0 && w.holds.shape[0].size / ep % (dp * each / spread) == 0;
     };
     if (!over_replicas) found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) { return all % n == 0 && divide(n, d.ep); }));
     else found.add("ep", find_nearest(d.ep, experts, [&](int n) { return divide(all, n); }));
     if (over_replicas && divide(d.dp_shard, d.ep)) found.next() << "expert_layout=folded";
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep << ", and they do not divide by the "
-                     << shards << " ranks that share these out, " << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp / "
-                     << (d.etp > 1 ? "(ep * etp)" : "ep") << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
+                     << shards << " ranks that share these out, " << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp"
+                     << (apart ? "" : d.etp > 1 ? " / (ep * etp)" : " / ep") << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
     return;
   }
 }
@@ -394,6 +396,23 @@ constexpr void check_expert_columns(report& out, const trace& t, const parallel_
     complaint::put(c.begin() << "it is ", w.holds, w.holds[axis::etp]);
     refuse(out, 226) << c.text.view() << " over etp=" << d.etp << "; of experts that are spread over ep this version shards the columns over it, and of "
                      << "other parameters nothing";
+    return;
+  }
+}
+
+/// RC210: what takes ranks of ep to have the same tokens where each has its own, or the other way.
+constexpr void check_tokens_of_experts(report& out, const trace& t, const parallel_dims& d) {
+  if (d.ep == 1) return;
+  for (const op& o : t.ops) {
+    const bool exchanges = is_one_of(o.kind, {&ops::to_experts, &ops::from_experts, &ops::share_offsets});
+    const bool repeats = o.kind == &ops::own_slots || (o.over == axis::ep && is_one_of(o.kind, {&ops::replicate, &ops::all_reduce}));
+    if (repeats_tokens(d) ? !exchanges : !repeats) continue;
+    complaint c{o.kind->name, {}, o.from};
+    if (exchanges)
+      c.begin() << "it sends tokens over ep=" << d.ep << ", whose ranks have the same (expert_layout=independent); take own_slots, and sum up what is combined of them";
+    else
+      c.begin() << "it is of tokens that all ranks of ep=" << d.ep << " have, and each has its own; exchange slots of tokens (to_experts), or take expert_layout=independent";
+    refuse(out, 210) << c.text.view();
     return;
   }
 }
@@ -486,6 +505,12 @@ constexpr void check_tokens_alone(report& out, const trace& t, const parallel_di
     if (d.ep == 1 || w.holds[axis::ep] == I || w.trainable) continue;
     complaint c{"parameter", w.name, w.from};
     c.begin() << "it is frozen and sharded over ep=" << d.ep << "; this version trains the experts that it spreads over ranks: train it, or take ep=1";
+    refuse(out, 226) << c.text.view();
+  }
+  for (const weight_info& w : t.weights) {
+    if (d.ep == 1 || w.gradient[axis::ep] != P) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "its gradient is a pending sum over ep=" << d.ep << "; this version sums values over it, and no gradients of parameters: all_reduce what is made of it";
     refuse(out, 226) << c.text.view();
   }
   for (axis a : axes)

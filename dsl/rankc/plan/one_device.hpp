@@ -12,7 +12,7 @@ namespace rankc {
 constexpr layer_context one_device_context(const auto& model, const training& recipe, int microbatches, int ranks) {
   const dim tokens{"tokens", recipe.global_batch * recipe.seq};
   const double loss_scale = 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq);
-  return {tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}, false, 1, 1, 1, 1,
+  return {tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}, false, 1, 1, 1, false, 1,
           detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
 }
 

@@ -42,8 +42,11 @@ constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
                        << "are split over tp: set etp=" << d.tp << ", or ep above 1";
     return;
   }
-  if (d.expert_layout == expert_layout::independent)
-    refuse(out, 103) << "expert_layout=independent with ep=" << d.ep << " is not lowered in this version: set expert_layout=folded";
+  if (repeats_tokens(d) && d.etp > 1)
+    refuse(out, 103) << "expert_layout=independent with etp=" << d.etp << " is not lowered in this version: set etp=1, or expert_layout=folded";
+  else if (repeats_tokens(d) && weight_replicas(d) > d.dp_replicate)
+    refuse(out, 103) << "expert_layout=independent with cp_weights=replicate and cp=" << d.cp
+                     << " is not lowered in this version: set cp_weights=shard, or expert_layout=folded";
   else if (d.tp > 1 && !d.sequence_parallel)
     refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " and whole tokens on each of its ranks is not lowered in this version, for each would "
                      << "send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1";
@@ -138,7 +141,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d), d.ep, d.etp,
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d), d.ep, d.etp, repeats_tokens(d),
                         ranks * d.cp * (d.sequence_parallel ? d.tp : 1), detail::statistics_of(model, tokens.size, tokens.size, ranks)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
@@ -162,6 +165,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_row_shards(out, t, given);
     detail::check_expert_shards(out, t, given);
     detail::check_expert_columns(out, t, d);
+    detail::check_tokens_of_experts(out, t, d);
     detail::check_sequences(out, t, d, recipe.seq);
     detail::check_limits(out, t, d, recipe.seq);
     detail::check_documents(out, t, layer.name);

@@ -21,6 +21,7 @@ struct layer_parameter {
   bool experts = false;              // rows: those of the experts that a rank of ep has
   bool differs_over_tp = false;      // each rank of tp has another part
   bool differs_over_replicas = false;  // ranks that hold the same dense weights have other experts, or another part of these
+  bool differs_over_ep = false;        // so do ranks of ep
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
@@ -78,6 +79,7 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   const auto is_part = [&](axis a) { return w.has_gradient && w.gradient[a] == P && d.*row(a).degree > 1; };
   const bool joins_shards = d.cp_weights == cp_weights::shard;
   p.differs_over_replicas = p.experts && spreads_experts_over_replicas(d);
+  p.differs_over_ep = p.experts && repeats_tokens(d);
   p.sum_over_dp = !p.differs_over_replicas && (is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp)));
   p.sum_over_shards = p.experts ? p.shards > 1 : is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
   return p;

@@ -156,8 +156,11 @@ struct rank_row {
   int pp, dp, tp;
   std::span<const lane_communicator> links;
   int cp = 0;
+  int ep = 0;  // where it is an axis of its own
   /// The coordinate on an axis.
-  constexpr int index_in(over axis) const { return axis == over::tp ? tp : axis == over::dp ? dp : axis == over::cp ? cp : pp; }
+  constexpr int index_in(over axis) const {
+    return axis == over::tp ? tp : axis == over::dp ? dp : axis == over::cp ? cp : axis == over::ep ? ep : pp;
+  }
 };
 
 struct communicator {
@@ -189,6 +192,7 @@ struct description {
   int ep = 1;      // ranks of these, and of tp, that experts are spread over
   int etp = 1;     // neighbouring ranks that have columns of the same
   bool experts_over_replicas = false;  // one copy of the experts is spread over all ranks of a stage; else over those that share weights
+  bool independent_experts = false;    // ep is an axis of its own, whose ranks have the same tokens
   int end_of_document = -1;  // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
@@ -207,20 +211,18 @@ struct description {
   std::span<const communicator> communicators;
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
-  constexpr int world() const { return pp * dp * cp * tp; }
+  constexpr int world() const { return pp * dp * cp * tp * (independent_experts ? ep : 1); }
   /// Of a replica: its ranks of cp share them out.
   constexpr std::size_t tokens_of_microbatch() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(seq); }
   /// Which shard of the weights a rank keeps, and whether it is the first to keep it.
   constexpr int shard_of(const rank_row& r) const { return place_among_holders(r) % shards; }
-  constexpr bool is_first_holder(const rank_row& r) const {
-    return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0);
-  }
-  constexpr bool is_first_with_experts(const rank_row& r) const { return experts_over_replicas || is_first_holder(r); }
+  constexpr bool is_first_holder(const rank_row& r) const { return is_of_first_replica(r) && r.ep == 0; }
+  constexpr bool is_first_with_experts(const rank_row& r) const { return experts_over_replicas || is_of_first_replica(r); }
   /// Which of the experts a rank has, which columns, and which shard of these. Ranks of other copies have the same.
-  constexpr int ep_of(const rank_row& r) const { return place_among_experts(r) / etp % ep; }
+  constexpr int ep_of(const rank_row& r) const { return independent_experts ? r.ep : place_among_experts(r) / etp % ep; }
   constexpr int etp_of(const rank_row& r) const { return place_among_experts(r) % etp; }
-  constexpr int expert_shard_of(const rank_row& r) const { return place_among_experts(r) / (ep * etp); }
-  constexpr int expert_shards() const { return (experts_over_replicas ? dp * cp : shards) * tp / (ep * etp); }
+  constexpr int expert_shard_of(const rank_row& r) const { return place_among_experts(r) / expert_ranks(); }
+  constexpr int expert_shards() const { return (experts_over_replicas ? dp * cp : shards) * tp / expert_ranks(); }
   /// Into how many parts the columns of a parameter are split, and which a rank has.
   constexpr int parts_of_columns(const parameter& p) const { return p.shard_dim != 1 ? 1 : p.experts ? etp : tp; }
   constexpr int part_of_columns(const parameter& p, const rank_row& r) const { return p.shard_dim != 1 ? 0 : p.experts ? etp_of(r) : r.tp; }
@@ -240,6 +242,9 @@ struct description {
   constexpr int global_batch() const { return microbatches * rows * dp; }
 
  private:
+  constexpr bool is_of_first_replica(const rank_row& r) const { return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0); }
+  /// Of the ranks that experts are spread over, those that have one shard of all.
+  constexpr int expert_ranks() const { return independent_experts ? etp : ep * etp; }
   constexpr int place_among_holders(const rank_row& r) const { return cp_shares_weights ? r.dp * cp + r.cp : r.dp; }
   constexpr int place_among_experts(const rank_row& r) const { return (experts_over_replicas ? r.dp * cp + r.cp : shard_of(r)) * tp + r.tp; }
 };

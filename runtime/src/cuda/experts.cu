@@ -99,6 +99,16 @@ __global__ void __launch_bounds__(arrange_threads)
   give_slots(places + first, chosen + first, of_group, expert, begin[group], begin[group + 1]);
 }
 
+/// A thread to a pick, and to an expert: slots of the `own` experts from `first` on, which lie in line, counted from their first.
+/// Shapes: own_places and places (all), own_offsets (2, own), offsets (2, experts).
+__global__ void keep_own(std::int32_t* own_places, std::int32_t* own_offsets, const std::int32_t* places, const std::int32_t* offsets, int all, int own,
+                         int first, int experts) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int from = offsets[first], until = offsets[experts + first + own - 1];
+  if (i < all) own_places[i] = places[i] >= from && places[i] < until ? places[i] - from : -1;
+  if (i < own) own_offsets[i] = offsets[first + i] - from, own_offsets[own + i] = offsets[experts + first + i] - from;
+}
+
 /// A block to a token, whose row goes to each of its slots.
 template <int N, class T>
 __global__ void dispatch_rows(T* slots, const T* x, const std::int32_t* places, int picks, int width) {
@@ -184,6 +194,13 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
 }
 
 template <class T>
+void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts) {
+  const int all = tokens * picks;
+  launch(on, "own_slots", keep_own, ceil_div(all > own ? all : own, pick_threads), pick_threads, 0, on.at<std::int32_t>(own_places),
+         on.at<std::int32_t>(own_offsets), on.at<std::int32_t>(places), on.at<std::int32_t>(offsets), all, own, first, experts);
+}
+
+template <class T>
 void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
   T *to = on.at<T>(slots), *from = on.at<T>(x);
   const std::int32_t* place = on.at<std::int32_t>(places);
@@ -221,6 +238,8 @@ template void arrange<float>(const lane&, at, at, at, int, int, int);
 template void arrange<bf16>(const lane&, at, at, at, int, int, int);
 template void arrange_limited<float>(const lane&, at, at, at, at, int, int, int, int, int);
 template void arrange_limited<bf16>(const lane&, at, at, at, at, int, int, int, int, int);
+template void own_slots<float>(const lane&, at, at, at, at, int, int, int, int, int);
+template void own_slots<bf16>(const lane&, at, at, at, at, int, int, int, int, int);
 template void dispatch<float>(const lane&, at, at, at, int, int, int);
 template void dispatch<bf16>(const lane&, at, at, at, int, int, int);
 template void collect<float>(const lane&, at, at, at, int, int, int);

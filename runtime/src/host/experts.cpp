@@ -45,6 +45,16 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
     }
 }
 
+// Slots of neighbouring experts lie in line.
+template <class T>
+void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts) {
+  const std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets) + first, *end = begin + experts;
+  std::int32_t *to = on.at<std::int32_t>(own_places), *own_begin = on.at<std::int32_t>(own_offsets);
+  const std::int32_t from = begin[0], until = end[own - 1];
+  for (int e = 0; e < own; ++e) own_begin[e] = begin[e] - from, own_begin[own + e] = end[e] - from;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tokens) * picks; ++i) to[i] = place[i] >= from && place[i] < until ? place[i] - from : -1;
+}
+
 template <class T>
 void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
   const std::int32_t* place = on.at<std::int32_t>(places);
@@ -148,6 +158,8 @@ template decltype(arrange<float>) arrange<float>;
 template decltype(arrange<double>) arrange<double>;
 template decltype(arrange_limited<float>) arrange_limited<float>;
 template decltype(arrange_limited<double>) arrange_limited<double>;
+template decltype(own_slots<float>) own_slots<float>;
+template decltype(own_slots<double>) own_slots<double>;
 template decltype(dispatch<float>) dispatch<float>;
 template decltype(dispatch<double>) dispatch<double>;
 template decltype(collect<float>) collect<float>;

@@ -100,8 +100,8 @@ std::uint64_t tokens_per_step(const description& about) {
 void say_what_runs(const description& about, const options& o, const beginning& b, const run_data& data, console& say) {
   std::uint64_t parameters = 0;
   for (const global_parameter& p : global_parameters(about)) parameters += p.count();
-  say.line(fmt::format("{}: {} ranks (pp {}, dp {}{}, tp {}), {} parameters, {} tokens per step, {}", about.name,
-                       about.world(), about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp,
+  say.line(fmt::format("{}: {} ranks (pp {}, dp {}{}{}, tp {}), {} parameters, {} tokens per step, {}", about.name,
+                       about.world(), about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.independent_experts ? fmt::format(", ep {}", about.ep) : "", about.tp,
                        parameters, tokens_per_step(about),
                        dtype_names[static_cast<int>(about.type)]));
   if (about.note[0] != '\0') say.line(fmt::format("note: {}", about.note));

@@ -250,9 +250,6 @@ constexpr parallel_dims four_ranks{.world = 4, .dp_shard = 4, .ep = 4}, with_tp{
     with_cp{.world = 4, .dp_shard = 2, .cp = 2, .ep = 4};
 inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2; });
 static_assert(valid<experts_over_more_than_a_replica>);  // error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp * tp): take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or expert_layout=folded_over_replicas
-inline constexpr auto experts_on_an_axis_of_their_own =
-    over_ranks(four_ranks, [](parallel_dims& d) { d.dp_shard = 1, d.expert_layout = expert_layout::independent; });
-static_assert(valid<experts_on_an_axis_of_their_own>);  // error: RC103: expert_layout=independent with ep=4 is not lowered in this version: set expert_layout=folded
 inline constexpr auto whole_tokens_on_tp = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
 static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
 inline constexpr auto whole_weights_on_cp =

@@ -47,6 +47,33 @@ TEST_CASE("experts on ranks of their own: the checker accepts no mutant that is 
   CHECK(r.by_kind.at("smaller slabs").refused_equal > 0);  // a choice that has room may have none in another step
 }
 
+TEST_CASE("experts on an axis of their own: the checker accepts no mutant that is different, and none without a sum over that axis") {
+  const report r = judged(apart_plans(), 500, 3);  // with a bias among them
+  CHECK(r.by_kind.at("leave out a reduction").different > 0);
+  int sums = 0;
+  for (const subject& s : subjects_of(apart_plans())) {
+    const auto is_over_ep = [&](const op& o) {
+      return o.kind == op_kind::collective && s.program.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("ep ");
+    };
+    std::vector<std::string> names;
+    for (const op& o : s.program.ranks[0].ops)
+      if (is_over_ep(o) && std::find(names.begin(), names.end(), o.name) == names.end()) names.push_back(o.name);
+    for (const std::string& name : names) {
+      CAPTURE(s.name);
+      CAPTURE(name);
+      program p = s.program;
+      for (rank_program& each : p.ranks)
+        for (op& o : each.ops)
+          if (is_over_ep(o) && o.name == name) leave_out_sum(p, o);
+      CHECK_FALSE(check_terms(p, s.model).empty());
+      CHECK_FALSE(execution::over_field(s.model)->run(p).equal);
+      CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);
+      ++sums;
+    }
+  }
+  CHECK(sums == 25);
+}
+
 TEST_CASE("losses of routers: the checker accepts no mutant that is different") {
   const report r = judged(balanced_plans(), 700);
   CHECK(r.by_kind.at("leave out a reduction").different > 0);

@@ -15,7 +15,7 @@ std::vector<rankc::plan_data> tiny_plans();
 
 /// The same whose experts are on ranks of their own; whose routers have losses, some of them with experts so too; and whose routers
 /// choose of groups and with a bias.
-std::vector<rankc::plan_data> spread_plans(), balanced_plans(), biased_plans();
+std::vector<rankc::plan_data> spread_plans(), apart_plans(), balanced_plans(), biased_plans();
 
 /// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.
 void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,

@@ -72,7 +72,7 @@ models::qwen3_moe limited(int layers, int group, const router_losses& losses = {
 class list {
  public:
   void add(const auto& model, parallel_dims dims, const fuzz::schedule_choice& by) {
-    dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp;
+    dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp * (dims.expert_layout == expert_layout::independent ? dims.ep : 1);
     const fuzz::schedule schedule = fuzz::make_schedule(by, dims.pp);
     all.push_back(make_plan("experts " + std::to_string(all.size()) + " " + std::string(schedule.name), model, dims, schedule,
                             training{.seq = 4, .global_batch = 4, .precision = f64}, clusters::cpu));
@@ -114,6 +114,19 @@ std::vector<plan_data> spread_plans() {
   models::qwen3_moe four_heads = qwen(2, 2);
   four_heads.heads = four_heads.kv_heads = 4, four_heads.head_dim = 2;
   l.add(four_heads, {.tp = 4, .ep = 2, .sequence_parallel = true}, twice);
+  return l.all;
+}
+
+std::vector<plan_data> apart_plans() {
+  constexpr expert_layout apart = expert_layout::independent;
+  list l;
+  l.add(qwen(2, 2), {.ep = 2, .expert_layout = apart}, twice);
+  l.add(qwen(2, 3), {.dp_replicate = 2, .ep = 2, .expert_layout = apart}, once);
+  l.add(qwen(2, 2), {.dp_shard = 2, .ep = 2, .expert_layout = apart}, twice);
+  l.add(limited(2, 2, both), {.tp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = apart}, twice);
+  l.add(qwen(4, 2, each, true), {.pp = 2, .ep = 2, .expert_layout = apart}, halves);
+  l.add(sigmoid_model{both}, {.cp = 2, .ep = 4, .expert_layout = apart}, once);
+  l.add(biased_model{}, {.dp_replicate = 2, .ep = 2, .expert_layout = apart}, twice);
   return l.all;
 }
 

@@ -104,6 +104,7 @@ static constexpr row table[]{
     {"normalize_grad", "dx = dy x", experts::normalize_grad},
     {"arrange", "places offsets = chosen", experts::arrange},
     {"arrange_limited", "places offsets = chosen", experts::arrange_limited},
+    {"own_slots", "own_places own_offsets = places offsets", experts::own_slots},
     {"dispatch", "slots = x places", experts::dispatch, "", "collect d_x = d_slots places"},
     {"collect", "y = slots places", experts::collect},
     {"combine", "y = slots weights places", experts::combine, "", "combine_grad d_slots d_weights = d_y slots weights places"},

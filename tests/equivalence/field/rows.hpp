@@ -117,7 +117,7 @@ void document_attention(call&), document_attention_grad(call&), document_chunk_a
 void document_ring_attention(call&), document_ring_attention_grad(call&);
 }
 namespace experts {
-void arrange(call&), arrange_limited(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
+void arrange(call&), arrange_limited(call&), own_slots(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
 void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&), normalize(call&), normalize_grad(call&), count_choices(call&);
 }  // namespace experts
 namespace routers {

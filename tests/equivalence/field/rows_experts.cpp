@@ -80,6 +80,24 @@ void arrange_limited(call& c) {
   }
 }
 
+/// Slots of some experts in line, counted from the first of these.
+void own_slots(call& c) {
+  const matrix &places = c.in("places"), &offsets = c.in("offsets");
+  matrix &own = c.out("own_places", places.is.rows, places.is.cols), &of_own = c.out("own_offsets");
+  const std::int64_t first = c.first("own_offsets"), slots = places.is.size();
+  expect(offsets.is.rows == 2 && of_own.is.rows == 2 && first >= 0 && of_own.is.cols >= 1 && first + of_own.is.cols <= offsets.is.cols,
+         "own_slots: experts that there are not");
+  std::fill(own.of.begin(), own.of.end(), nowhere);
+  const std::int64_t begin = index_of(offsets.row(0)[first], slots + 1);
+  for (std::int64_t e = 0; e < of_own.is.cols; ++e) {
+    const std::int64_t from = index_of(offsets.row(0)[first + e], slots + 1), to = index_of(offsets.row(1)[first + e], slots + 1);
+    of_own.row(0)[e] = static_cast<element>(from - begin), of_own.row(1)[e] = static_cast<element>(to - begin);
+    each_pick(places, slots, [&](std::int64_t t, std::int64_t j, std::int64_t slot) {
+      if (slot >= from && slot < to) own.row(t)[j] = static_cast<element>(slot - begin);
+    });
+  }
+}
+
 void dispatch(call& c) {
   const matrix &x = c.in("x"), &places = c.in("places");
   expect(x.is.rows == places.is.rows, "dispatch: x and places differ in their tokens");

@@ -213,3 +213,20 @@ TEST_CASE("experts: of each group they take the first picks; what is past these 
   const call dropped = run_row("dropped_statistics", {{"places", &places}}, {{"own", {1, 3 * expert_count}}});
   for (std::int64_t i = 0; i < 3 * expert_count; ++i) CHECK(dropped.result("own").of[static_cast<std::size_t>(i)] == (i == 2 * expert_count + 1 ? 3u : 0u));
 }
+
+TEST_CASE("experts: what some make of their own slots and the others of theirs adds up to what all make") {
+  const arranged at = route("softmax_top", logits);
+  const matrix slots = dispatched(x, at), up = multiplied("expert_up", slots, w, at.offsets, wide);
+  const matrix all = run_row("combine", {{"slots", &up}, {"weights", &at.weights}, {"places", &at.places}}, {{"y", {tokens, wide}}}).result("y");
+  matrix parts(all.is);
+  for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, 1), {1, expert_count}}) {
+    call c;
+    c.give("places", at.places), c.give("offsets", at.offsets);
+    c.want("own_places", at.places.is), c.want("own_offsets", {2, end - begin}, begin);
+    run(find_row("own_slots"), c);
+    const arranged own{at.weights, at.chosen, c.result("own_places"), c.result("own_offsets")};
+    const matrix of_own = multiplied("expert_up", dispatched(x, own), rows_of(w, begin * in, (end - begin) * in), own.offsets, wide);
+    parts = sum(parts, run_row("combine", {{"slots", &of_own}, {"weights", &own.weights}, {"places", &own.places}}, {{"y", {tokens, wide}}}).result("y"));
+  }
+  CHECK(parts.of == all.of);
+}

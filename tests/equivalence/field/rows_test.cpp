@@ -110,7 +110,7 @@ bool is_of_experts(const rankc::op_row* r) {
   const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::softmax_scores,
                                    &ops::sigmoid_scores, &ops::keep_groups, &ops::biased_keep_groups, &ops::softmax_top_by, &ops::sigmoid_top_by,
                                    &ops::biased_softmax_top_by, &ops::biased_sigmoid_top_by, &ops::count_choices, &ops::normalize,
-                                   &ops::normalize_grad, &ops::arrange, &ops::arrange_limited, &ops::dropped_statistics, &ops::dispatch, &ops::collect, &ops::combine,
+                                   &ops::normalize_grad, &ops::arrange, &ops::arrange_limited, &ops::own_slots, &ops::dropped_statistics, &ops::dispatch, &ops::collect, &ops::combine,
                                    &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw, &ops::expert_down_add, &ops::expert_down_two,
                                    &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
                                    &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::balance_loss,

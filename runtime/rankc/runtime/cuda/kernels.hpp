@@ -290,7 +290,9 @@ void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, do
 /// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each
 /// token's slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then
 /// where they end. arrange_limited: of each of so many groups of tokens an expert takes its first `most` picks; others have no
-/// slot, and -1 for a place, which the rest pass over: there is nothing of theirs, and no gradient of their weights.
+/// slot, and -1 for a place, which the rest pass over: there is nothing of theirs, and no gradient of their weights. own_slots: of
+/// places and offsets of all experts' slots those of the `own` experts from `first` on, counted from their first slot; picks of
+/// others have no slot.
 /// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks, width);
 ///         scratch int32 (groups * experts + 1);
 ///         x, y, dy (tokens, width); weights, dweights f32 (tokens, picks).
@@ -298,6 +300,8 @@ template <class T>
 void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
 template <class T>
 void arrange_limited(const lane&, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most);
+template <class T>
+void own_slots(const lane&, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts);
 template <class T>
 void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
 template <class T>
