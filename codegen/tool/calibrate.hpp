@@ -36,9 +36,9 @@ timed_gpu read_timed(std::istream& lines);
 /// What a kernel takes by the constants; 0 of one that no constant is fitted by.
 double predicted(const cost_model::gpu_speed&, const timed_kernel&);
 
-/// The constants that come closest to every other row, from those of another GPU on. What rankc-calibrate does not measure
-/// stays: links, and what is stated.
-cost_model::gpu_speed fit(const timed_gpu&, cost_model::gpu_speed start);
+/// The constants that come closest to every other row. What rankc-calibrate does not measure is as another GPU has it: links,
+/// and what is stated.
+cost_model::gpu_speed fit(const timed_gpu&, cost_model::gpu_speed other);
 
 /// Write the constants of a file of rows, and how far they are from the rows that they were fitted by and from the others.
 /// Errors: 1 where the file cannot be read.
