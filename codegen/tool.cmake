@@ -17,6 +17,7 @@ add_library(rankc_tool_commands STATIC
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
+  tool/calibrate.cpp tool/calibrate_fit.cpp
   tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}")
 target_include_directories(rankc_tool_commands

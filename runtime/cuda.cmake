@@ -90,3 +90,8 @@ foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_FEATURES COMPILE_OPTIONS L
   set_target_properties(rankc_runtime_hopper PROPERTIES ${property} $<TARGET_PROPERTY:rankc_runtime_cuda,${property}>)
 endforeach()
 target_sources(rankc_runtime_cuda PRIVATE $<TARGET_OBJECTS:rankc_runtime_hopper>)
+
+# Times of kernels, by which the cost model is calibrated.
+add_executable(rankc_calibrate calibrate/main.cpp calibrate/meter.cpp calibrate/stand.cpp calibrate/products.cpp calibrate/attention.cpp calibrate/passes.cpp calibrate/power.cpp)
+set_target_properties(rankc_calibrate PROPERTIES OUTPUT_NAME rankc-calibrate)
+target_link_libraries(rankc_calibrate PRIVATE rankc_runtime_cuda ${CMAKE_DL_LIBS} rankc_warnings)

@@ -124,16 +124,6 @@ std::string tables(const lowered& l) {
   return out + fmt::format("\n// pp, dp, tp{}\n", repeats_tokens(d) ? ", links, cp, ep" : d.cp > 1 ? ", links, cp" : "") + "constexpr rank_row ranks[]{\n" + rows + "};";
 }
 
-/// Floating-point operations per token; backward is twice a forward, but for the gradients of frozen weights.
-double flops_per_token(const plan_data& plan) {
-  double total = 0;
-  for (std::size_t k = 0; k < plan.kinds.size(); ++k) {  // on one device: no rows are counted that no token fills
-    const trace& t = plan.on_one_device[k];
-    total += plan.kinds[k].count * (3 * forward_flops(t) - frozen_flops(t));
-  }
-  return total;
-}
-
 /// What the optimizer keeps, where it is not two moments in the type of gradients.
 std::string state_text(const lowered& l) {
   std::string out;
@@ -209,7 +199,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"shards", shares_text(l)},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
-       {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
+       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
        {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
        {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "

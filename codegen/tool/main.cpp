@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "calibrate.hpp"
 #include "check.hpp"
 #include "commands.hpp"
 #include "dims.hpp"
@@ -41,6 +42,8 @@ int main(int argc, char** argv) {
                     "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
                     "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
                     "\"global_batch_size\":2048}' | rankc search");
+  CLI::App* calibrating = app.add_subcommand("calibrate", "constants of a GPU, from the times of kernels that rankc-calibrate wrote");
+  calibrating->add_option("file", file, "JSON lines; on a machine with the GPU: rankc-calibrate > FILE")->required();
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();
   starting->add_option("--name", name, "name of the program; default: the folder's");
@@ -76,6 +79,7 @@ int main(int argc, char** argv) {
     return 1;
   };
   if (*starting) return written(init(folder, name, std::cout, std::cerr));
+  if (*calibrating) return written(calibrate(file, std::cout, std::cerr));
   if (*verifying) return written(verify(file, std::cout, std::cerr));
   if (*explaining) return written(explain(id, std::cout, std::cerr));
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));

@@ -142,6 +142,7 @@ struct cluster {
   long long memory;
   double flops;
   double within_node = 0, between_nodes = 0;
+  std::string_view gpu = "";  // by which step_time is predicted
   constexpr bool operator==(const cluster&) const = default;
 };
 
@@ -149,7 +150,7 @@ namespace clusters {
 /// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB, 989 TFLOP/s in bf16, NVLink of 900 GB/s in both directions
 /// together; NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 template <int Nodes>
-inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12, 450e9, 50e9};
+inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
 /// One machine without GPUs; its ranks are threads.
 inline constexpr cluster cpu{1, 64, 0, 0};
 }  // namespace clusters

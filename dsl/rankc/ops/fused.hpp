@@ -16,46 +16,56 @@ using namespace ports;
 inline constexpr op_row linear_bias{
     .name = "linear_bias",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out")},
+    .flops = product_flops,
     .cuda = {"linear_bias", "tokens in out"}};
 inline constexpr op_row linear_add{.name = "linear_add",
                                    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"),
                                              parameter("w", "out in"), in("residual", "tokens out")},
+                                   .flops = product_flops,
                                    .cuda = {"linear_add", "tokens in out"}};
 inline constexpr op_row linear_bias_add{
     .name = "linear_bias_add",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out"),
               in("residual", "tokens out")},
+    .flops = product_flops,
     .cuda = {"linear_bias_add", "tokens in out"}};
 inline constexpr op_row linear_gelu{
     .name = "linear_gelu",
     .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
+    .flops = product_flops,
     .cuda = {"linear_gelu", "tokens in out"}};
 inline constexpr op_row linear_bias_gelu{.name = "linear_bias_gelu",
                                          .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"),
                                                    parameter("w", "out in"), parameter("b", "out")},
+                                         .flops = product_flops,
                                          .cuda = {"linear_bias_gelu", "tokens in out"}};
 inline constexpr op_row linear_dx_gelu{
     .name = "linear_dx_gelu",
     .ports = {out("dx", "tokens in"), in("dy", "tokens out"), parameter("w", "out in"), in("before", "tokens in")},
+    .flops = product_flops,
     .cuda = {"linear_dx_gelu", "tokens in out"}};
 inline constexpr op_row linear_dx_gelu_bias{.name = "linear_dx_gelu_bias",
                                             .ports = {out("dx", "tokens in"), sum("db", "in"), in("dy", "tokens out"),
                                                       parameter("w", "out in"), in("before", "tokens in")},
+                                            .flops = product_flops,
                                             .cuda = {"linear_dx_gelu_bias", "tokens in out"}};
 inline constexpr op_row linear_dw_bias{
     .name = "linear_dw_bias",
     .ports = {sum("dw", "out in"), sum("db", "out"), in("dy", "tokens out"), in("x", "tokens in")},
+    .flops = product_flops,
     .cuda = {"linear_dw_bias", "tokens in out"}};
 
 inline constexpr op_row expert_down_add{
     .name = "expert_down_add",
     .ports = {out("y", "tokens*picks in").over("residual"), in("x", "tokens*picks out"), parameter("w", "experts*in out"),
               in("offsets", "2 segments").index(), in("residual", "tokens*picks in")},
+    .flops = expert_flops,
     .cuda = {"grouped_linear_add", "tokens*picks out in segments experts"}};
 inline constexpr op_row expert_down_two{
     .name = "expert_down_two",
     .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"), in("x2", "tokens*picks out"),
               parameter("w2", "experts*in out"), in("offsets", "2 segments").index()},
+    .flops = [](const op_sizes& s) { return 2 * expert_flops(s); },
     .cuda = {"grouped_linear_two", "tokens*picks out in segments experts"}};
 
 // ---- sums and norms

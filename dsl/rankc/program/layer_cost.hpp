@@ -28,6 +28,14 @@ constexpr double frozen_flops(const trace& layer) {
   return total;
 }
 
+/// Floating-point operations of a model: backward is twice a forward, but for the gradients of frozen weights.
+/// Shapes: (kinds), each traced on one device, where no rows are counted that no token fills. Units: per token.
+constexpr double flops_per_token(const auto& kinds, const auto& on_one_device) {
+  double total = 0;
+  for (std::size_t k = 0; k < kinds.size(); ++k) total += kinds[k].count * (3 * forward_flops(on_one_device[k]) - frozen_flops(on_one_device[k]));
+  return total;
+}
+
 /// Operations that a GPU does in the time in which it reads or writes one element.
 /// Source: NVIDIA H200 datasheet, 989 TFLOP/s of two-byte elements and 4.8 TB/s.
 inline constexpr double operations_per_element = 412;

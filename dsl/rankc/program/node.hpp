@@ -222,6 +222,18 @@ struct layer_program {
   }
 };
 
+/// The sizes of a node on one rank, as the table asks for them. `ring`: the ranks of a ring.
+constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
+  op_sizes s(*n.row);
+  for (std::size_t p = 0; p < n.ports.size(); ++p) {
+    if (n.ports[p].shape < 0) continue;
+    const local_shape& here = l.shape(n.ports[p]);
+    for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
+  }
+  s.bind_attributes(n.rows, n.seq, ring);
+  return s;
+}
+
 /// A value where a node reads or writes it.
 struct operand {
   slice at;

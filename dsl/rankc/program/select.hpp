@@ -146,24 +146,13 @@ class selector {
         if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
     n.wide = (o.kind == &ops::zeros || o.kind == &ops::add) && t_.values[o.out[0]].holds == element::wide;
     if (kernel.scratch && scratch_at >= 0)
-      out_.values[scratch_at].bytes = kernel.scratch(sizes(n), {s_.bytes(element_kind::real), s_.deterministic});
+      out_.values[scratch_at].bytes = kernel.scratch(sizes_of(out_, n, ring_ranks(s_.dims)), {s_.bytes(element_kind::real), s_.deterministic});
     list.push_back(std::move(n));
   }
   constexpr bool writes_loss(const node& n) const {
     bool writes = false;
     n.each_write([&](const port_use& u) { writes |= out_.values[u.at.value].where == space::loss; });
     return writes;
-  }
-  /// The local sizes of a node, as the table asks for them.
-  constexpr op_sizes sizes(const node& n) const {
-    op_sizes s(*n.row);
-    for (std::size_t p = 0; p < n.ports.size(); ++p) {
-      if (n.ports[p].shape < 0) continue;
-      const local_shape& here = out_.shape(n.ports[p]);
-      for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
-    }
-    s.bind_attributes(n.rows, n.seq, ring_ranks(s_.dims));
-    return s;
   }
 
   static constexpr bool exchanges_slots(const op& o) { return o.kind->converts >= conversion::to_experts; }

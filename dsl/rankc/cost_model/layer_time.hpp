@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the phases of a layer take on a rank.
+#pragma once
+#include <rankc/cost_model/kernel_time.hpp>
+#include <rankc/cost_model/link_time.hpp>
+#include <rankc/program/layer.hpp>
+
+namespace rankc::cost_model {
+
+/// What a rank does in some time, by what it is bound by. `links` is what computation waits for.
+/// Units: seconds where power is no limit; joules beside those at rest.
+struct spent {
+  effort products{}, attention{}, passes{};
+  double links = 0;
+  constexpr effort computing() const {
+    effort all = products;
+    all += attention;
+    all += passes;
+    return all;
+  }
+  constexpr double seconds() const { return computing().seconds + links; }
+  constexpr spent& operator+=(const spent& more) {
+    products += more.products, attention += more.attention, passes += more.passes, links += more.links;
+    return *this;
+  }
+  constexpr spent operator*(double times) const { return {products * times, attention * times, passes * times, links * times}; }
+};
+
+/// The ranks of an axis that layers communicate over.
+constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
+  if (over == axis::tp) return span_of(d.tp, 1, ranks_per_node);
+  if (over == axis::ring) return span_of(ring_ranks(d), d.tp * (d.cp / ring_ranks(d)), ranks_per_node);
+  if (over == axis::ulysses) return span_of(d.ulysses, d.tp, ranks_per_node);
+  if (over == axis::cp) return span_of(d.cp, d.tp, ranks_per_node);
+  if (over == axis::etp) return span_of(d.etp, 1, ranks_per_node);
+  if (over == axis::ep) return span_of(d.ep, d.etp, ranks_per_node);
+  return span_of(d.dp_replicate * d.dp_shard * d.cp, d.tp, ranks_per_node);
+}
+
+/// What the nodes of a phase take.
+constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, program::phase does,
+                        int ranks_per_node) {
+  const kernel_times kernels(g, l, s);
+  spent all;
+  for (const program::node& n : l.calls(does)) switch (work_of(*n.row)) {
+      case work::communication: {
+        const program::local_shape& part = l.part(n);
+        const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
+        const span ranks = span_of(n.over, s.dims, ranks_per_node);
+        const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
+        const double takes = conversion_time(g, n.row->converts, ranks, bytes * (of_shard ? ranks.ranks : 1));
+        all.links += n.is_beside() ? takes * n.row->count(false) * g.beside : takes;
+        break;
+      }
+      case work::product: all.products += kernels.of(n); break;
+      case work::attention: all.attention += kernels.of(n); break;
+      default: all.passes += kernels.of(n);
+    }
+  return all;
+}
+
+}  // namespace rankc::cost_model

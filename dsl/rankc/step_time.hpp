@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step of a plan takes, predicted by the compiler: step_time<plan>, tokens_per_second<plan>, mfu<plan>. The one
+// include does not have it: it costs a compiler about as much again.
+#pragma once
+#include <rankc/cost_model/calibrations.hpp>
+#include <rankc/cost_model/step_time.hpp>
+#include <rankc/peak_bytes.hpp>
+#include <rankc/plan/one_device.hpp>
+
+namespace rankc {
+
+namespace detail {
+
+/// The plan's cluster must name a GPU that rankc knows; or say how fast yours is: step_time<plan, my_gpu>.
+struct unknown_gpu {
+  std::string_view name;
+};
+
+constexpr const cost_model::gpu_speed& speed_of(const cluster& machines) {
+  for (const cost_model::gpu_speed* g : cost_model::known)
+    if (g->name == machines.gpu) return *g;
+  throw unknown_gpu{machines.gpu};
+}
+
+}  // namespace detail
+
+/// A step of a plan on GPUs of a kind: those of its cluster, or others.
+/// Units: seconds. Errors: not a constant where the plan breaks a rule, or its cluster names no GPU that rankc knows.
+template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
+inline constexpr cost_model::step_prediction predicted_step = [] {
+  report out;
+  const detail::counted_plan p = detail::count_plan(out, Plan);
+  if (!accepts(out)) throw out.front();
+  return cost_model::predict_step(p, Gpu);
+}();
+
+template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
+inline constexpr double step_time = predicted_step<Plan, Gpu>.step;
+
+/// Of all ranks together.
+template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
+inline constexpr double tokens_per_second = static_cast<double>(Plan.recipe.global_batch) * Plan.recipe.seq / step_time<Plan, Gpu>;
+
+/// The share of the GPUs' stated peak that the model's operations have.
+/// Source: PaLM (Chowdhery et al. 2022), appendix B.
+template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
+inline constexpr double mfu = [] {
+  report out;
+  const detail::counted_plan p = detail::count_plan(out, Plan);
+  const auto whole = trace_on_one_device(Plan.model, Plan.recipe, Plan.schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
+  return tokens_per_second<Plan, Gpu> * flops_per_token(p.kinds, whole) / (Gpu.peak * p.dims.world);
+}();
+
+}  // namespace rankc

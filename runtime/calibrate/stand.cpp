@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stand.hpp"
+
+#include <rankc/runtime/engine.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace rankc::calibrate {
+
+void require(cudaError_t status) {
+  if (status != cudaSuccess) throw runtime::failure(70, std::string("CUDA says: ") + cudaGetErrorString(status));
+}
+
+namespace {
+
+/// A program of one rank that has an arena and nothing in it.
+runtime::description about(const cuda::layout& layout, const runtime::rank_row& row) {
+  runtime::description d{};
+  d.interface_version = runtime::interface_version;
+  d.name = "a kernel";
+  d.pp = d.dp = d.tp = 1;
+  d.layouts = {&layout, 1};
+  d.ranks = {&row, 1};
+  return d;
+}
+
+/// So many calls, one after the other, in a graph.
+class repeated {
+ public:
+  repeated(const lane& on, int times, const std::function<void(int)>& each) : stream_(on.stream) {
+    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < times; ++i) each(i);
+    require(cudaStreamEndCapture(stream_, &graph_));
+    require(cudaGraphInstantiate(&made_, graph_));
+  }
+  ~repeated() {
+    cudaGraphExecDestroy(made_);
+    cudaGraphDestroy(graph_);
+  }
+  repeated(const repeated&) = delete;
+  repeated& operator=(const repeated&) = delete;
+  void launch() { require(cudaGraphLaunch(made_, stream_)); }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t made_ = nullptr;
+};
+
+}  // namespace
+
+stand::stand()
+    : layout_{[] {
+        cuda::layout l{};
+        l.arena_bytes = arena_bytes;
+        l.lanes = compute;
+        return l;
+      }()},
+      about_(about(layout_, row_)),
+      context_(0, about_, 0) {
+  require(cudaEventCreate(&begin_));
+  require(cudaEventCreate(&end_));
+  fill();
+}
+
+stand::~stand() {
+  cudaEventDestroy(begin_);
+  cudaEventDestroy(end_);
+}
+
+/// Random bf16 of about unit size: zeros would run faster.
+void stand::fill() {
+  std::mt19937 engine(1);
+  std::normal_distribution<float> draw;
+  std::vector<bf16> numbers(std::size_t{1} << 22);
+  for (bf16& x : numbers) x = __float2bfloat16_rn(draw(engine));
+  const std::size_t block = numbers.size() * sizeof(bf16);
+  std::byte* arena = context_.of().arena;
+  require(cudaMemcpy(arena, numbers.data(), block, cudaMemcpyHostToDevice));
+  for (std::size_t at = block; at < arena_bytes; at += block) require(cudaMemcpy(arena + at, arena, block, cudaMemcpyDeviceToDevice));
+  require(cudaDeviceSynchronize());
+}
+
+stand::loaded stand::run(const call& one, double warm, double timed) {
+  operands first(0);
+  one(on(), first);  // loads and tunes
+  if (first.used() > arena_bytes) throw runtime::failure(70, "operands larger than the arena");
+  require(cudaStreamSynchronize(on().stream));
+  const std::size_t sets = std::clamp<std::size_t>(rotated / std::max<std::size_t>(first.used(), 1) + 1, 1, 64);
+  const auto each = [&](int i) {
+    operands next(static_cast<std::size_t>(i) % std::min(sets, arena_bytes / first.used()) * first.used());
+    one(on(), next);
+  };
+  const int calls = static_cast<int>(std::clamp<std::size_t>(sets, 4, 64));
+  repeated graph(on(), calls, each);
+  const auto launch_for = [&](int launches) {
+    float ms = 0;
+    require(cudaEventRecord(begin_, on().stream));
+    for (int i = 0; i < launches; ++i) graph.launch();
+    require(cudaEventRecord(end_, on().stream));
+    require(cudaEventSynchronize(end_));
+    require(cudaEventElapsedTime(&ms, begin_, end_));
+    return ms / 1000.0;
+  };
+  launch_for(1);
+  const double once = launch_for(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  launch_for(std::max(1, static_cast<int>(warm / once)));
+  const int launches = std::max(1, static_cast<int>(timed / once));
+  const double before = power_.read(), took = launch_for(launches);
+  return {took / launches / calls, (power_.read() - before) / took};
+}
+
+cudaDeviceProp stand::device() const {
+  cudaDeviceProp properties{};
+  require(cudaGetDeviceProperties(&properties, 0));
+  return properties;
+}
+
+}  // namespace rankc::calibrate

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted steps against measured ones, and the same numbers while compiling.
+#include <doctest/doctest.h>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/step_time.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "gpu_plans.hpp"
+
+using namespace rankc;
+
+namespace {
+
+/// Units: milliseconds. `fitted`: a constant of the GPU is by this step.
+struct measured_step {
+  const char* name;
+  plan_data plan;
+  double milliseconds;
+  bool fitted = false;
+};
+
+template <class P>
+plan_data made(const P& p) {
+  return make_plan("measured", p);
+}
+
+/// On H200s: one of them by gpu_step_time.py on the machine of h200.jsonl, medians of 20 steps; two as in README's table.
+std::vector<measured_step> measured() {
+  using namespace bench;
+  std::vector<measured_step> m;
+  m.push_back({"GPT-2 124M, 64 rows", made(gpt2_124m_b64), 105.56, true});
+  m.push_back({"GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.91});
+  m.push_back({"GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 302.06});
+  m.push_back({"Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 418.28, true});
+  m.push_back({"Llama 8B/8, 4 rows, full recompute", made(llama3_8b_8l_b4_full), 979.71});
+  m.push_back({"Llama 8B/8, 1 row of 1024", made(llama3_8b_8l_s1024), 44.4});
+  m.push_back({"Qwen3-MoE/8, 4 rows", made(qwen3_moe_8l_b4), 211.02});
+  m.push_back({"Llama 8B/8, 4 rows, recompute", made(llama3_8b_8l_b4_selective), 840.6});
+  m.push_back({"Llama 8B/8, tp 2", made(llama3_8b_8l_tp2_sp), 245.1});
+  m.push_back({"Llama 8B/8, dp 2", made(llama3_8b_8l_dp2), 449.4, true});
+  m.push_back({"Llama 8B/8, dp_shard 2", made(llama3_8b_8l_fsdp), 442.0});
+  m.push_back({"Llama 8B/8, dp_shard 2, gathered once", made(llama3_8b_8l_zero), 439.9});
+  m.push_back({"Llama 8B/8, pp 2, 1F1B", made(llama3_8b_8l_pp2), 924.4});
+  m.push_back({"Llama 8B/8, pp 2, ZBV", made(llama3_8b_8l_pp2_zbv), 903.0});
+  m.push_back({"Llama 8B/8, pp 2, DualPipeV", made(llama3_8b_8l_pp2_dual_v), 894.0});
+  m.push_back({"Llama 8B, dp_shard 2, full recompute", made(llama3_8b_fsdp), 938.1});
+  m.push_back({"GPT-2 124M, dp 2", made(gpt2_124m_dp2), 115.4});
+  return m;
+}
+
+double predicted(const plan_data& p) { return 1e3 * cost_model::predict_step(p, cost_model::h200).step; }
+double tokens(const plan_data& p) { return static_cast<double>(p.recipe.global_batch) * p.recipe.seq; }
+
+}  // namespace
+
+TEST_CASE("steps that were measured are predicted to 5 % on average") {
+  double fitted = 0, others = 0;
+  int n_fitted = 0, n_others = 0;
+  for (const measured_step& m : measured()) {
+    REQUIRE(accepts(m.plan.diagnostics));
+    const double off = predicted(m.plan) / m.milliseconds - 1;
+    std::printf("%-40s %8.2f ms, predicted %8.2f: %+5.1f %%%s\n", m.name, m.milliseconds, predicted(m.plan), 100 * off, m.fitted ? ", fitted" : "");
+    (m.fitted ? fitted : others) += std::abs(off);
+    ++(m.fitted ? n_fitted : n_others);
+    CHECK_MESSAGE(std::abs(off) < 0.1, m.name);
+  }
+  CHECK(n_others == 14);
+  CHECK(fitted / n_fitted < 0.03);
+  CHECK(others / n_others < 0.05);
+}
+
+TEST_CASE("of six plans of one model on two GPUs the predicted best is the measured best") {
+  const measured_step *best = nullptr, *predicted_best = nullptr;
+  const std::vector<measured_step> all = measured();
+  int plans = 0;
+  const auto speed = [](const measured_step& m) { return tokens(m.plan) / m.milliseconds; };
+  const auto predicted_speed = [](const measured_step& m) { return tokens(m.plan) / predicted(m.plan); };
+  for (const measured_step& m : all) {
+    if (m.plan.dims.world != 2 || m.plan.recipe.seq != 8192 || m.plan.recipe.recompute.any()) continue;
+    ++plans;
+    if (!best || speed(m) > speed(*best)) best = &m;
+    if (!predicted_best || predicted_speed(m) > predicted_speed(*predicted_best)) predicted_best = &m;
+  }
+  CHECK(plans == 7);
+  CHECK(std::string(best->name) == predicted_best->name);
+}
+
+TEST_CASE("a compiler predicts what a run does, to the last bit") {
+  using namespace bench;
+  constexpr double one = step_time<gpt2_124m_b4>, zbv = step_time<llama3_8b_8l_pp2_zbv>, experts = step_time<qwen3_moe_8l_b4>;
+  CHECK(one == predicted(made(gpt2_124m_b4)) / 1e3);
+  CHECK(1e3 * zbv == predicted(made(llama3_8b_8l_pp2_zbv)));
+  CHECK(1e3 * experts == predicted(made(qwen3_moe_8l_b4)));
+  constexpr double share = mfu<llama3_8b_8l_b2>, speed = tokens_per_second<llama3_8b_8l_b2>;
+  CHECK(speed == 2 * 8192 / step_time<llama3_8b_8l_b2>);
+  CHECK(share == doctest::Approx(speed * (6.0 * 2'270'167'040 + 12.0 * 8 * 4096 * 8192) / 989e12).epsilon(1e-3));  // PaLM's count
+}
+
+TEST_CASE("what costs more takes longer") {
+  using namespace bench;
+  const auto of = [](const auto& p) { return predicted(made(p)); };
+  CHECK(of(llama3_8b_8l_b4_full) > of(llama3_8b_8l_b4_selective));
+  CHECK(of(llama3_8b_8l_b4_selective) > of(llama3_8b_8l_b4));
+  CHECK(of(llama3_8b_8l_pp2) > of(llama3_8b_8l_pp2_zbv));  // bubbles
+  plan_data even = made(llama3_8b_8l_pp2);
+  even.blocks_of_stage = {4, 4};
+  CHECK(predicted(even) > of(llama3_8b_8l_pp2));  // the head is on the second stage
+  cost_model::gpu_speed cooled = cost_model::h200;
+  cooled.power = 1e4;
+  CHECK(cost_model::predict_step(made(llama3_8b_8l_b2), cooled).limited == 0);
+  for (const measured_step& m : measured()) {
+    const cost_model::step_prediction s = cost_model::predict_step(m.plan, cost_model::h200);
+    CHECK(s.step >= flops_per_token(m.plan.kinds, m.plan.on_one_device) * tokens(m.plan) / m.plan.dims.world / cost_model::h200.peak / 2);
+    CHECK(s.step == doctest::Approx(s.working() + s.optimizer + s.bubble + cost_model::h200.step_start).epsilon(0.05));
+  }
+}
