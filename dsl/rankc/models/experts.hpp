@@ -101,12 +101,39 @@ constexpr void keep_own_statistics(value logits, value bias, const experts_of_la
   keep_statistics(logits, chosen, e.router, c.routers, limited ? places : value{});
 }
 
+/// Where ranks of ep have the same tokens: what experts make of these, each rank's of its own slots, summed up.
+constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arrangement& slots, const expert_weights& weights, int layers) {
+  const arrangement own = own_slots(slots);
+  as("own_places", own.places), as("own_offsets", own.offsets);
+  value rows = as("rows", dispatch(replicate(n2, axis::ep), own));
+  value down = swiglu_experts(t, rows, own, weights, layers);
+  return all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep);
+}
+
+/// Where each has its own: slots go to the ranks of their experts, and back.
+constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arrangement& slots, const expert_weights& weights, int layers,
+                               const experts_of_layer& e, const layer_context& c) {
+  value rows = as("rows", dispatch(n2, slots));
+  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, e.limit(c.seq));
+  arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
+  value received = as("received", to_experts(rows, slots.offsets, from_all));
+  if (weights.by_columns) {
+    const dim gathered = gathered_slots(from_all, c.etp);
+    there.offsets = as("offsets_of_all", gather_offsets(there.offsets, gathered, c.etp));
+    received = as("received_of_all", gather_slots(received, gathered));
+  }
+  value down = swiglu_experts(t, received, there, weights, layers);
+  if (weights.by_columns) down = as("down_of_rank", scatter_slots(down, from_all));
+  value back = as("back", from_experts(down, slots.offsets, own));
+  return as("combined", combine(back, pick_weights, slots));
+}
+
 }  // namespace detail
 
 /// x plus what experts make of its norm.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps, const layer_context& c) {
   const dim hidden = t.of(x).shape[1];
-  const bool spread = c.ep > 1;            // experts over ranks, which send each other slots of their own tokens
+  const bool spread = c.ep > 1;               // experts over ranks
   const bool in_parts = spread && c.etp > 1;  // of which several have parts of the same, and all slots of these
   const dim shared{"shared_ffn", e.shared_ffn};
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread, in_parts};
@@ -126,27 +153,10 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
     value combined = as("combined", combine(down, pick_weights, slots));
     return x + leave_tp(e.shared_ffn ? combined + detail::shared_expert(t, h2, shared, layers) : combined, c);
   }
-  const auto add_shared = [&](value y) { return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y; };
-  if (c.repeats_tokens) {
-    const arrangement own = own_slots(slots);
-    as("own_places", own.places), as("own_offsets", own.offsets);
-    value rows = as("rows", dispatch(replicate(n2, axis::ep), own));
-    value down = detail::swiglu_experts(t, rows, own, weights, layers);
-    return add_shared(x + all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep));
-  }
-  value rows = as("rows", dispatch(n2, slots));
-  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, limit);
-  arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
-  value received = as("received", to_experts(rows, slots.offsets, from_all));
-  if (in_parts) {
-    const dim gathered = gathered_slots(from_all, c.etp);
-    there.offsets = as("offsets_of_all", gather_offsets(there.offsets, gathered, c.etp));
-    received = as("received_of_all", gather_slots(received, gathered));
-  }
-  value down = detail::swiglu_experts(t, received, there, weights, layers);
-  if (in_parts) down = as("down_of_rank", scatter_slots(down, from_all));
-  value back = as("back", from_experts(down, slots.offsets, own));
-  return add_shared(x + as("combined", combine(back, pick_weights, slots)));
+  value made = c.repeats_tokens ? detail::add_up_experts(t, n2, pick_weights, slots, weights, layers)
+                                : detail::exchange_slots(t, n2, pick_weights, slots, weights, layers, e, c);
+  value y = x + made;
+  return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
 
 }  // namespace rankc::models

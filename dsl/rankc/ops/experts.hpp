@@ -64,9 +64,9 @@ constexpr void combine_rule(complaint& c, types in, type* out, const op&) {
   const type &slots = in[0], &weights = in[1], &places = in[2];
   if (!rules::rows(c, "the value", slots)) return;
   for (axis a : axes) {
+    out[0][a] = is_of_own_experts(a, places) ? P : product_over(c, a, slots, weights);
     like_tokens(c, a, "the choice", places, weights);
     like_places(c, a, slots, places);
-    out[0][a] = is_of_own_experts(a, places) ? P : product_over(c, a, slots, weights);
   }
 }
 constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
