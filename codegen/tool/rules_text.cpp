@@ -22,7 +22,7 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "groups of ranks that exchange heads hand on keys and values; independent experts are not split, and cp shares weights beside them.",
+     "groups of ranks that exchange heads hand on keys and values; experts on an axis of their own are whole, and weights beside them are sharded.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
      "are among them. Where ep is above 1, ranks of tp share out the tokens (sequence_parallel), with expert_layout=independent etp is 1 and "

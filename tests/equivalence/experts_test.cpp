@@ -120,6 +120,11 @@ TEST_CASE("programs with experts on ranks of their own compute the model, on wor
                             target::cuda, dtype::bf16);
   CHECK(of_replicas.reason() == "");
   CHECK(static_cast<int>(of_replicas.p.ranks.size()) == of_replicas.p.world);
+  const subject of_same_tokens(planned({.world = 128, .dp_replicate = 8, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true,
+                                        .expert_layout = rankc::expert_layout::independent}, 8),
+                               target::cuda, dtype::bf16);
+  CHECK(of_same_tokens.reason() == "");
+  CHECK(of_same_tokens.p.ranks.size() == 32);
 }
 
 TEST_CASE("each gathering and each sum over etp is needed, on each rank and in each microbatch") {

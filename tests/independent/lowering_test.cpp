@@ -105,6 +105,23 @@ TEST_CASE("dense gradients that are summed over ep are refused: by the proof, an
   CHECK(same.reasons.front().find("expected the gradient of wte, found a value that the model has not") != std::string::npos);
 }
 
+TEST_CASE("slots of experts that a rank has not, and of some that there are not, are refused") {
+  const rankc::plan_data plan = find("mixtral", "alone");
+  const program sound = expand_train(lower(plan, dtype::f64, target::host));
+  const auto said = [&](std::int64_t first) {
+    program p = sound;
+    for (rank_program& r : p.ranks)
+      for (op& o : r.ops)
+        if (o.row == "own_slots") o.views[1].first = first;
+    const equivalence same = check_equivalence(p, prove(p), specify(plan));
+    CHECK(!same.holds);
+    return same.reasons.empty() ? std::string() : same.reasons.front();
+  };
+  CHECK(said(0).find("its weights are of experts 2..3, its slots of experts 0..1") != std::string::npos);
+  CHECK(said(1).find("its weights are of experts") != std::string::npos);
+  CHECK(said(3).find("it has experts 3..4 of 4") != std::string::npos);
+}
+
 TEST_CASE("the norm counts the experts of each rank of ep once: other groups and facts are refused") {
   int refused = 0;
   for (const char* layout : {"alone", "replicas", "shards", "sp", "shards_sp", "pp"}) {
