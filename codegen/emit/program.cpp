@@ -12,6 +12,7 @@
 #include "../passes/lanes.hpp"
 #include "../passes/logits.hpp"
 #include "emit.hpp"
+#include "predicted.hpp"
 
 namespace rankc::codegen {
 
@@ -171,6 +172,12 @@ std::string note_text(const lowered& l) {
   return fmt::format("\n    .note = \"the recipe's precision is bf16; this program computes in {}\",", name_of(l.type));
 }
 
+/// What a step is predicted to take, where that is known.
+std::string prediction_text(const lowered& l) {
+  const auto known = predict(l);
+  return known ? fmt::format("\n    .predicted_ms = {:.6g},", 1e3 * known->step.step) : "";
+}
+
 }  // namespace
 
 std::string emit_program(const lowered& l, const std::string& target) {
@@ -199,7 +206,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"shards", shares_text(l)},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
-       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
+       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)}, {"predicted", prediction_text(l)},
        {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
        {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "

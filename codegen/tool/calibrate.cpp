@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -90,6 +91,8 @@ int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) 
   if (!in) throw std::runtime_error("cannot be read");
   const timed_gpu t = read_timed(in);
   gpu_speed g = fit(t, cost_model::h200);
+  const std::string name = std::filesystem::path(file).stem();
+  g.name = name;
   print(out, g);
   print_distances(errors, g, t);
   return 0;

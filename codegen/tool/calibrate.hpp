@@ -40,7 +40,7 @@ double predicted(const cost_model::gpu_speed&, const timed_kernel&);
 /// and what is stated.
 cost_model::gpu_speed fit(const timed_gpu&, cost_model::gpu_speed other);
 
-/// Write the constants of a file of rows, and how far they are from the rows that they were fitted by and from the others.
+/// Write the constants of a file of rows, by the file's name, and how far they are from the rows that they were fitted by and from the others.
 /// Errors: 1 where the file cannot be read.
 int calibrate(const std::string& file, std::ostream& out, std::ostream& errors);
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/step_time.hpp>
 
 namespace plans {
 using namespace rankc;
@@ -21,5 +22,6 @@ inline constexpr plan llama3_8b{.model = llama3,
                                 .cluster = clusters::h200<1>};
 static_assert(valid<llama3_8b>);
 static_assert(peak_bytes<llama3_8b> < 141'000'000'000);  // as it is placed, with CUDA's and NCCL's own
+static_assert(step_time<llama3_8b> < 3.5);               // seconds, as predicted on eight H200s
 
 }  // namespace plans

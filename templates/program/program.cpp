@@ -28,7 +28,7 @@ constexpr rankc::runtime::description about_{
     .microbatches = @microbatches@, .rows = @rows@, .seq = @seq@, .vocab = @vocab@,
     .vocab_used = @vocab_used@,
     .flops_per_token = @flops@,
-    .peak_flops = @peak_flops@,
+    .peak_flops = @peak_flops@,@predicted@
     .deterministic = @deterministic@,@lora@
     .trains = @trains@,@state@
     .train = {@recipe@},@note@

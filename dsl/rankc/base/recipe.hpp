@@ -151,6 +151,9 @@ namespace clusters {
 /// together; NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 template <int Nodes>
 inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
+/// Nodes of eight H100s. Source: NVIDIA H100 datasheet, SXM5: 80 GB, 989 TFLOP/s, NVLink as above; NVIDIA DGX H100 datasheet.
+template <int Nodes>
+inline constexpr cluster h100{Nodes, 8, 80'000'000'000, 989e12, 450e9, 50e9, "h100"};
 /// One machine without GPUs; its ranks are threads.
 inline constexpr cluster cpu{1, 64, 0, 0};
 }  // namespace clusters

@@ -198,6 +198,7 @@ struct description {
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
+  double predicted_ms = 0;  // that a step takes, by the cost model; 0: it does not know the GPUs
   bool deterministic = false;  // no kernel whose sums change their order from run to run
   double lora_scale = 0;  // of what is beside a weight w, trained as <w>.lora_b times <w>.lora_a; 0: nothing is
   bool trains = true;          // false: forwards alone; the layouts have weights, and no other region

@@ -6,6 +6,7 @@
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -132,6 +133,19 @@ TEST_CASE("mfu counts the flops of all ranks' peak") {
   CHECK(run(program, {"train", "--steps", "1", "--metrics", file}).code == 0);
   const auto line = lines_of(file).at(0);
   CHECK(line["mfu"].get<double>() == doctest::Approx(line["tokens_per_s"].get<double>() * 1e6 / 2e12));
+}
+
+TEST_CASE("what a step takes is told beside what was predicted, where that is known") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  const std::string file = files.path("m.jsonl");
+  CHECK(run(program, {"train", "--steps", "3"}).out.find("predicted") == std::string::npos);
+  program.about.predicted_ms = 1.25;
+  const outcome done = run(program, {"train", "--steps", "3", "--metrics", file});
+  std::vector<double> took;
+  for (const auto& line : lines_of(file)) took.push_back(line["step_ms"]), CHECK(line["predicted_ms"] == 1.25);
+  std::sort(took.begin(), took.end());
+  CHECK(done.out.find(fmt::format("\ntime: {:.2f} ms a step, 1.25 predicted: {:+.1f} %\n", took[1], 100 * (1.25 / took[1] - 1))) != std::string::npos);
 }
 
 TEST_CASE("the same run in another layout gives the same losses") {
