@@ -15,6 +15,7 @@ add_custom_command(OUTPUT "${starter_embedded}"
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
+  tool/plan_search.cpp tool/plan_request.cpp tool/plan_answer.cpp tool/plan_emit.cpp
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp

@@ -26,6 +26,7 @@ struct dims_request {
 
 /// Read a line. A batch without microbatches has as many as its microbatch gives.
 /// Errors: RC104, RC300.
+parallel_dims read_degrees(const fields&);
 dims_request read_dims(const json& line, report& out);
 
 /// The layout that a line asks for, where no rule refuses it.

@@ -7,8 +7,6 @@
 
 namespace rankc::tool {
 
-namespace {
-
 parallel_dims read_degrees(const fields& f) {
   parallel_dims d;
   d.world = f.need("world", f.whole("world")).value_or(1);
@@ -19,6 +17,8 @@ parallel_dims read_degrees(const fields& f) {
   d.sequence_parallel = f.flag("sequence_parallel").value_or(resolve(d).tp > 1);
   return d;
 }
+
+namespace {
 
 model_sizes read_model(const fields& f) {
   static const std::vector<std::string_view> legal = [] {

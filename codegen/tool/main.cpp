@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "dims.hpp"
 #include "dims_flags.hpp"
+#include "plan_request.hpp"
 #include "schedule.hpp"
 #include "search.hpp"
 #include "search_flags.hpp"
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
   CLI::App* searching = app.add_subcommand("search", "the fastest plans by a cost model, for flags or for each JSON line");
   const search_flags searched(*searching);
   searching->footer("Examples:\n"
+                    "  rankc search --cost-model rankc --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch 32 --emit plan.hpp\n"
                     "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
                     "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
                     "\"global_batch_size\":2048}' | rankc search");
@@ -85,6 +87,11 @@ int main(int argc, char** argv) {
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
   if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));
   if (const auto line = searched.line()) {
+    if (!searched.emits().empty() && !asks_rankc(*line)) {
+      std::cerr << "error: --emit writes plans of --cost-model rankc\n";
+      return 2;
+    }
+    if (!searched.emits().empty()) return written(emit_plan(*line, searched.emits(), std::cerr));
     if (isatty(STDOUT_FILENO)) return written(show_search(*line, std::cout, std::cerr));
     std::cout << answer_line(line->dump(), answer_search) << "\n";
     return written(0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "plan_request.hpp"
 #include "search.hpp"
 
 namespace rankc::tool {
@@ -19,7 +20,10 @@ json to_json(const tp::problem& q, const tp::plan& p) {
 
 }  // namespace
 
+bool asks_rankc(const json& line) { return line.is_object() && line.value("cost_model", json()) == "rankc"; }
+
 void answer_search(const json& line, json& answer, report& out) {
+  if (asks_rankc(line)) return answer_plans(line, answer, out);
   const search_request r = read_search(line, out);
   if (!accepts(out)) return;
   const tp::problem& q = r.of;

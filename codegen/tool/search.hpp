@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make the same line.
+// `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make the same line. By
+// the model of transformer-perf-estimates, that is: plan_request.hpp has rankc's own.
 #pragma once
 #include <rankc/cost_model/transformer_perf/search.hpp>
 
@@ -10,7 +11,7 @@
 
 namespace rankc::tool {
 
-inline constexpr std::string_view cost_models[]{"transformer_perf"};
+inline constexpr std::string_view cost_models[]{"transformer_perf", "rankc"};
 inline constexpr std::string_view strategies[]{"1d", "2d", "seqp"};
 
 /// What a line asks for.
@@ -30,5 +31,8 @@ void answer_search(const json& line, json& answer, report& out);
 /// Print the answer as a table, and where the model without its known defects has another best plan, that one too.
 /// Errors: 1 where the line is refused; the diagnostics go to `errors`.
 int show_search(const json& line, std::ostream& out, std::ostream& errors);
+
+/// Whether a line asks by rankc's own cost model.
+bool asks_rankc(const json& line);
 
 }  // namespace rankc::tool

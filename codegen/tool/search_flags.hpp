@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <optional>
+#include <string>
 
 #include "lines.hpp"
 
@@ -15,9 +16,13 @@ class search_flags {
   search_flags(const search_flags&) = delete;
 
   /// The line, where there is any flag.
-  std::optional<json> line() const { return line_.empty() ? std::nullopt : std::optional(line_); }
+  std::optional<json> line() const;
+
+  /// The file for the fastest plan; empty: none.
+  const std::string& emits() const { return emits_; }
 
  private:
+  std::string emits_;
   json line_ = json::object();
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ostream>
 
+#include "plan_request.hpp"
 #include "search.hpp"
 
 namespace rankc::tool {
@@ -41,6 +42,7 @@ std::string other_best(tp::problem q, const std::vector<tp::ranked_plan>& top) {
 }  // namespace
 
 int show_search(const json& line, std::ostream& out, std::ostream& errors) {
+  if (asks_rankc(line)) return show_plans(line, out, errors);
   report said;
   const search_request r = read_search(line, said);
   for (const diagnostic& d : said) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan_request.hpp"
+
+#include <rankc/cost_model/calibrations.hpp>
+
+#include <iterator>
+
+#include "dims.hpp"
+
+namespace rankc::tool {
+
+namespace {
+
+constexpr int largest_world = 1 << 14;
+
+struct named_model {
+  std::string_view name;
+  any_model model;
+};
+const named_model named_models[]{
+    {"gpt2-124m", models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257}},
+    {"gpt2-1.5b", models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257}},
+    {"llama3-8b", models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256}},
+    {"llama3-70b", models::llama{.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256}},
+    {"llama3-405b", models::llama{.layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8, .ffn = 53248, .vocab = 128256}},
+    {"mixtral-8x7b",
+     models::mixtral{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .experts = 8, .top_k = 2, .expert_ffn = 14336, .vocab = 32000}},
+    {"qwen3-30b-a3b", models::qwen3_moe{.layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
+                                        .expert_ffn = 768, .vocab = 151936}}};
+struct named_cluster {
+  const cost_model::gpu_speed* gpu;
+  cluster of;
+};
+constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>}, {&cost_model::h100, clusters::h100<1>}};
+static_assert(std::size(named_clusters) == std::size(cost_model::known));
+constexpr std::string_view families[]{"gpt2", "llama", "qwen3", "qwen3_moe", "mixtral"};
+
+template <class Named>
+std::vector<std::string_view> names_of(const Named& all) {
+  std::vector<std::string_view> names;
+  for (const auto& x : all) names.push_back(x.name);
+  return names;
+}
+
+/// A model by its sizes; of what is none of its family's nothing is read, and so it is refused.
+any_model read_sizes(const json& given, report& out) {
+  const fields f(given, out);
+  std::vector<std::string_view> legal{"family", "layers", "hidden", "heads", "vocab"};
+  const auto size = [&](const char* name) { return f.need(name, f.count(name)).value_or(1); };
+  const auto more = [&](const char* name) {
+    legal.push_back(name);
+    return size(name);
+  };
+  const std::size_t family = f.one_of("family", families).value_or(1);
+  const int layers = size("layers"), hidden = size("hidden"), heads = size("heads"), vocab = size("vocab");
+  any_model m;
+  if (family == 0) m = models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = more("ffn"), .vocab = vocab};
+  if (family == 1) m = models::llama{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .ffn = more("ffn"), .vocab = vocab};
+  if (family == 2)
+    m = models::qwen3{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .head_dim = more("head_dim"), .ffn = more("ffn"), .vocab = vocab};
+  if (family == 3)
+    m = models::qwen3_moe{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .head_dim = more("head_dim"),
+                          .experts = more("experts"), .top_k = more("top_k"), .expert_ffn = more("expert_ffn"), .vocab = vocab};
+  if (family == 4)
+    m = models::mixtral{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .experts = more("experts"),
+                        .top_k = more("top_k"), .expert_ffn = more("expert_ffn"), .vocab = vocab};
+  f.only("model", legal);
+  return m;
+}
+
+/// Nodes of a known kind of GPUs, as many as there are ranks for.
+void read_cluster(const json& line, const fields& f, plan_request& r, report& out) {
+  std::vector<std::string_view> gpus;
+  for (const named_cluster& c : named_clusters) gpus.push_back(c.of.gpu);
+  const auto given = line.find("cluster");
+  const bool is_object = given != line.end() && given->is_object();
+  static const json none = json::object();
+  const fields sizes(is_object ? *given : none, out);
+  if (is_object) {
+    static constexpr std::string_view legal[]{"gpu", "ranks_per_node", "memory_gb"};
+    sizes.only("cluster", legal);
+  }
+  const auto i = is_object ? sizes.need("gpu", sizes.one_of("gpu", gpus)) : f.need("cluster", f.one_of("cluster", gpus));
+  const std::size_t kind = i.value_or(0);
+  r.of.gpu = named_clusters[kind].gpu;
+  r.of.machines = named_clusters[kind].of;
+  if (!is_object) r.cluster = gpus[kind];
+  r.of.machines.ranks_per_node = sizes.count("ranks_per_node").value_or(r.of.machines.ranks_per_node);
+  if (const auto gb = sizes.number("memory_gb")) r.of.machines.memory = static_cast<long long>(*gb * 1e9);
+  r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
+}
+
+plan_choice read_choice(json given, const plan_question& q, report& out) {
+  if (!given.contains("world")) given["world"] = q.gpus;
+  const fields f(given, out);
+  std::vector<std::string_view> legal{"world", "sequence_parallel", "expert_layout", "cp_weights", "reshard", "schedule", "stages_per_rank", "microbatches", "recompute"};
+  for (const named_degree& a : all_degrees) legal.push_back(a.name);
+  f.only("predict", legal);
+  plan_choice c{.dims = read_degrees(f)};
+  static constexpr std::string_view reshards[]{"after_layer", "after_step"};
+  if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = *i == 0 ? reshard::after_layer : reshard::after_step;
+  const auto names = names_of(portfolio());
+  c.schedule = &portfolio()[f.one_of("schedule", names).value_or(0)];
+  c.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule->stages_per_rank);
+  c.microbatches = f.count("microbatches").value_or(1);
+  c.recompute = recomputations[f.one_of("recompute", recompute_names).value_or(0)];
+  return c;
+}
+
+}  // namespace
+
+plan_request read_plan_request(const json& line, report& out) {
+  static constexpr std::string_view legal[]{"cost_model", "model", "cluster", "gpus", "recipe", "top", "predict"};
+  const fields f(line, out);
+  f.only("the line", legal);
+  plan_request r;
+  if (const auto given = line.find("model"); given != line.end() && given->is_object()) {
+    r.of.model = read_sizes(*given, out);
+  } else if (const auto i = f.need("model", f.one_of("model", names_of(named_models)))) {
+    r.of.model = named_models[*i].model;
+    r.model = named_models[*i].name;
+  }
+  r.of.gpus = f.need("gpus", f.count("gpus")).value_or(1);
+  if (r.of.gpus > largest_world) refuse(out, 300) << "gpus is " << r.of.gpus << "; it must be at most " << largest_world;
+  read_cluster(line, f, r, out);
+  const fields recipe(f.object("recipe"), out);
+  static constexpr std::string_view of_recipe[]{"seq", "global_batch"};
+  recipe.only("recipe", of_recipe);
+  const auto size = [&](const char* name) { return recipe.need(name, recipe.count(name)).value_or(1); };
+  r.of.recipe = {.seq = size("seq"), .global_batch = size("global_batch"), .precision = bf16};
+  r.top = f.count("top").value_or(r.top);
+  if (f.has("predict")) r.predict = read_choice(f.object("predict"), r.of, out);
+  return r;
+}
+
+std::string_view name_of(const recomputation& by) {
+  for (std::size_t i = 0; i < std::size(recomputations); ++i)
+    if (by == recomputations[i]) return recompute_names[i];
+  return "some";
+}
+
+}  // namespace rankc::tool

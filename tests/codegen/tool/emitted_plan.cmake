@@ -1,0 +1,32 @@
+# cmake -DTOOL=<rankc> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -P emitted_plan.cmake
+#
+# What `rankc search --emit` writes must compile, and say what it was found to be.
+cmake_minimum_required(VERSION 3.25)
+file(MAKE_DIRECTORY "${OUT}")
+foreach(asked IN ITEMS "llama3-8b 8 32 8192" "gpt2-124m 2 64 1024")
+  string(REPLACE " " ";" asked "${asked}")
+  list(GET asked 0 model)
+  list(GET asked 1 gpus)
+  list(GET asked 2 batch)
+  list(GET asked 3 seq)
+  set(header "${OUT}/${model}.hpp")
+  file(REMOVE "${header}")
+  execute_process(COMMAND "${TOOL}" search --cost-model rankc --model ${model} --cluster h200 --gpus ${gpus} --global-batch ${batch} --seq ${seq} --emit "${header}"
+    RESULT_VARIABLE failed ERROR_VARIABLE said)
+  if(failed OR NOT EXISTS "${header}")
+    message(FATAL_ERROR "rankc search writes no plan of ${model}: ${said}")
+  endif()
+  file(READ "${header}" text)
+  if(NOT text MATCHES "^// ${model} on ${gpus} GPUs h200: " OR NOT text MATCHES "// Predicted: [0-9.]+ ms a step, [0-9.]+ GB" OR NOT text MATCHES "world = ${gpus}")
+    message(FATAL_ERROR "the plan does not say what it is:\n${text}")
+  endif()
+  execute_process(COMMAND ${COMPILER} -fsyntax-only -x c++ "${header}" RESULT_VARIABLE failed ERROR_VARIABLE said)
+  if(failed)
+    message(FATAL_ERROR "the plan does not compile:\n${text}\n${said}")
+  endif()
+endforeach()
+execute_process(COMMAND "${TOOL}" search --model gpt3 --strategy 1d --system H200 --gpus 8 --global-batch 8 --emit "${OUT}/none.hpp"
+  RESULT_VARIABLE failed ERROR_VARIABLE said)
+if(NOT failed EQUAL 2 OR NOT said MATCHES "--emit writes plans of --cost-model rankc")
+  message(FATAL_ERROR "--emit of another cost model is not refused: ${failed} ${said}")
+endif()
