@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "experts/plans.hpp"
+#include "independent/plans.hpp"
 #include "sequences/plans.hpp"
 
 using namespace rankc;
@@ -29,6 +30,7 @@ void check_time(const plan_data& p) {
 TEST_CASE("plans that share out sequences and experts have a time") {
   int plans = 0;
   for (const auto& p : experts::plans()) check_time(p.plan), ++plans;
+  for (const auto& p : independent::plans()) check_time(p.plan), ++plans;
   for (const auto& p : sequences::plans()) check_time(p.plan), ++plans;
-  CHECK(plans == 118 + 72);
+  CHECK(plans == 118 + 26 + 72);
 }

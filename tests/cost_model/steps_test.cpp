@@ -109,6 +109,20 @@ TEST_CASE("a compiler predicts what a run does, to the last bit") {
   CHECK(share == doctest::Approx(speed * (6.0 * 2'270'167'040 + 12.0 * 8 * 4096 * 8192) / 989e12).epsilon(1e-3));  // PaLM's count
 }
 
+TEST_CASE("experts take as many slots wherever they are, not as many as there is room for") {
+  const auto products = [](parallel_dims d) {
+    const plan_data p = make_plan("experts", bench::on_node(bench::qwen3_moe_8l, {.seq = 4096, .global_batch = 4, .precision = bf16}, d));
+    REQUIRE(accepts(p.diagnostics));
+    return cost_model::predict_step(p, cost_model::h200).products;
+  };
+  const double here = products({.world = 2, .dp_shard = 2}), spread = products({.world = 2, .dp_shard = 2, .ep = 2}),
+               alone = products({.world = 1}), shared = products({.world = 2, .ep = 2, .expert_layout = expert_layout::independent});
+  CHECK(spread == doctest::Approx(here).epsilon(0.02));
+  CHECK(alone > 1.5 * here);
+  CHECK(shared < 0.9 * alone);  // half of the experts' products, and all others
+  CHECK(shared > 0.6 * alone);
+}
+
 TEST_CASE("what costs more takes longer") {
   using namespace bench;
   const auto of = [](const auto& p) { return predicted(made(p)); };

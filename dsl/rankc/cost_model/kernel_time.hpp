@@ -60,7 +60,11 @@ constexpr double product_time(const gpu_speed& g, long long m, long long n, long
 /// The kernels of a layer on one rank.
 class kernel_times {
  public:
-  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s) : g_(g), l_(l), s_(s) {}
+  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s) : g_(g), l_(l), s_(s) {
+    for (const program::node& n : l.forward)
+      if (n.row->name.starts_with("arrange")) slots_ = static_cast<double>(l.shape(n["places"]).elements());
+    if (s.dims.ep > 1) slots_ *= repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp;
+  }
 
   /// Bytes that pass through memory.
   constexpr double bytes(const program::node& n) const {
@@ -77,11 +81,17 @@ class kernel_times {
       const rate& r = by == work::pass ? g_.passes : g_.column_sums;
       return {r.time(passing), passing * g_.joules_of_byte};
     }
-    const double operations = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims)));
+    const double operations = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
     return by == work::product ? product(n, operations, passing) : attention(n, operations / 2, passing);
   }
 
  private:
+  /// Of the slots that a product of experts has room for those that are taken, where all experts are as much in demand.
+  constexpr double filled(const program::node& n) const {
+    const int offsets = n.row->find("offsets"), slots = n.row->find("x");
+    if (offsets < 0 || slots < 0 || slots_ == 0) return 1;
+    return std::min(1.0, slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
+  }
   constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const { return l_.shape(n.ports[p]); }
 
   constexpr double bytes(const program::node& n, std::size_t p) const {
@@ -113,10 +123,10 @@ class kernel_times {
       if (as.is_written() && as.shape.ndim == 2) written = p, ++results;
       has_bias |= as.shape.ndim == 1 && (as.as == use::sum || as.as == use::parameter);
     }
-    const program::local_shape& y = shape(n, written);
-    const long long rows = y.dims[0].width(), columns = y.dims[1].width();
-    const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
     const bool of_weight = n.row->ports[written].as == use::sum;
+    const program::local_shape& y = shape(n, written);
+    const auto rows = static_cast<long long>(static_cast<double>(y.dims[0].width()) * (of_weight ? 1 : filled(n)) + 0.5), columns = y.dims[1].width();
+    const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
     effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing, results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1), operations * g_.joules_of_product + passing * g_.joules_of_byte};
     if (has_bias && of_weight) {
       const double summed = bytes(n, static_cast<std::size_t>(n.row->find("dy")));
@@ -136,6 +146,7 @@ class kernel_times {
   const gpu_speed& g_;
   const program::layer_program& l_;
   const program::layer_setting& s_;
+  double slots_ = 0;  // of experts, that a rank's tokens take on average
 };
 
 }  // namespace rankc::cost_model

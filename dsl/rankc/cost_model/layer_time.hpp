@@ -26,6 +26,9 @@ struct spent {
   constexpr spent operator*(double times) const { return {products * times, attention * times, passes * times, links * times}; }
 };
 
+/// Between ranks that have tokens of their own.
+constexpr int stride_of_data(const parallel_dims& d) { return d.tp * (repeats_tokens(d) ? d.ep : 1); }
+
 /// The ranks of an axis that layers communicate over.
 constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
   if (over == axis::tp) return span_of(d.tp, 1, ranks_per_node);
@@ -33,8 +36,8 @@ constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
   if (over == axis::ulysses) return span_of(d.ulysses, d.tp, ranks_per_node);
   if (over == axis::cp) return span_of(d.cp, d.tp, ranks_per_node);
   if (over == axis::etp) return span_of(d.etp, 1, ranks_per_node);
-  if (over == axis::ep) return span_of(d.ep, d.etp, ranks_per_node);
-  return span_of(d.dp_replicate * d.dp_shard * d.cp, d.tp, ranks_per_node);
+  if (over == axis::ep) return span_of(d.ep, repeats_tokens(d) ? d.cp * d.tp : d.etp, ranks_per_node);
+  return span_of(d.dp_replicate * d.dp_shard * d.cp, stride_of_data(d), ranks_per_node);
 }
 
 /// What the nodes of a phase take.

@@ -132,8 +132,8 @@ class predictor {
   constexpr double beside(const held& h) const {
     const auto real = static_cast<double>(s_.bytes(program::element_kind::real)), wide = static_cast<double>(s_.bytes(program::element_kind::wide));
     const double sum = p_.recipe.reductions == bf16 ? real : wide;
-    const span shards = span_of(weight_shards(p_.dims), p_.dims.tp, p_.machines.ranks_per_node),
-               replicas = span_of(weight_replicas(p_.dims), p_.dims.tp * weight_shards(p_.dims), p_.machines.ranks_per_node);
+    const span shards = span_of(weight_shards(p_.dims), stride_of_data(p_.dims), p_.machines.ranks_per_node),
+               replicas = span_of(weight_replicas(p_.dims), stride_of_data(p_.dims) * weight_shards(p_.dims), p_.machines.ranks_per_node);
     const bool again = reshards_after_layer(p_.dims);
     const double times = again ? p_.actions.microbatches : 1;
     return gathering_time(g_, shards, h.gathered * real) * times * (again ? 2 : 1) + gathering_time(g_, shards, h.gathered * sum) * times +
