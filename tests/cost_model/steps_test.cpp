@@ -117,7 +117,7 @@ TEST_CASE("experts take as many slots wherever they are, not as many as there is
   };
   const double here = products({.world = 2, .dp_shard = 2}), spread = products({.world = 2, .dp_shard = 2, .ep = 2}),
                alone = products({.world = 1}), shared = products({.world = 2, .ep = 2, .expert_layout = expert_layout::independent});
-  CHECK(spread == doctest::Approx(here).epsilon(0.02));
+  CHECK(spread == doctest::Approx(here).epsilon(0.05));
   CHECK(alone > 1.5 * here);
   CHECK(shared < 0.9 * alone);  // half of the experts' products, and all others
   CHECK(shared > 0.6 * alone);
