@@ -60,6 +60,14 @@ class fields {
   report& out_;
 };
 
+/// The names of things that have one, for fields::one_of.
+template <class Named>
+std::vector<std::string_view> names_of(const Named& all) {
+  std::vector<std::string_view> names;
+  for (const auto& x : all) names.push_back(x.name);
+  return names;
+}
+
 /// Many offences of one sort: the first in full, the others as a number. It reports when it goes out of
 /// scope.
 class offences {

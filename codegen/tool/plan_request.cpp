@@ -13,11 +13,11 @@ namespace {
 
 constexpr int largest_world = 1 << 14;
 
-struct named_model {
+struct model_by_name {
   std::string_view name;
   any_model model;
 };
-const named_model named_models[]{
+const model_by_name known_models[]{
     {"gpt2-124m", models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257}},
     {"gpt2-1.5b", models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257}},
     {"llama3-8b", models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256}},
@@ -35,15 +35,8 @@ constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>},
 static_assert(std::size(named_clusters) == std::size(cost_model::known));
 constexpr std::string_view families[]{"gpt2", "llama", "qwen3", "qwen3_moe", "mixtral"};
 
-template <class Named>
-std::vector<std::string_view> names_of(const Named& all) {
-  std::vector<std::string_view> names;
-  for (const auto& x : all) names.push_back(x.name);
-  return names;
-}
-
 /// A model by its sizes; of what is none of its family's nothing is read, and so it is refused.
-any_model read_sizes(const json& given, report& out) {
+any_model read_sizes_of_family(const json& given, report& out) {
   const fields f(given, out);
   std::vector<std::string_view> legal{"family", "layers", "hidden", "heads", "vocab"};
   const auto size = [&](const char* name) { return f.need(name, f.count(name)).value_or(1); };
@@ -115,10 +108,10 @@ plan_request read_plan_request(const json& line, report& out) {
   f.only("the line", legal);
   plan_request r;
   if (const auto given = line.find("model"); given != line.end() && given->is_object()) {
-    r.of.model = read_sizes(*given, out);
-  } else if (const auto i = f.need("model", f.one_of("model", names_of(named_models)))) {
-    r.of.model = named_models[*i].model;
-    r.model = named_models[*i].name;
+    r.of.model = read_sizes_of_family(*given, out);
+  } else if (const auto i = f.need("model", f.one_of("model", names_of(known_models)))) {
+    r.of.model = known_models[*i].model;
+    r.model = known_models[*i].name;
   }
   r.of.gpus = f.need("gpus", f.count("gpus")).value_or(1);
   if (r.of.gpus > largest_world) refuse(out, 300) << "gpus is " << r.of.gpus << "; it must be at most " << largest_world;

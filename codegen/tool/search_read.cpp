@@ -17,13 +17,6 @@ struct named_model {
 };
 constexpr named_model models[]{{"gpt3", tp::gpt3}, {"gpt3_1T", tp::gpt3_1T}, {"vit_era5", tp::vit_era5}};
 
-template <class Named>
-std::vector<std::string_view> names_of(const Named& all) {
-  std::vector<std::string_view> names;
-  for (const auto& x : all) names.push_back(x.name);
-  return names;
-}
-
 /// A whole number from 1 to `most`.
 std::optional<int> size(const fields& f, const char* name, int most, report& out) {
   const std::optional<int> n = f.count(name);

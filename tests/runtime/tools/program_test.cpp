@@ -143,7 +143,10 @@ TEST_CASE("what a step takes is told beside what was predicted, where that is kn
   program.about.predicted_ms = 1.25;
   const outcome done = run(program, {"train", "--steps", "3", "--metrics", file});
   std::vector<double> took;
-  for (const auto& line : lines_of(file)) took.push_back(line["step_ms"]), CHECK(line["predicted_ms"] == 1.25);
+  for (const auto& line : lines_of(file)) {
+    took.push_back(line["step_ms"]);
+    CHECK(line["predicted_ms"] == 1.25);
+  }
   std::sort(took.begin(), took.end());
   CHECK(done.out.find(fmt::format("\ntime: {:.2f} ms a step, 1.25 predicted: {:+.1f} %\n", took[1], 100 * (1.25 / took[1] - 1))) != std::string::npos);
 }
