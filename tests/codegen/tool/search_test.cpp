@@ -122,7 +122,7 @@ TEST_CASE("what is wrong with a line is said in one sentence each") {
   CHECK(with("model", "gpt4") == "model is \"gpt4\"; it must be one of gpt3, gpt3_1T, vit_era5");
   CHECK(with("strategy", "3d") == "strategy is \"3d\"; it must be one of 1d, 2d, seqp");
   CHECK(with("system", "H100") == "system is \"H100\"; it must be one of A100, H200, B200, B200-next");
-  CHECK(with("cost_model", "own") == "cost_model is \"own\"; it must be one of transformer_perf");
+  CHECK(with("cost_model", "own") == "cost_model is \"own\"; it must be one of transformer_perf, rankc");
   CHECK(with("n_gpus", 0) == "n_gpus is 0; it must be a whole number of 32 bits, at least 1");
   CHECK(with("nvs", 5000) == "nvs is 5000; it must be at most 4096");
   CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 16}, {"depth", 2}}) ==
