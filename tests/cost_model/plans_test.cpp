@@ -22,7 +22,7 @@ void check_time(const plan_data& p) {
     CHECK(term >= 0);
   }
   CHECK(s.products > 0);
-  CHECK(s.step >= s.working());
+  CHECK(s.step > s.sum());
   CHECK((s.links > 0 || p.dims.world == p.dims.pp));
 }
 }  // namespace

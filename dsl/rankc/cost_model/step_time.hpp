@@ -16,8 +16,8 @@ struct step_prediction {
   double step = 0;
   double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0, bubble = 0;  // of the rank that has most to do
   double limited = 0;  // what power makes of these more
-  /// Layers and what they wait for.
-  constexpr double working() const { return products + attention + passes + links + limited; }
+  /// All of these but the start of a step.
+  constexpr double sum() const { return products + attention + passes + optimizer + links + bubble + limited; }
 };
 
 namespace detail {
@@ -59,14 +59,15 @@ class predictor {
 
   constexpr step_prediction predict() const {
     step_prediction out;
-    double slowed = 1;  // by power, of the rank that it limits most
+    double slowed = 1, busy = 0;  // by power, of the rank that it limits most; of the one that has most to do
     for (int r = 0; r < p_.dims.pp; ++r) {
-      const step_prediction one = of_rank(r);
+      const spent work = work_of(r);
+      const step_prediction one = of_rank(r, work);
       slowed = std::max(slowed, 1 + one.limited / (one.step - one.limited));
-      if (one.step > out.step) out = one;
+      if (one.step > out.step) out = one, busy = work.seconds();
     }
-    const double makespan = slowed * total(p_.actions, action_costs()).makespan, waits = makespan - out.working();
-    if (waits > 0) out.bubble = waits, out.step += waits;
+    out.bubble = std::max(0.0, slowed * (total(p_.actions, action_costs()).makespan - busy));
+    out.step += out.bubble;
     return out;
   }
 
@@ -79,7 +80,6 @@ class predictor {
     if (l.in_halves) one.weight = takes(phase::backward_weight);
     return one;
   }
-
 
   /// Of each action: stages differ by a factor in forward, and by what they take besides in backward.
   constexpr costs action_costs() const {
@@ -140,12 +140,21 @@ class predictor {
            reducing_time(g_, replicas, h.summed * sum);
   }
 
-  /// Without waiting for other ranks.
-  constexpr step_prediction of_rank(int rank) const {
+  /// What a rank does of its stages, of both directions where there are two.
+  constexpr spent work_of(int rank) const {
+    const action_table& t = p_.actions;
+    const int down = t.bidirectional() ? t.reversed_from : t.microbatches;
     spent work;
-    for (int stage = 0; stage < p_.actions.stages(); ++stage)
-      if (p_.actions.has_stage(rank, stage)) work += stages_[static_cast<std::size_t>(stage)].all();
-    work = work * p_.actions.microbatches;
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+      int microbatches = t.rank_of_stage[stage] == rank ? down : 0;
+      if (t.bidirectional() && t.reversed_rank_of_stage[stage] == rank) microbatches += t.microbatches - down;
+      work += stages_[stage].all() * microbatches;
+    }
+    return work;
+  }
+
+  /// Without waiting for other ranks.
+  constexpr step_prediction of_rank(int rank, const spent& work) const {
     const held h = held_by(rank);
     const effort swept = sweep(h);
     const double over_links = beside(h);
