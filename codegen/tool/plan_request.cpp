@@ -86,11 +86,13 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
 plan_choice read_choice(json given, const plan_question& q, report& out) {
   if (!given.contains("world")) given["world"] = q.gpus;
   const fields f(given, out);
-  std::vector<std::string_view> legal{"world", "sequence_parallel", "expert_layout", "cp_weights", "reshard", "schedule", "stages_per_rank", "microbatches", "recompute"};
+  std::vector<std::string_view> legal{"world", "sequence_parallel", "expert_layout", "cp_weights", "cp_attention", "reshard", "schedule", "stages_per_rank", "microbatches", "recompute"};
   for (const named_degree& a : all_degrees) legal.push_back(a.name);
   f.only("predict", legal);
   plan_choice c{.dims = read_degrees(f)};
   static constexpr std::string_view reshards[]{"after_layer", "after_step"};
+  static constexpr std::string_view attentions[]{"gather", "ring"};
+  if (const auto i = f.one_of("cp_attention", attentions)) c.dims.cp_attention = *i == 0 ? cp_attention::gather : cp_attention::ring;
   if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = *i == 0 ? reshard::after_layer : reshard::after_step;
   const auto names = names_of(portfolio());
   c.schedule = &portfolio()[f.one_of("schedule", names).value_or(0)];

@@ -45,9 +45,9 @@ const known_schedule* find_schedule(std::string_view name) {
   return nullptr;
 }
 
-/// The schedules of so many pipeline ranks.
+/// The schedules of so many pipeline ranks. One rank alone does a microbatch's backward before the next one's forward.
 std::vector<const known_schedule*> schedules_of(int pp) {
-  if (pp == 1) return {find_schedule("gpipe")};
+  if (pp == 1) return {find_schedule("one_f_one_b")};
   std::vector<const known_schedule*> all;
   for (std::string_view name : searched_schedules) all.push_back(find_schedule(name));
   return all;

@@ -95,6 +95,15 @@ TEST_CASE("a search finds the best of the plans, in order, and those that none b
   }
 }
 
+TEST_CASE("a rank alone keeps one microbatch") {
+  json line = line_of(8, 128), few = line_of(8, 16);
+  for (auto [asked, microbatches] : {std::pair{&line, 16}, {&few, 2}})
+    (*asked)["predict"] = {{"dp_shard", 8}, {"schedule", "one_f_one_b"}, {"microbatches", microbatches}};
+  CHECK(search(line)["memory_bytes"].get<double>() < 1.01 * search(few)["memory_bytes"].get<double>());
+  report said;
+  for (const plan_choice& c : choices_of(read_plan_request(line, said).of)) CHECK((c.dims.pp > 1 || c.schedule->name == "one_f_one_b"));
+}
+
 TEST_CASE("a search says what limits the best plan") {
   const json answer = search(line_of(8, 32));
   CHECK(answer["why"].get<std::string>().starts_with("products take "));
