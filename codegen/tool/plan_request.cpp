@@ -91,8 +91,7 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
   f.only("predict", legal);
   plan_choice c{.dims = read_degrees(f)};
   static constexpr std::string_view reshards[]{"after_layer", "after_step"};
-  static constexpr std::string_view attentions[]{"gather", "ring"};
-  if (const auto i = f.one_of("cp_attention", attentions)) c.dims.cp_attention = *i == 0 ? cp_attention::gather : cp_attention::ring;
+  if (const auto i = f.one_of("cp_attention", cp_attention_names)) c.dims.cp_attention = static_cast<cp_attention>(*i);
   if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = *i == 0 ? reshard::after_layer : reshard::after_step;
   const auto names = names_of(portfolio());
   c.schedule = &portfolio()[f.one_of("schedule", names).value_or(0)];
