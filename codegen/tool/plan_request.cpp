@@ -90,9 +90,9 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
   for (const named_degree& a : all_degrees) legal.push_back(a.name);
   f.only("predict", legal);
   plan_choice c{.dims = read_degrees(f)};
-  static constexpr std::string_view reshards[]{"after_layer", "after_step"};
+  static constexpr std::string_view reshards[]{"standard", "after_layer", "after_stage", "after_step"};
   if (const auto i = f.one_of("cp_attention", cp_attention_names)) c.dims.cp_attention = static_cast<cp_attention>(*i);
-  if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = *i == 0 ? reshard::after_layer : reshard::after_step;
+  if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = static_cast<reshard>(*i);
   const auto names = names_of(portfolio());
   c.schedule = &portfolio()[f.one_of("schedule", names).value_or(0)];
   c.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule->stages_per_rank);
