@@ -9,10 +9,9 @@
 namespace rankc::codegen {
 
 std::optional<prediction> predict(const lowered& l) {
-  if (l.target != target::cuda || l.type != dtype::bf16) return {};
-  for (const cost_model::gpu_speed* g : cost_model::known)
-    if (g->name == l.plan->machines.gpu) return prediction{g->name, cost_model::predict_step(*l.plan, *g)};
-  return {};
+  const cost_model::gpu_speed* const g = cost_model::find_speed(l.plan->machines.gpu);
+  if (l.target != target::cuda || l.type != dtype::bf16 || !g) return {};
+  return prediction{g->name, cost_model::predict_step(*l.plan, *g)};
 }
 
 std::vector<std::pair<std::string_view, double>> terms_of(const cost_model::step_prediction& s) {

@@ -147,6 +147,10 @@ const json& fields::object(const char* name) const {
   return j && j->is_object() ? *j : nothing;
 }
 
+void print(const report& out, std::ostream& errors) {
+  for (const diagnostic& d : out) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";
+}
+
 json to_json(const report& r) {
   json list = json::array();
   for (const diagnostic& d : r) {

@@ -94,6 +94,9 @@ class offences {
 /// The diagnostics as JSON: [{"id":"RC301","text":"..."}].
 json to_json(const report&);
 
+/// Print them for a person, a line each.
+void print(const report&, std::ostream&);
+
 /// Answers one line: fills the answer, or the report. The answer is a JSON object or, where its lists are long, the
 /// text of its members without the braces.
 class answerer {

@@ -122,7 +122,7 @@ int show_plans(const json& line, std::ostream& out, std::ostream& errors) {
     });
     shown.assign(found.fitting.begin(), found.fitting.begin() + std::min<std::ptrdiff_t>(r.top, static_cast<std::ptrdiff_t>(found.fitting.size())));
   }
-  for (const diagnostic& d : said) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";
+  print(said, errors);
   if (!accepts(said)) return 1;
   if (!r.predict)
     out << fmt::format("{} on {} GPUs {}: {} plans, {} legal, {} in {:.0f} GB\n", r.model.empty() ? "model" : r.model, r.of.gpus, r.of.gpu->name, found.choices,

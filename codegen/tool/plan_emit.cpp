@@ -74,7 +74,7 @@ int emit_plan(const json& line, const std::string& file, std::ostream& errors) {
   const plan_request r = read_plan_request(line, said);
   std::optional<judged_plan> best;
   if (accepts(said) && r.predict) best = judge(r.of, *r.predict, said);
-  for (const diagnostic& d : said) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";
+  print(said, errors);
   if (!accepts(said)) return 1;
   if (!r.predict) {
     const plan_ranking found = rank_plans(r.of);

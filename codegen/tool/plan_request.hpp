@@ -36,9 +36,8 @@ std::string text_of(const plan_choice&);
 /// Why the first is the first: what limits it, and what the second takes longer for. Shapes: at least one.
 std::string reasons_of(const std::vector<judged_plan>& by_time);
 
-/// What recomputation is called: none, activations_norms or full.
+/// What each of `recomputations` is called.
 inline constexpr std::string_view recompute_names[]{"none", "activations_norms", "full"};
-inline constexpr recomputation recomputations[]{{}, {.activations = true, .norms = true}, {.full = true}};
 std::string_view name_of(const recomputation&);
 
 }  // namespace rankc::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan_search.hpp"
 
+#include <rankc/cost_model/transformer_perf/candidates.hpp>
 #include <rankc/peak_bytes.hpp>
 
 #include <algorithm>
@@ -28,15 +29,9 @@ struct listed_schedule {
   }
 };
 
-std::vector<int> divisors(int n) {
-  std::vector<int> all;
-  for (int d = 1; d <= n; ++d)
-    if (n % d == 0) all.push_back(d);
-  return all;
-}
+using cost_model::transformer_perf::divisors;
 
 constexpr std::string_view searched_schedules[]{"one_f_one_b", "interleaved_one_f_one_b", "zero_bubble_1p", "zero_bubble_v", "dual_pipe_v"};
-constexpr recomputation searched_recomputation[]{{}, {.activations = true, .norms = true}, {.full = true}};
 constexpr int sharing_from = 16384;  // tokens of a sequence that ranks may share out
 
 const known_schedule* find_schedule(std::string_view name) {
@@ -88,8 +83,10 @@ std::optional<judged_plan> judge(const plan_question& q, const plan_choice& c, r
   const listed_schedule schedule{c.schedule, c.stages_per_rank, c.microbatches};
   const auto counted = std::visit([&](const auto& model) { return rankc::detail::count_plan(out, model, c.dims, schedule, recipe, q.machines, {}); }, q.model);
   if (!accepts(out)) return {};
-  judged_plan j{.choice = c, .time = cost_model::predict_step(counted, *q.gpu)};
-  j.bytes = rankc::detail::find_worst(counted, target::cuda).bytes;
+  const program::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
+  const std::vector<program::layer_program> layers = program::lower_layers(counted, s);
+  judged_plan j{.choice = c, .time = cost_model::predict_step(counted, *q.gpu, s, layers)};
+  j.bytes = rankc::detail::find_worst(counted, layers, s, false).bytes;
   j.fits = q.machines.memory == 0 || j.bytes <= static_cast<std::size_t>(q.machines.memory);
   return j;
 }
@@ -101,7 +98,7 @@ std::vector<plan_choice> choices_of(const plan_question& q) {
     if (q.recipe.global_batch % ranks != 0) continue;
     for (const int microbatches : divisors(q.recipe.global_batch / ranks))
       for (const known_schedule* s : schedules_of(d.pp))
-        for (const recomputation& r : searched_recomputation)
+        for (const recomputation& r : recomputations)
           if (microbatches >= d.pp) all.push_back({d, s, s->has_free_stages_per_rank ? 2 : s->stages_per_rank, microbatches, r});
   }
   return all;

@@ -38,6 +38,9 @@ struct plan_choice {
   recomputation recompute = {};
 };
 
+/// What backward may repeat.
+inline constexpr recomputation recomputations[]{{}, {.activations = true, .norms = true}, {.full = true}};
+
 /// A choice that breaks no rule but, maybe, that of memory. Units: bytes of the rank that needs most.
 struct judged_plan {
   plan_choice choice;

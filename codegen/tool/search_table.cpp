@@ -45,7 +45,7 @@ int show_search(const json& line, std::ostream& out, std::ostream& errors) {
   if (asks_rankc(line)) return show_plans(line, out, errors);
   report said;
   const search_request r = read_search(line, said);
-  for (const diagnostic& d : said) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";
+  print(said, errors);
   if (!accepts(said)) return 1;
   const tp::problem& q = r.of;
   const tp::search_result found = tp::search(q, static_cast<std::size_t>(r.top));

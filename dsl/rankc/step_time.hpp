@@ -17,8 +17,7 @@ struct unknown_gpu {
 };
 
 constexpr const cost_model::gpu_speed& speed_of(const cluster& machines) {
-  for (const cost_model::gpu_speed* g : cost_model::known)
-    if (g->name == machines.gpu) return *g;
+  if (const cost_model::gpu_speed* g = cost_model::find_speed(machines.gpu)) return *g;
   throw unknown_gpu{machines.gpu};
 }
 

@@ -70,5 +70,11 @@ inline constexpr gpu_speed h100{
 
 /// By the names that clusters call them.
 inline constexpr const gpu_speed* known[]{&h200, &h100};
+/// Null where none has the name.
+constexpr const gpu_speed* find_speed(std::string_view name) {
+  for (const gpu_speed* g : known)
+    if (g->name == name) return g;
+  return nullptr;
+}
 
 }  // namespace rankc::cost_model

@@ -43,9 +43,8 @@ struct held {
 template <class Plan>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g)
-      : p_(p), g_(g), s_(program::setting_of(p, p.recipe.precision, program::target::cuda)), layers_(program::lower_layers(p, s_)),
-        forms_(forms_of_stages(p)) {
+  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<program::layer_program>& layers)
+      : p_(p), g_(g), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const program::layer_program& l : layers_) of_form_.push_back(phases_of(l));
     for (const std::vector<int>& forms : forms_) {
       stages_.emplace_back();
@@ -171,15 +170,22 @@ class predictor {
 
   const Plan& p_;
   const gpu_speed& g_;
-  program::layer_setting s_;
-  std::vector<program::layer_program> layers_;
+  const program::layer_setting& s_;
+  const std::vector<program::layer_program>& layers_;
   std::vector<std::vector<int>> forms_;
   std::vector<stage_spent> of_form_, stages_;
 };
 
 }  // namespace detail
 
-/// What a step takes on GPUs of a kind. The plan breaks no rule.
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g) { return detail::predictor(plan, g).predict(); }
+/// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
+                                       const std::vector<program::layer_program>& layers) {
+  return detail::predictor(plan, g, s, layers).predict();
+}
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g) {
+  const program::layer_setting s = program::setting_of(plan, plan.recipe.precision, program::target::cuda);
+  return predict_step(plan, g, s, program::lower_layers(plan, s));
+}
 
 }  // namespace rankc::cost_model
