@@ -55,7 +55,7 @@ json to_json(const judged_plan& j) {
     if (c.dims.*a.degree != 1) dims[std::string(a.name)] = c.dims.*a.degree;
   if (c.dims.sequence_parallel) dims["sequence_parallel"] = true;
   if (weight_shards(c.dims) > 1) dims["reshard"] = reshards_after_layer(c.dims) ? "after_layer" : "after_step";
-  json out{{"dims", dims}, {"schedule", c.schedule->name}, {"stages_per_rank", c.stages_per_rank}, {"microbatches", c.microbatches},
+  json out{{"dims", dims}, {"schedule", c.schedule.name}, {"stages_per_rank", c.schedule.stages_per_rank}, {"microbatches", c.microbatches},
            {"recompute", name_of(c.recompute)}, {"step_s", j.time.step}, {"memory_bytes", j.bytes}};
   for (const named_term& t : terms) out["terms"][std::string(t.name)] = j.time.*t.at;
   return out;
@@ -73,7 +73,7 @@ std::string text_of(const plan_choice& c) {
   for (const named_degree& a : all_degrees)
     if (c.dims.*a.degree > 1 && a.degree != &parallel_dims::ulysses) out += fmt::format("{}{} {}", out.empty() ? "" : " x ", a.name, c.dims.*a.degree);
   if (out.empty()) out = "one rank";
-  out += fmt::format(", {} of {} microbatch{}", c.schedule->name, c.microbatches, c.microbatches == 1 ? "" : "es");
+  out += fmt::format(", {} of {} microbatch{}", c.schedule.name, c.microbatches, c.microbatches == 1 ? "" : "es");
   if (weight_shards(c.dims) > 1 && !reshards_after_layer(c.dims)) out += ", weights gathered once";
   if (c.recompute.full) return out + ", repeating layers";
   return c.recompute.any() ? out + ", repeating activations and norms" : out;

@@ -55,14 +55,14 @@ std::string cluster_text(const plan_request& r) {
 
 std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
-  const std::string stages = c.schedule->has_free_stages_per_rank ? fmt::format(", .stages_per_rank = {}", c.stages_per_rank) : "";
+  const std::string stages = c.schedule.has_free_stages() ? fmt::format(", .stages_per_rank = {}", c.schedule.stages_per_rank) : "";
   std::string text = fmt::format("// {} on {} GPUs {}: {}.\n// Predicted: {:.1f} ms a step, {:.1f} GB on the rank that needs most.\n", r.model.empty() ? "A model" : r.model,
                                  r.of.gpus, r.of.gpu->name, tool::text_of(c), 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
   text += fmt::format("#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include <rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
-                      c.schedule->name);
+                      c.schedule.name);
   text += fmt::format("inline constexpr auto best = plan{{.model = {},\n                                  .dims = {},\n", std::visit([](const auto& m) { return text_of(m); }, r.of.model),
                       text_of(c.dims));
-  text += fmt::format("                                  .schedule = schedules::{}{{.microbatches = {}{}}},\n                                  .recipe = {},\n", c.schedule->name,
+  text += fmt::format("                                  .schedule = schedules::{}{{.microbatches = {}{}}},\n                                  .recipe = {},\n", c.schedule.name,
                       c.microbatches, stages, recipe_text(r.of.recipe, c.recompute));
   return text + fmt::format("                                  .cluster = {}}};\nstatic_assert(valid<best>);\n\n}}  // namespace plans\n", cluster_text(r));
 }
@@ -76,10 +76,7 @@ int emit_plan(const json& line, const std::string& file, std::ostream& errors) {
   if (accepts(said) && r.predict) best = judge(r.of, *r.predict, said);
   print(said, errors);
   if (!accepts(said)) return 1;
-  if (!r.predict) {
-    const plan_ranking found = rank_plans(r.of);
-    if (!found.fitting.empty()) best = found.fitting.front();
-  }
+  if (!r.predict) best = find_fastest(r.of);
   if (!best) {
     errors << "error: no plan fits\n";
     return 1;

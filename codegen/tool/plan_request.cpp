@@ -89,15 +89,15 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
   std::vector<std::string_view> legal{"world", "sequence_parallel", "expert_layout", "cp_weights", "cp_attention", "reshard", "schedule", "stages_per_rank", "microbatches", "recompute"};
   for (const named_degree& a : all_degrees) legal.push_back(a.name);
   f.only("predict", legal);
-  plan_choice c{.dims = read_degrees(f)};
+  plan_choice c;
+  c.dims = read_degrees(f);
   static constexpr std::string_view reshards[]{"standard", "after_layer", "after_stage", "after_step"};
   if (const auto i = f.one_of("cp_attention", cp_attention_names)) c.dims.cp_attention = static_cast<cp_attention>(*i);
   if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = static_cast<reshard>(*i);
-  const auto names = names_of(portfolio());
-  c.schedule = &portfolio()[f.one_of("schedule", names).value_or(0)];
-  c.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule->stages_per_rank);
   c.microbatches = f.count("microbatches").value_or(1);
-  c.recompute = recomputations[f.one_of("recompute", recompute_names).value_or(0)];
+  c.schedule = schedules::listed{schedules::published::names[f.one_of("schedule", schedules::published::names).value_or(0)], c.microbatches, 1};
+  c.schedule.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule.own_stages_per_rank());
+  c.recompute = planner::recomputations[f.one_of("recompute", recompute_names).value_or(0)];
   return c;
 }
 
@@ -128,8 +128,8 @@ plan_request read_plan_request(const json& line, report& out) {
 }
 
 std::string_view name_of(const recomputation& by) {
-  for (std::size_t i = 0; i < std::size(recomputations); ++i)
-    if (by == recomputations[i]) return recompute_names[i];
+  for (std::size_t i = 0; i < std::size(planner::recomputations); ++i)
+    if (by == planner::recomputations[i]) return recompute_names[i];
   return "some";
 }
 

@@ -36,7 +36,7 @@ std::string text_of(const plan_choice&);
 /// Why the first is the first: what limits it, and what the second takes longer for. Shapes: at least one.
 std::string reasons_of(const std::vector<judged_plan>& by_time);
 
-/// What each of `recomputations` is called.
+/// What each of planner::recomputations is called.
 inline constexpr std::string_view recompute_names[]{"none", "activations_norms", "full"};
 std::string_view name_of(const recomputation&);
 

@@ -2,12 +2,12 @@
 // The plans of a model on so many GPUs by rankc's own cost model: each is checked, its memory counted and its step
 // predicted as the compiler would.
 #pragma once
-#include <rankc/cost_model/step_time.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/models/mixtral.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/models/qwen3_moe.hpp>
+#include <rankc/planner/fastest.hpp>
 
 #include <functional>
 #include <string>
@@ -15,42 +15,23 @@
 #include <vector>
 
 #include "lines.hpp"
-#include "portfolio.hpp"
 
 namespace rankc::tool {
 
 using any_model = std::variant<models::gpt2, models::llama, models::qwen3, models::qwen3_moe, models::mixtral>;
 
 /// What plans are for.
-struct plan_question {
-  any_model model;
-  cluster machines;
-  const cost_model::gpu_speed* gpu = nullptr;
-  training recipe{};
-  int gpus = 1;
+struct plan_question : planner::question {
+  any_model model{};
 };
-
-/// What of a plan is free.
-struct plan_choice {
-  parallel_dims dims{};
-  const known_schedule* schedule = nullptr;
-  int stages_per_rank = 1, microbatches = 1;
-  recomputation recompute = {};
-};
-
-/// What backward may repeat.
-inline constexpr recomputation recomputations[]{{}, {.activations = true, .norms = true}, {.full = true}};
-
-/// A choice that breaks no rule but, maybe, that of memory. Units: bytes of the rank that needs most.
-struct judged_plan {
-  plan_choice choice;
-  cost_model::step_prediction time;
-  std::size_t bytes = 0;
-  bool fits = true;
-};
+using plan_choice = planner::choice;
+using judged_plan = planner::judged;
 
 /// What a choice would take. Errors: those of the rules, to the report; nothing is said of memory.
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
+
+/// The fastest plan that fits, as rankc/best_plan.hpp finds it.
+std::optional<judged_plan> find_fastest(const plan_question&);
 
 /// The legal plans of a question, those that fit first, the fastest first. `progress` hears how many choices of all were
 /// judged.
@@ -60,8 +41,7 @@ struct plan_ranking {
 };
 plan_ranking rank_plans(const plan_question&, const std::function<void(std::size_t, std::size_t)>& progress = {});
 
-/// The choices that a search judges: all degrees of pp, tp, cp, ep and of replicas and shards, sequences of a microbatch,
-/// schedules, and what backward repeats.
+/// The choices that a search judges.
 std::vector<plan_choice> choices_of(const plan_question&);
 
 /// Those of the fitting plans that no other is both faster and smaller than, the fastest first.

@@ -2,24 +2,10 @@
 #include "portfolio.hpp"
 
 #include <rankc/schedules/best.hpp>
-#include <rankc/schedules/dual_pipe.hpp>
-#include <rankc/schedules/dual_pipe_v.hpp>
-#include <rankc/schedules/gpipe.hpp>
-#include <rankc/schedules/group_interleaved.hpp>
-#include <rankc/schedules/interleaved_one_f_one_b.hpp>
-#include <rankc/schedules/interleaved_zero_bubble.hpp>
-#include <rankc/schedules/looped_bfs.hpp>
-#include <rankc/schedules/one_f_one_b.hpp>
-#include <rankc/schedules/one_f_one_b_v.hpp>
-#include <rankc/schedules/v_half.hpp>
-#include <rankc/schedules/v_min.hpp>
-#include <rankc/schedules/zero_bubble_1p.hpp>
-#include <rankc/schedules/zero_bubble_2p.hpp>
-#include <rankc/schedules/zero_bubble_v.hpp>
-#include <rankc/schedules/zero_bubble_v_greedy.hpp>
+#include <rankc/schedules/portfolio.hpp>
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 
 namespace rankc::tool {
 
@@ -61,24 +47,11 @@ action_table make_best(report& out, const schedule_sizes& sizes) {
 
 template <class Schedule>
 constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank,
-                               requires(Schedule s) { s.stages_per_rank = 1; }, make<Schedule>};
+                               has_free_stages<Schedule>, make<Schedule>};
 
-constexpr known_schedule all[]{known<gpipe>,
-                               known<one_f_one_b>,
-                               known<looped_bfs>,
-                               known<interleaved_one_f_one_b>,
-                               known<group_interleaved>,
-                               known<interleaved_zero_bubble>,
-                               known<zero_bubble_1p>,
-                               known<zero_bubble_2p>,
-                               known<zero_bubble_v>,
-                               known<zero_bubble_v_greedy>,
-                               known<v_half>,
-                               known<v_min>,
-                               known<one_f_one_b_v>,
-                               known<dual_pipe>,
-                               known<dual_pipe_v>,
-                               {best::name, 1, true, make_best}};
+constexpr auto all = []<class... Schedule>(type_list<Schedule...>) {
+  return std::array{known<Schedule>..., known_schedule{best::name, 1, true, make_best}};
+}(published{});
 
 }  // namespace
 

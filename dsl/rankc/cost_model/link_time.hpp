@@ -7,6 +7,7 @@
 #include <rankc/typed/op_row.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace rankc::cost_model {
 
@@ -15,9 +16,12 @@ struct span {
   int ranks = 1, in_node = 1;
 };
 
-/// `ranks` ranks, `stride` apart, on nodes of so many.
+/// `ranks` ranks, `stride` apart, on nodes of so many. Where groups do not divide a node, some lie on two: of that which has
+/// fewest on a node.
 constexpr span span_of(int ranks, int stride, int ranks_per_node) {
-  return {ranks, std::clamp(ranks_per_node / stride, 1, ranks)};
+  const int block = ranks * stride;
+  if (ranks_per_node % block == 0) return {ranks, ranks};
+  return {ranks, std::max(1, std::gcd(block, ranks_per_node) / stride)};
 }
 
 /// The links that a group's ring passes: within a node, or between nodes by as many networks as a node has ranks of it.

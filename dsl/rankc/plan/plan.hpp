@@ -121,6 +121,17 @@ constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book, 
   return stages;
 }
 
+/// All rules but those of the layers: what says whether these can be traced.
+constexpr void check_before_layers(report& out, const auto& model, const parallel_dims& given, const auto& schedule, const training& recipe,
+                                   const cluster& machines, std::span<const int> stage_layers = {}) {
+  if (check_dims(out, given)) check_lowered(out, resolve(given));
+  check_sizes_of(out, model, given, recipe);
+  check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
+  check_recipe(out, recipe);
+  check_schedule(out, schedule, given, count_blocks(model), stage_layers);
+  check_cluster(out, machines, given);
+}
+
 }  // namespace detail
 
 /// Check a plan given as values, all rules at once, and visit each of its layers as traced. Later rules assume
@@ -128,16 +139,11 @@ constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book, 
 constexpr void check_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
                           const training& recipe, const cluster& machines, auto visit,
                           std::span<const int> stage_layers = {}) {
-  const parallel_dims d = resolve(given);
-  if (check_dims(out, given)) detail::check_lowered(out, d);
-  detail::check_sizes_of(out, model, given, recipe);
-  check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
-  check_recipe(out, recipe);
-  const detail::block_count blocks = detail::count_blocks(model);
-  detail::check_schedule(out, schedule, given, blocks, stage_layers);
-  check_cluster(out, machines, given);
+  detail::check_before_layers(out, model, given, schedule, recipe, machines, stage_layers);
   if (!accepts(out)) return;
 
+  const parallel_dims d = resolve(given);
+  const detail::block_count blocks = detail::count_blocks(model);
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,

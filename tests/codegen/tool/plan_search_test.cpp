@@ -75,6 +75,8 @@ TEST_CASE("a search finds the best of the plans, in order, and those that none b
     REQUIRE(!found.fitting.empty());
     CHECK(found.fitting.size() < found.legal);
     CHECK(found.fitting.front().time.step == best_of(r.of)->time.step);
+    CHECK(find_fastest(r.of)->choice.schedule == found.fitting.front().choice.schedule);
+    CHECK(find_fastest(r.of)->time.step == found.fitting.front().time.step);
     const std::vector<judged_plan> front = pareto_front(found.fitting);
     for (std::size_t i = 0; i < found.fitting.size(); ++i) {
       const judged_plan& j = found.fitting[i];
@@ -101,7 +103,7 @@ TEST_CASE("a rank alone keeps one microbatch") {
     (*asked)["predict"] = {{"dp_shard", 8}, {"schedule", "one_f_one_b"}, {"microbatches", microbatches}};
   CHECK(search(line)["memory_bytes"].get<double>() < 1.01 * search(few)["memory_bytes"].get<double>());
   report said;
-  for (const plan_choice& c : choices_of(read_plan_request(line, said).of)) CHECK((c.dims.pp > 1 || c.schedule->name == "one_f_one_b"));
+  for (const plan_choice& c : choices_of(read_plan_request(line, said).of)) CHECK((c.dims.pp > 1 || c.schedule.name == "one_f_one_b"));
 }
 
 TEST_CASE("a search says what limits the best plan") {

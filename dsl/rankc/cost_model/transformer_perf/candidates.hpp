@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans that a search looks at: every degree of parallelism and every placement in NVLink domains.
 #pragma once
+#include <rankc/base/divisors.hpp>
 #include <rankc/cost_model/transformer_perf/step.hpp>
 
 #include <vector>
@@ -13,17 +14,6 @@ struct problem {
   strategy by = strategy::tp1d;
   int gpus = 1, global_batch = 1;
 };
-
-constexpr std::vector<int> divisors(int n) {
-  std::vector<int> small, large;
-  for (int c = 1; c <= n / c; ++c) {
-    if (n % c != 0) continue;
-    small.push_back(c);
-    if (c != n / c) large.push_back(n / c);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
 
 namespace detail {
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fastest plan that fits, found by the compiler: best_plan<model, cluster, recipe>(). The one include does not have it: it
+// costs a compiler half a minute on eight GPUs. `rankc search` finds the same in milliseconds, and writes it as a header.
+#pragma once
+#include <rankc/plan/plan_value.hpp>
+#include <rankc/planner/fastest.hpp>
+#include <rankc/step_time.hpp>
+
+namespace rankc {
+
+namespace detail {
+/// No plan of the model fits into the memory of the cluster's GPUs.
+struct no_plan_fits {
+  long long memory;
+};
+}  // namespace detail
+
+/// The plan whose step is predicted to be the fastest of all that break no rule and fit, on all GPUs of a cluster: of every
+/// degree, published schedule, size of microbatches, and, where the recipe leaves it open, recomputation.
+/// Errors: not a constant where no plan fits, or the cluster names no GPU that rankc knows.
+template <const auto& Model, const auto& Cluster, const auto& Recipe>
+consteval auto best_plan() {
+  const planner::question q{Cluster, &detail::speed_of(Cluster), Recipe, Cluster.nodes * Cluster.ranks_per_node};
+  const auto best = planner::fastest_search(Model, q).find();
+  if (!best) throw detail::no_plan_fits{Cluster.memory};
+  training recipe = Recipe;
+  recipe.recompute = best->choice.recompute;
+  return plan{.model = Model, .dims = best->choice.dims, .schedule = best->choice.schedule, .recipe = recipe, .cluster = Cluster};
+}
+
+}  // namespace rankc

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The published schedules together, and one of them as a value: what a search chooses from.
+#pragma once
+#include <rankc/schedules/dual_pipe.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/gpipe.hpp>
+#include <rankc/schedules/group_interleaved.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/interleaved_zero_bubble.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
+#include <rankc/schedules/one_f_one_b.hpp>
+#include <rankc/schedules/one_f_one_b_v.hpp>
+#include <rankc/schedules/v_half.hpp>
+#include <rankc/schedules/v_min.hpp>
+#include <rankc/schedules/zero_bubble_1p.hpp>
+#include <rankc/schedules/zero_bubble_2p.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+#include <rankc/schedules/zero_bubble_v_greedy.hpp>
+
+namespace rankc::schedules {
+
+template <class... Schedule>
+struct type_list {
+  static constexpr std::string_view names[]{Schedule::name...};
+};
+using published = type_list<gpipe, one_f_one_b, looped_bfs, interleaved_one_f_one_b, group_interleaved, interleaved_zero_bubble, zero_bubble_1p,
+                            zero_bubble_2p, zero_bubble_v, zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, dual_pipe, dual_pipe_v>;
+
+/// Whether a schedule runs any number of stages on a rank.
+template <class Schedule>
+inline constexpr bool has_free_stages = requires(Schedule s) { s.stages_per_rank = 1; };
+
+/// Whether it has halves of backward.
+template <class Schedule>
+inline constexpr bool splits_backward = [] {
+  Schedule s;
+  s.microbatches = 4;
+  for (const action& a : collect(s, 2).actions)
+    if (a.kind == action_kind::I || a.kind == action_kind::W) return true;
+  return false;
+}();
+
+/// A published schedule by its name. Errors: those of the schedule. The name is one of published::names.
+struct listed {
+  std::string_view name = one_f_one_b::name;
+  int microbatches = 1, stages_per_rank = 1;
+
+ private:
+  /// What `visit` says of the schedule itself.
+  template <class First, class... Rest>
+  constexpr auto as(auto visit, type_list<First, Rest...>) const {
+    if constexpr (sizeof...(Rest) > 0)
+      if (name != First::name) return as(visit, type_list<Rest...>{});
+    First s;
+    s.microbatches = microbatches;
+    if constexpr (schedules::has_free_stages<First>) s.stages_per_rank = stages_per_rank;
+    return visit(s);
+  }
+
+ public:
+  constexpr bool operator==(const listed&) const = default;
+  constexpr int stages(int pp) const {
+    return as([&](const auto& s) { return count_stages(s, pp); }, published{});
+  }
+  constexpr int rank_of_stage(int stage, int pp) const {
+    return as([&](const auto& s) { return s.rank_of_stage(stage, pp); }, published{});
+  }
+  constexpr action_table table(int pp) const {
+    return as([&](const auto& s) { return collect(s, pp); }, published{});
+  }
+  constexpr bool in_halves() const {
+    return as([]<class S>(const S&) { return splits_backward<S>; }, published{});
+  }
+  constexpr bool has_free_stages() const {
+    return as([]<class S>(const S&) { return schedules::has_free_stages<S>; }, published{});
+  }
+  /// Where that is free, what it is if nothing is said.
+  constexpr int own_stages_per_rank() const {
+    return as([]<class S>(const S&) { return S{}.stages_per_rank; }, published{});
+  }
+  /// Its table without actions: where the stages are.
+  constexpr action_table placement(int pp) const {
+    action_table t;
+    t.microbatches = microbatches;
+    t.begin.assign(static_cast<std::size_t>(pp) + 1, 0);
+    as([&](const auto& s) {
+      for (int stage = 0; stage < count_stages(s, pp); ++stage) {
+        t.rank_of_stage.push_back(s.rank_of_stage(stage, pp));
+        if constexpr (requires { s.reversed_from(); }) t.reversed_rank_of_stage.push_back(s.reversed_rank_of_stage(stage, pp));
+      }
+      if constexpr (requires { s.reversed_from(); }) t.reversed_from = s.reversed_from();
+      return 0;
+    }, published{});
+    return t;
+  }
+  constexpr void check(report& out, int pp) const {
+    as([&](const auto& s) {
+      if constexpr (requires { s.check(out, pp); }) s.check(out, pp);
+      return 0;
+    }, published{});
+  }
+};
+
+}  // namespace rankc::schedules
