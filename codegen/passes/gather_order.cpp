@@ -2,6 +2,7 @@
 #include "gather_order.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankc::codegen {
 
@@ -27,45 +28,57 @@ std::vector<std::size_t> gathered_for(const pipeline_rank& r, int stage, int lay
   return all;
 }
 
-gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t)
-    : l_(l), r_(r), ahead_(static_cast<std::size_t>(l.plan->dims.prefetch)) {
-  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
-    for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s)
-      for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind)))
-        if (r.stages[s].stage == t.actions[i].stage && reads_gathered(s, layer, phase_of(t.actions[i].kind))) reads_.push_back({s, layer});
-}
+namespace {
 
-bool gather_order::reads_gathered(int stage, int layer, phase p) const {
-  if (gathered_for(r_, stage, layer).empty()) return false;
-  const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
+bool reads_weights(const lowered& l, const stage_plan& s, int layer, phase p) {
+  const body& b = l.bodies[s.layers[layer].kind];
   const bool repeats = p == phase::backward || p == phase::backward_input;
   return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
 }
 
-bool gather_order::meet(const layer_of_stage& a, const layer_of_stage& b) const {
-  const gathering &x = r_.gatherings[gathered_for(r_, a[0], a[1]).front()], &y = r_.gatherings[gathered_for(r_, b[0], b[1]).front()];
-  return x.first < y.last && y.first < x.last;
+/// What is gathered for each layer of the rank that needs some.
+std::vector<std::vector<std::size_t>> gatherings_of_layers(const pipeline_rank& r) {
+  std::vector<std::vector<std::size_t>> all;
+  for (int s = 0; s < static_cast<int>(r.stages.size()); ++s)
+    for (int layer = 0; layer < static_cast<int>(r.stages[s].layers.size()); ++layer)
+      if (auto of = gathered_for(r, s, layer); !of.empty()) all.push_back(std::move(of));
+  return all;
 }
 
-void gather_order::hold(const layer_of_stage& of, std::vector<std::size_t>& to_gather) {
-  if (std::find(held_.begin(), held_.end(), of) != held_.end()) return;
-  std::erase_if(held_, [&](const layer_of_stage& other) { return meet(other, of); });
-  held_.push_back(of);
-  for (std::size_t g : gathered_for(r_, of[0], of[1])) to_gather.push_back(g);
+std::vector<rankc::program::gather_order::extent> memory_of(const pipeline_rank& r, const std::vector<std::vector<std::size_t>>& layers) {
+  std::vector<rankc::program::gather_order::extent> all;
+  for (const auto& gatherings : layers) all.push_back({r.gatherings[gatherings.front()].first, r.gatherings[gatherings.front()].last});
+  return all;
 }
 
-std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
+/// The layers whose weights the rank's actions read, in order.
+std::vector<int> reads_of_weights(const lowered& l, const pipeline_rank& r, const action_table& t, const std::vector<std::vector<std::size_t>>& layers) {
+  std::vector<int> reads;
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
+    for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s) {
+      if (r.stages[s].stage != t.actions[i].stage) continue;
+      for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind))) {
+        const auto at = std::find(layers.begin(), layers.end(), gathered_for(r, s, layer));
+        if (at != layers.end() && reads_weights(l, r.stages[s], layer, phase_of(t.actions[i].kind)))
+          reads.push_back(static_cast<int>(at - layers.begin()));
+      }
+    }
+  return reads;
+}
+
+}  // namespace
+
+layer_gathers::layer_gathers(const lowered& l, const pipeline_rank& r, const action_table& t)
+    : l_(l),
+      r_(r),
+      gatherings_(gatherings_of_layers(r)),
+      order_(reads_of_weights(l, r, t, gatherings_), memory_of(r, gatherings_), l.plan->dims.prefetch) {}
+
+std::vector<std::size_t> layer_gathers::next(int stage, int layer, phase p) {
   std::vector<std::size_t> to_gather;
-  if (!reads_gathered(stage, layer, p)) return to_gather;
-  hold(reads_[at_], to_gather);
-  for (std::size_t next = at_ + 1; next < reads_.size() && next <= at_ + ahead_ && is_free(next); ++next) hold(reads_[next], to_gather);
-  ++at_;
+  if (gathered_for(r_, stage, layer).empty() || !reads_weights(l_, r_.stages[stage], layer, p)) return to_gather;
+  for (const int of : order_.next()) to_gather.insert(to_gather.end(), gatherings_[of].begin(), gatherings_[of].end());
   return to_gather;
-}
-
-bool gather_order::is_free(std::size_t next) const {
-  return std::none_of(reads_.begin() + static_cast<std::ptrdiff_t>(at_), reads_.begin() + static_cast<std::ptrdiff_t>(next),
-                      [&](const layer_of_stage& before) { return before != reads_[next] && meet(before, reads_[next]); });
 }
 
 }  // namespace rankc::codegen

@@ -326,7 +326,7 @@ class builder {
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> arriving_;                // stages whose weights are being gathered, until their first action
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
-  std::optional<gather_order> order_;     // where weights are gathered for each layer
+  std::optional<layer_gathers> order_;    // where weights are gathered for each layer
   std::set<int> dealt_;                   // parameters whose sums the rank has begun
   bool shared_gathered_ = false, stepped_ = false;
   std::string action_;  // under way

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a plan takes, predicted by the compiler: step_time<plan>, tokens_per_second<plan>, mfu<plan>. The one
-// include does not have it: it costs a compiler about as much again.
+// What a step of a plan takes and sends, by the compiler: step_time<plan>, tokens_per_second<plan>, mfu<plan> as predicted, and
+// comm_bytes<plan>. The one include does not have it: it costs a compiler about as much again.
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
 #include <rankc/cost_model/step_time.hpp>
+#include <rankc/cost_model/traffic.hpp>
 #include <rankc/peak_bytes.hpp>
 #include <rankc/plan/one_device.hpp>
 
@@ -48,6 +49,20 @@ inline constexpr double mfu = [] {
   const detail::counted_plan p = detail::count_plan(out, Plan);
   const auto whole = trace_on_one_device(Plan.model, Plan.recipe, Plan.schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
   return tokens_per_second<Plan, Gpu> * flops_per_token(p.kinds, whole) / (Gpu.peak * p.dims.world);
+}();
+
+/// What the rank that sends most sends in a step, in a ring or to each other rank, but for the loss and the norm; as
+/// `describe` lists it. Of CUDA, where the plan's cluster has GPUs.
+/// Units: bytes. Errors: not a constant where the plan breaks a rule.
+template <const auto& Plan, target To = target_of(Plan.cluster)>
+inline constexpr double comm_bytes = [] {
+  report out;
+  const detail::counted_plan p = detail::count_plan(out, Plan);
+  if (!accepts(out)) throw out.front();
+  const program::layer_setting s = detail::setting_for(p, To);
+  double most = 0;
+  for (const cost_model::traffic& t : cost_model::traffic_of(p, program::lower_layers(p, s), s)) most = std::max(most, t.all());
+  return most;
 }();
 
 }  // namespace rankc

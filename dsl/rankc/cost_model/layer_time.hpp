@@ -37,6 +37,8 @@ constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
   if (over == axis::cp) return span_of(d.cp, d.tp, ranks_per_node);
   if (over == axis::etp) return span_of(d.etp, 1, ranks_per_node);
   if (over == axis::ep) return span_of(d.ep, repeats_tokens(d) ? d.cp * d.tp : d.etp, ranks_per_node);
+  if (over == axis::replicas) return span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
+  if (over == axis::fsdp) return span_of(weight_shards(d), stride_of_data(d), ranks_per_node);
   return span_of(d.dp_replicate * d.dp_shard * d.cp, stride_of_data(d), ranks_per_node);
 }
 

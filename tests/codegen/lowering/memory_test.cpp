@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that is counted is the memory that is placed, to the byte: of odd plans, of random ones and of every layout
-// that programs are tested in, for both targets; and what the compiler counts is what the program counts.
+// The memory that is counted is the memory that is placed, and what ranks send is what they are lowered to, to the byte: of odd
+// plans, of random ones and of every layout that programs are tested in, for both targets; and what the compiler counts is
+// what the program counts.
 #include <doctest/doctest.h>
 
 #include <03_gpt_dp2_tp2_pp2.hpp>
@@ -12,8 +13,9 @@
 #include <odd/plans.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/make_plan.hpp>
-#include <rankc/peak_bytes.hpp>
+#include <rankc/step_time.hpp>
 
+#include "emit/communications.hpp"
 #include "plans.hpp"
 
 using namespace rankc::codegen;
@@ -22,8 +24,16 @@ namespace program = rankc::program;
 namespace {
 
 struct counted {
-  int ranks = 0, plans = 0;
+  int ranks = 0, plans = 0, send = 0;
 };
+
+/// What a rank sends, but for the loss and the norm.
+double sent(const lowered& l, const pipeline_rank& r) {
+  double all = 0;
+  for (const communications& c : count_communications(l, r))
+    if (c.phase != "step") all += c.sent();
+  return all;
+}
 
 /// Hold what is counted to what is placed, and to its bounds.
 void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
@@ -32,12 +42,15 @@ void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
   const auto s = program::setting_of(p, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
   const auto layers = program::lower_layers(p, s);
   const auto memory = program::memory_of(p, layers, s), bounds = program::memory_of(p, layers, s, true);
+  const auto traffic = rankc::cost_model::traffic_of(p, layers, s);
   REQUIRE(memory.size() == l.ranks.size());
   for (std::size_t r = 0; r < memory.size(); ++r, ++n.ranks) {
     CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     CHECK(memory[r].beside == bytes_beside_arena(l, l.ranks[r]));
     CHECK(bounds[r].total() <= memory[r].total());
     CHECK(bounds[r].total() + bounds[r].between >= memory[r].total());
+    CHECK(traffic[r].all() == doctest::Approx(sent(l, l.ranks[r])).epsilon(1e-12));
+    n.send += traffic[r].all() > 0;
   }
   ++n.plans;
 }
@@ -64,6 +77,7 @@ TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed
   for (const programs::pipeline& p : programs::pipelines()) hold_on_both(programs::make(p), n);
   for (const adapting::variant& v : adapting::plans()) hold_on_both(v.plan, n);
   CHECK(n.plans > 400);
+  CHECK(n.send > n.ranks / 2);
   CHECK(n.ranks > 2 * n.plans / 2);
 }
 
@@ -100,6 +114,16 @@ TEST_CASE("the memory of plans with experts is counted as it is placed") {
   counted n;
   for (const experts::expert_plan& p : experts::plans()) hold_on_both(p.plan, n);
   CHECK(n.plans == 236);
+}
+
+TEST_CASE("comm_bytes is a constant: what the rank that sends most does") {
+  using namespace plans;
+  constexpr double bytes = rankc::comm_bytes<llama3_8b>;
+  const lowered l = lower(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda);
+  double most = 0;
+  for (const pipeline_rank& r : l.ranks) most = std::max(most, sent(l, r));
+  CHECK(bytes == doctest::Approx(most).epsilon(1e-12));
+  CHECK(bytes > 1e9);
 }
 
 TEST_CASE("peak_bytes is a constant, and what the generator places") {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a plan send each other in a step.
+#pragma once
+#include <rankc/cost_model/layer_time.hpp>
+#include <rankc/program/gather_order.hpp>
+#include <rankc/program/memory.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace rankc::cost_model {
+
+/// What a rank sends in a step, in a ring or to each other rank: but for the loss and the norm, which are a number each.
+/// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for all_reduce
+/// (Patarasuk and Yuan 2009).
+struct traffic {
+  double layers = 0;    // of activations and their gradients, within layers
+  double messages = 0;  // of activations and their gradients, between stages
+  double weights = 0, gradients = 0;
+  constexpr double all() const { return layers + messages + weights + gradients; }
+};
+
+/// What the nodes of a phase send.
+constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s, program::phase does) {
+  double all = 0;
+  for (const program::node& n : l.calls(does)) {
+    if (!n.row->communicates()) continue;
+    const conversion by = n.row->converts;
+    const double ranks = span_of(n.over, s.dims, 1).ranks;
+    const auto holds = by >= conversion::share_offsets ? program::element_kind::index : n.wide ? program::element_kind::wide : program::element_kind::real;
+    const double bytes = static_cast<double>(l.part(n).elements()) * static_cast<double>(s.bytes(holds));
+    const bool is_part = by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
+    const bool is_sum = by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
+    if (by == conversion::shift || by == conversion::shift_back) all += bytes * n.row->count(false);
+    else all += bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
+  }
+  return all;
+}
+
+namespace detail {
+
+/// Counts what the ranks of one pipeline coordinate send.
+template <class Plan, class Layers>
+class traffic_counter {
+ public:
+  constexpr traffic_counter(const Plan& plan, const Layers& layers, const program::layer_setting& s, int rank)
+      : t_(plan.actions), layers_(layers), forms_(forms_of_stages(plan)), s_(s), rank_(rank), is_summed_(weight_replicas(s.dims) > 1) {
+    const std::size_t wide = s.bytes(program::element_kind::wide), real = s.bytes(program::element_kind::real);
+    sum_bytes_ = static_cast<double>(program::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
+    turns_.emplace(s.dims, t_, evaluation_of(t_, s.dims), rank);
+    for (int stage = 0; stage < t_.stages(); ++stage)
+      for (std::size_t i = 0; t_.has_stage(rank, stage) && i < forms(stage).size(); ++i) add(stage, forms(stage)[i]);
+  }
+
+  constexpr traffic count() const {
+    traffic sent;
+    for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i)
+      if (const action& a = t_.actions[i]; computes(a.kind)) sent.layers += sent_in(a), sent.messages += handed_on(a);
+    sent.weights = reshards_after_layer(s_.dims) ? gathered_by_layers() : gathered_by_stages();
+    if (s_.trains) sent.gradients = dealt_out() + summed();
+    return sent;
+  }
+
+ private:
+  using phase = program::phase;
+  /// A layer of the rank.
+  struct layer_use {
+    int stage, form;
+    std::size_t place;
+  };
+  /// A parameter of the rank; of a stage, but for those that layers share.
+  struct tensor {
+    const program::layer_parameter* as;
+    int stage;
+  };
+
+  constexpr void add(int stage, int form) {
+    const program::layer_turns::place at = turns_->next(stage);
+    uses_.push_back({stage, form, at.weights});
+    const auto gathered = program::lay_out(layer(form).parameters);
+    for (int g = 0; g < program::n_groups; ++g)
+      if (program::is_shared_out(static_cast<program::group>(g), s_.dims)) turns_->take(at, gathered.size[g], false);
+    for (const program::layer_parameter& w : layer(form).parameters) {
+      if (w.shared) turns_->take(turns_->shared(), program::aligned_elements(w.stored()), false);
+      const auto is_same = [&](const tensor& t) { return t.as->name == w.name; };
+      if (!w.shared) tensors_.push_back({&w, stage});
+      else if (std::none_of(shared_.begin(), shared_.end(), is_same)) shared_.push_back({&w, stage});
+    }
+  }
+
+  constexpr const auto& layer(int form) const { return layers_[static_cast<std::size_t>(form)]; }
+  constexpr const std::vector<int>& forms(int stage) const { return forms_[static_cast<std::size_t>(stage)]; }
+  constexpr double real_bytes() const { return static_cast<double>(s_.bytes(program::element_kind::real)); }
+
+  constexpr static phase phase_of(action_kind k) {
+    return k == action_kind::B ? phase::backward : k == action_kind::I ? phase::backward_input : k == action_kind::W ? phase::backward_weight : phase::forward;
+  }
+  constexpr static bool repeats(phase p) { return p == phase::backward || p == phase::backward_input; }
+  constexpr static bool sums(action_kind k) { return k == action_kind::B || k == action_kind::W; }
+
+  constexpr double sent_in(const action& a) const {
+    double all = 0;
+    const phase p = phase_of(a.kind);
+    for (int f : forms(a.stage)) all += sent_of(layer(f), s_, p) + (repeats(p) ? sent_of(layer(f), s_, phase::recompute) : 0);
+    return all;
+  }
+
+  /// What another rank gets of an action.
+  constexpr double handed_on(const action& a) const {
+    const bool on = a.kind == action_kind::F;
+    const int to = a.stage + (on ? 1 : -1);
+    if (a.kind == action_kind::W || to < 0 || to >= t_.stages() || t_.rank_of(to, a.microbatch) == rank_) return 0;
+    return static_cast<double>(layer(forms(on ? to : a.stage).front()).x_bytes);
+  }
+
+  /// How often a rank does something of a stage.
+  constexpr int count(int stage, auto is) const {
+    int n = 0;
+    for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i) n += t_.actions[i].stage == stage && is(t_.actions[i].kind);
+    return n;
+  }
+
+  /// Of a weight that ranks share out, its share for each other one.
+  constexpr static double shares(const program::layer_parameter& w) { return static_cast<double>(w.shard()) * (w.shards - 1); }
+
+  /// Once, or where the table says so; what layers share, once.
+  constexpr double gathered_by_stages() const {
+    const auto is_unshard = [](action_kind k) { return k == action_kind::unshard; };
+    const bool said = says_unshard(t_);
+    double all = 0;
+    for (const tensor& t : tensors_) all += shares(*t.as) * (said ? count(t.stage, is_unshard) : 1);
+    for (const tensor& t : shared_) all += shares(*t.as);
+    return all * real_bytes();
+  }
+
+  constexpr double gathered_by_layers() const {
+    const std::vector<std::size_t> begins = turns_->weights.begins();
+    std::vector<program::gather_order::extent> memory;
+    std::vector<double> bytes;
+    std::vector<int> reads;
+    for (const layer_use& use : uses_) {
+      bytes.push_back(0);
+      for (const program::layer_parameter& w : layer(use.form).parameters) bytes.back() += shares(w) * real_bytes();
+      memory.push_back({begins[use.place], begins[use.place] + turns_->weights.size(use.place)});
+    }
+    for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i) add_reads(t_.actions[i], bytes, reads);
+    double all = 0;
+    program::gather_order order(std::move(reads), std::move(memory), s_.dims.prefetch);
+    while (!order.is_done())
+      for (const int layer : order.next()) all += bytes[static_cast<std::size_t>(layer)];
+    return all;
+  }
+  constexpr void add_reads(const action& a, const std::vector<double>& bytes, std::vector<int>& reads) const {
+    if (!computes(a.kind)) return;
+    const phase p = phase_of(a.kind);
+    const std::size_t first = reads.size();
+    for (std::size_t u = 0; u < uses_.size(); ++u) {
+      const auto& l = layer(uses_[u].form);
+      if (uses_[u].stage != a.stage || bytes[u] == 0 || l.calls(p).empty()) continue;
+      if (l.uses(p, program::space::weight) || (repeats(p) && l.uses(phase::recompute, program::space::weight))) reads.push_back(static_cast<int>(u));
+    }
+    if (p != phase::forward) std::reverse(reads.begin() + static_cast<std::ptrdiff_t>(first), reads.end());
+  }
+
+  /// Gradients of weights that ranks share out: in each backward, or at the end of each stage's.
+  constexpr double dealt_out() const {
+    double all = 0;
+    const bool by_layers = reshards_after_layer(s_.dims);
+    const auto deals = [&](action_kind k) { return by_layers ? sums(k) : k == action_kind::reduce_grad; };
+    for (const layer_use& use : uses_)
+      for (const program::layer_parameter& w : layer(use.form).parameters)
+        if (w.trainable && (by_layers || !w.shared)) all += shares(w) * count(use.stage, deals);
+    for (const tensor& t : shared_)
+      if (t.as->trainable && !by_layers) all += shares(*t.as);
+    return all * sum_bytes_;
+  }
+
+  /// Gradients that are summed where ranks have the same weights.
+  constexpr double summed() const {
+    const auto is_reduction = [](action_kind k) { return k == action_kind::reduce_grad; };
+    double all = 0;
+    for (const tensor& t : tensors_) all += summed(t) * (t.as->sum_over_tp ? 1 : count(t.stage, is_reduction));
+    for (const tensor& t : shared_) all += summed(t);
+    return all;
+  }
+  constexpr double summed(const tensor& t) const {
+    if (!t.as->trainable) return 0;
+    const auto elements = static_cast<double>(program::aligned_elements(t.as->shard()));
+    const double wide = elements * static_cast<double>(s_.bytes(program::element_kind::wide)), replicas = weight_replicas(s_.dims), tp = s_.dims.tp;
+    double all = 0;
+    if (t.as->sum_over_tp) all += 2 * (tp - 1) / tp * wide;
+    if (is_summed_ && !t.as->differs_over_replicas) all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
+    return is_tied(t) ? all + wide : all;
+  }
+  /// Whether another pipeline rank has it, too.
+  constexpr bool is_tied(const tensor& t) const {
+    if (t_.bidirectional()) return true;
+    if (!t.as->shared) return false;
+    for (int stage = 0; stage < t_.stages(); ++stage)
+      for (std::size_t i = 0; !t_.has_stage(rank_, stage) && i < forms(stage).size(); ++i)
+        for (const program::layer_parameter& w : layer(forms(stage)[i]).parameters)
+          if (w.shared && w.name == t.as->name) return true;
+    return false;
+  }
+
+  const action_table& t_;
+  const Layers& layers_;
+  const std::vector<std::vector<int>> forms_;
+  const program::layer_setting& s_;
+  const int rank_;
+  const bool is_summed_;
+  double sum_bytes_ = 0;  // of a gradient that is summed over dp
+  std::optional<program::layer_turns> turns_;
+  std::vector<layer_use> uses_;
+  std::vector<tensor> tensors_, shared_;
+};
+
+}  // namespace detail
+
+/// What the ranks of each pipeline coordinate send.
+/// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
+constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers, const program::layer_setting& s) {
+  std::vector<traffic> all;
+  for (int rank = 0; rank < plan.dims.pp; ++rank) all.push_back(detail::traffic_counter(plan, layers, s, rank).count());
+  return all;
+}
+
+}  // namespace rankc::cost_model
