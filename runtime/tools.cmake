@@ -60,6 +60,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/tensor_source.cpp
   src/tools/tensorboard.cpp
   src/tools/token_file.cpp
+  src/tools/time_table.cpp
   src/tools/trace_file.cpp
   src/tools/trainer.cpp
   src/launch/watchdog.cpp

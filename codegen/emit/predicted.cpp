@@ -11,7 +11,9 @@ namespace rankc::codegen {
 std::optional<prediction> predict(const lowered& l) {
   const cost_model::gpu_speed* const g = cost_model::find_speed(l.plan->machines.gpu);
   if (l.target != target::cuda || l.type != dtype::bf16 || !g) return {};
-  return prediction{g->name, cost_model::predict_step(*l.plan, *g)};
+  const rankc::program::layer_setting s = rankc::program::setting_of(*l.plan, bf16, l.target);
+  const std::vector<rankc::program::layer_program> layers = rankc::program::lower_layers(*l.plan, s);
+  return prediction{g->name, cost_model::predict_step(*l.plan, *g, s, layers), cost_model::predict_stages(*l.plan, *g, s, layers)};
 }
 
 std::vector<std::pair<std::string_view, double>> terms_of(const cost_model::step_prediction& s) {

@@ -15,6 +15,7 @@ namespace rankc::codegen {
 struct prediction {
   std::string_view gpu;
   cost_model::step_prediction step;
+  std::vector<cost_model::stage_times> stages;
 };
 /// None of a program for the host, of one in f32, or of GPUs that rankc does not know.
 std::optional<prediction> predict(const lowered&);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
@@ -172,10 +173,28 @@ std::string note_text(const lowered& l) {
   return fmt::format("\n    .note = \"the recipe's precision is bf16; this program computes in {}\",", name_of(l.type));
 }
 
-/// What a step is predicted to take, where that is known.
-std::string prediction_text(const lowered& l) {
+/// What a step and its actions are predicted to take, where that is known: a table, and the member that names it.
+struct prediction_text {
+  std::string table, member;
+};
+prediction_text text_of_prediction(const lowered& l) {
   const auto known = predict(l);
-  return known ? fmt::format("\n    .predicted_ms = {:.6g},", 1e3 * known->step.step) : "";
+  if (!known) return {};
+  std::set<std::string> done;  // "0F", without microbatches
+  for (const action& a : l.plan->actions.actions) done.insert(std::to_string(a.stage) + std::string(action_names[static_cast<int>(a.kind)]));
+  const double busy = known->step.step - known->step.bubble, slowed = busy / (busy - known->step.limited);  // by power
+  std::vector<std::string> rows;
+  const auto row = [&](const std::string& action, double seconds) {
+    if (action == "STEP" || done.count(action)) rows.push_back(fmt::format("{{\"{}\", {:.6g}}}", action, 1e3 * slowed * seconds));
+  };
+  for (std::size_t s = 0; s < known->stages.size(); ++s) {
+    const auto& [forward, input, weight] = known->stages[s];
+    const std::string stage = std::to_string(s);
+    row(stage + "F", forward), row(stage + "B", input + weight), row(stage + "I", input), row(stage + "W", weight);
+  }
+  row("STEP", known->step.optimizer);
+  return {fmt::format("\nconstexpr rankc::runtime::predicted_action predicted[] = {{{}}};\n", fmt::join(rows, ", ")),
+          fmt::format("\n    .predicted = {{{:.6g}, predicted}},", 1e3 * known->step.step)};
 }
 
 }  // namespace
@@ -194,10 +213,11 @@ std::string emit_program(const lowered& l, const std::string& target) {
   int vocab = p.vocab_used;  // rows of the table that token ids are looked up in
   for (const rankc::op& o : first.ops)
     if (o.kind == &ops::embedding) vocab = first.values[o.in[1]].shape[0].size;
+  const prediction_text predicted = text_of_prediction(l);
   return fill(
       templates::program_program_cpp,
       {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},
-       {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l)}, {"text", describe_text(l)},
+       {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l) + predicted.table}, {"text", describe_text(l)},
        {"json", describe_json(l)}, {"train", l.trains() ? "train" : "nullptr"},
        {"train_table", l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
        {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
@@ -206,7 +226,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"shards", shares_text(l)},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
-       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)}, {"predicted", prediction_text(l)},
+       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)}, {"predicted", predicted.member},
        {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
        {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "

@@ -158,6 +158,8 @@ class predictor {
   }
 
   constexpr const held& held_by(int rank) const { return ranks_[static_cast<std::size_t>(rank)].keeps; }
+  /// Shapes: (stages).
+  constexpr const std::vector<stage_spent>& stages() const { return stages_; }
 
  private:
   struct pipeline_rank {
@@ -240,17 +242,40 @@ class predictor {
 
 }  // namespace detail
 
+namespace detail {
+constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
+                                             const std::vector<program::layer_program>& layers) {
+  std::vector<timed_form> forms;
+  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node), l.parameters, l.x_bytes, l.saved_bytes});
+  return forms;
+}
+}  // namespace detail
+
 /// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
                                        const std::vector<program::layer_program>& layers) {
-  std::vector<detail::timed_form> forms;
-  for (const program::layer_program& l : layers) forms.push_back({detail::phases_of(g, l, s, plan.machines.ranks_per_node), l.parameters, l.x_bytes, l.saved_bytes});
+  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers);
   const detail::predictor steps(plan, g, s, forms);
   return steps.predict(steps.scheduled().makespan);
 }
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g) {
   const program::layer_setting s = program::setting_of(plan, plan.recipe.precision, program::target::cuda);
   return predict_step(plan, g, s, program::lower_layers(plan, s));
+}
+
+/// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it repeats. Units: seconds.
+struct stage_times {
+  double forward, input, weight;  // a whole backward is `input`
+};
+/// Shapes: the result (stages).
+constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
+                                                  const std::vector<program::layer_program>& layers) {
+  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers);
+  std::vector<stage_times> all;
+  const detail::predictor steps(plan, g, s, forms);
+  for (const detail::stage_spent& of : steps.stages())
+    all.push_back({of.forward.seconds(), of.input.seconds() + of.again.seconds(), of.weight.seconds()});
+  return all;
 }
 
 }  // namespace rankc::cost_model

@@ -8,7 +8,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 5, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 6, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -263,7 +263,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 5,
+    .interface_version = 6,
     .name = "gpt_dp2_tp2_pp2",
     .plan_hash = 0x27af72043865dc94,
     .type = dtype::f32,

@@ -15,7 +15,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 5;
+inline constexpr int interface_version = 6;
 
 /// A byte offset into a rank's arena.
 struct at {
@@ -180,6 +180,18 @@ struct recipe {
   lr_schedule schedule = {};        // in the place of warmup_steps, decay_steps and min_lr, where it has pieces
 };
 
+/// What the cost model says of a step. Units: milliseconds. `actions`: of each microbatch, "0F" the forward of stage 0, and of
+/// what each rank does once, "STEP".
+struct predicted_action {
+  const char* name;
+  double ms;
+};
+struct prediction {
+  double step_ms = 0;  // 0: it does not know the GPUs
+  std::span<const predicted_action> actions{};
+  constexpr bool is_known() const { return step_ms > 0; }
+};
+
 struct description {
   int interface_version;
   const char* name;
@@ -198,7 +210,7 @@ struct description {
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
-  double predicted_ms = 0;  // that a step takes, by the cost model; 0: it does not know the GPUs
+  prediction predicted{};
   bool deterministic = false;  // no kernel whose sums change their order from run to run
   double lora_scale = 0;  // of what is beside a weight w, trained as <w>.lora_b times <w>.lora_a; 0: nothing is
   bool trains = true;          // false: forwards alone; the layouts have weights, and no other region

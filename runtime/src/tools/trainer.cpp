@@ -12,6 +12,7 @@
 #include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/stop_signal.hpp>
 #include <rankc/runtime/tools/tensorboard.hpp>
+#include <rankc/runtime/tools/time_table.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
 #include <rankc/runtime/launch/watchdog.hpp>
 
@@ -67,7 +68,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
                  .mfu = {},
                  .peak_bytes = 0};
   m.routers = read_routers(e);
-  if (about.predicted_ms > 0) m.predicted_ms = about.predicted_ms;
+  if (about.predicted.is_known()) m.predicted_ms = about.predicted.step_ms;
   if (about.peak_flops > 0) m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
   for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
   return m;
@@ -97,14 +98,6 @@ class watchers {
   std::optional<metrics_file> metrics_;
   std::optional<tensorboard_file> tensorboard_;
 };
-
-/// What steps took beside what was predicted: half of them took longer.
-void say_times(const description& about, std::vector<double> step_ms, console& say) {
-  if (about.predicted_ms == 0) return;
-  const auto middle = step_ms.begin() + static_cast<std::ptrdiff_t>(step_ms.size() / 2);
-  std::nth_element(step_ms.begin(), middle, step_ms.end());
-  say.line(fmt::format("time: {:.2f} ms a step, {:.2f} predicted: {:+.1f} %", *middle, about.predicted_ms, 100 * (about.predicted_ms / *middle - 1)));
-}
 
 /// The last lines: what was done, and what may come next.
 void say_ending(const description& about, const options& o, const run_data& data, const run_state& state,
@@ -174,8 +167,8 @@ void train(const description& about, const install_engine& install, const option
   step_metrics m{};
   std::vector<double> step_ms;
   int signal = 0;
+  std::vector<traced> times;
   while (state.step < last && signal == 0) {
-    std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
     step_ms.push_back(m.step_ms);
@@ -197,7 +190,8 @@ void train(const description& about, const install_engine& install, const option
   const bool saved = !saves || saves->finish();
   if (saves) say_saves(o, *saves, "", say);
   if (!saved) throw refusal(65, "the last save failed; {}", o.save);
-  if (m.step == last) say_times(about, std::move(step_ms), say);
+  if (m.step == last)
+    for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
   if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
   throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step, last,
                 saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");

@@ -2,6 +2,7 @@
 // The program as a user meets it: command lines in; exit codes, lines and files out.
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/time_table.hpp>
 
 #include "fake_run.hpp"
 
@@ -140,7 +141,8 @@ TEST_CASE("what a step takes is told beside what was predicted, where that is kn
   fake_program program(1, 1, 1);
   const std::string file = files.path("m.jsonl");
   CHECK(run(program, {"train", "--steps", "3"}).out.find("predicted") == std::string::npos);
-  program.about.predicted_ms = 1.25;
+  static constexpr predicted_action actions[]{{"0F", 0.5}, {"0B", 1}, {"STEP", 0.25}};
+  program.about.predicted = {1.25, actions};
   const outcome done = run(program, {"train", "--steps", "3", "--metrics", file});
   std::vector<double> took;
   for (const auto& line : lines_of(file)) {
@@ -148,7 +150,25 @@ TEST_CASE("what a step takes is told beside what was predicted, where that is kn
     CHECK(line["predicted_ms"] == 1.25);
   }
   std::sort(took.begin(), took.end());
-  CHECK(done.out.find(fmt::format("\ntime: {:.2f} ms a step, 1.25 predicted: {:+.1f} %\n", took[1], 100 * (1.25 / took[1] - 1))) != std::string::npos);
+  CHECK(done.out.find(fmt::format("\nstep      {:>12.2f}{:>12.2f}{:>+10.1f} %\n", took[1], 1.25, 100 * (1.25 / took[1] - 1))) != std::string::npos);
+}
+
+TEST_CASE("of a step that was timed the table has its actions on average") {
+  fake_program program(1, 1, 1);
+  static constexpr predicted_action actions[]{{"0F", 2}, {"10F", 1}, {"0B", 4}, {"STEP", 1}};
+  program.about.predicted = {100, actions};
+  program.about.peak_flops = 1e12;
+  const traced times[]{{0, 0, "0F0", 0, 1000}, {0, 0, "0F11", 5000, 8000}, {0, 0, "10F0", 0, 500}, {0, 1, "F0: stage 0 -> 1", 0, 9000},
+                       {0, 0, "0STEP", 9000, 11000}, {0, 0, "loss", 0, 7000}};
+  const double tokens = static_cast<double>(program.about.global_batch()) * program.about.seq;
+  CHECK(time_table(program.about, {90, 80, 300}, times) ==
+        std::vector<std::string>{"ms            measured   predicted", "step             90.00      100.00     +11.1 %", "0F                2.00        2.00      +0.0 %",
+                                 "10F               0.50        1.00    +100.0 %", "STEP              2.00        1.00     -50.0 %",
+                                 fmt::format("tokens/s  {:>12.0f}{:>12.0f}", tokens / 0.09, tokens / 0.1),
+                                 fmt::format("mfu, %    {:>12.1f}{:>12.1f}", 100 * tokens / 0.09 * program.about.flops_per_token / 1e12,
+                                             100 * tokens / 0.1 * program.about.flops_per_token / 1e12)});
+  program.about.predicted = {};
+  CHECK(time_table(program.about, {90}, times).empty());
 }
 
 TEST_CASE("the same run in another layout gives the same losses") {
