@@ -122,7 +122,7 @@ struct all_gather {
   void operator()(const auto& on) const { detail::all_gather_on<T>(on, over, site, to.where, from.where, from.count); }
 };
 
-/// Of each tensor all that the ranks keep, in one group of calls.
+/// Of each tensor all that the ranks keep.
 template <class To, class From>
 struct gather_shards {
   runtime::over over;
@@ -138,7 +138,7 @@ struct gather_shards {
   }
 };
 
-/// Of each tensor the sum of what the ranks have, dealt out: to each its shard; in one group of calls.
+/// Of each tensor the sum of what the ranks have, dealt out: to each its shard.
 template <class To, class From>
 struct scatter_sums {
   runtime::over over;

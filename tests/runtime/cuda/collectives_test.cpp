@@ -2,9 +2,13 @@
 // Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and places.
 #include "regions.hpp"
 
+#include <rankc/runtime/calls.hpp>
+
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace rankc::cuda::test {
@@ -103,6 +107,64 @@ void check_exchange() {
     }
   }
 }
+
+/// The tensors of a layer, as each of two ranks keeps half of them; what a rank keeps lies side by side, and what it gathers.
+constexpr std::size_t halves[] = {2048, 8388608, 2097152, 2097152, 8388608, 2048, 29360128};
+constexpr std::size_t kept = std::accumulate(std::begin(halves), std::end(halves), std::size_t{0});
+constexpr auto shards = [] {
+  std::array<shard_range, std::size(halves)> all{};
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < all.size(); first += halves[i++]) all[i] = {2 * first, first, halves[i]};
+  return all;
+}();
+
+/// Gradients = the weights of both ranks; second moment = the sums of these, dealt out.
+template <class T>
+void share(rank& r) {
+  const layout& l = *r.where;
+  begin(r[compute], "share");
+  const runtime::vector<T, kept> own{l.weights}, sums{l.second_moment};
+  const runtime::vector<T, 2 * kept> whole{l.gradients};
+  record(r[compute], {0});
+  wait(r[reduce], {0});
+  runtime::calls::run(r[reduce], runtime::calls::gather_shards{.over = over::dp, .to = whole, .from = own, .of = shards, .site = {0, "gather"}});
+  runtime::calls::run(r[reduce], runtime::calls::scatter_sums{.over = over::dp, .to = sums, .from = whole, .of = shards, .site = {1, "scatter"}});
+}
+
+/// Of the element of a rank's own: few enough bits for the sum of two to be exact.
+float own_element(int rank, std::size_t i) { return static_cast<float>((i * 2654435761u + 40503u * static_cast<unsigned>(rank)) >> 8 & 63); }
+
+template <class T>
+void check_shards() {
+  tables t(1, 2);
+  enlarge(t, 2 * kept);
+  t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
+  void (*const bodies[])(rank&) = {share<T>};
+  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<T> own(kept);
+    for (std::size_t i = 0; i < kept; ++i) own[i] = number<T>(own_element(rank, i));
+    put(*e, rank, region::weights, own);
+  }
+  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second as a graph
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto whole = take<T>(*e, rank, region::gradients, 2 * kept);
+    const auto sums = take<T>(*e, rank, region::second_moment, kept);
+    std::size_t wrong_gathered = 0, wrong_sums = 0;
+    for (const shard_range& s : shards)
+      for (std::size_t i = 0; i < s.count; ++i) {
+        for (std::size_t of = 0; of < 2; ++of)
+          wrong_gathered += value(whole[s.gathered + of * s.count + i]) != own_element(static_cast<int>(of), s.kept + i);
+        const float half = own_element(rank, s.kept + i);
+        wrong_sums += value(sums[s.kept + i]) != 2 * half;
+      }
+    CHECK(wrong_gathered == 0);
+    CHECK(wrong_sums == 0);
+  }
+}
+
+TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in f32") { check_shards<float>(); }
+TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in bf16") { check_shards<bf16>(); }
 
 TEST_CASE("collectives over two ranks in f32") { check_exchange<float>(); }
 TEST_CASE("collectives over two ranks in bf16") { check_exchange<bf16>(); }

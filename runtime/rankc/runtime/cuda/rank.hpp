@@ -180,8 +180,8 @@ void gather_offsets(const lane&, over, message, at all, at scratch, at segments,
 void all_reduce_in_bf16(const lane&, over, message, at data, std::size_t count);
 void reduce_scatter_in_bf16(const lane&, over, message, at to, at from, std::size_t count);
 
-/// Collectives of one communicator, over whose ranks they are, as one: what NCCL is given between begin and end is one launch.
-/// Errors: failure (70) where NCCL refuses.
+/// Collectives of one communicator, over whose ranks they are, that the guard and a profiler see as one.
+/// Errors: failure (70) where the lane has no communicator over them.
 void begin_group(const lane&, over, message);
 void end_group(const lane&, over, message);
 void together(const lane& on, over what, message m, const auto& calls) {
