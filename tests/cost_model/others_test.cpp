@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted steps of programs of others, against what was published of them.
+// Predicted steps and memory of programs of others, against what was published of them.
 #include <doctest/doctest.h>
 
+#include <rankc/cost_model/megatron_memory.hpp>
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/plan/counted_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -29,6 +31,12 @@ struct distance {
 struct set_distance {
   distance fitted, others;
 };
+
+/// Of the rank that needs most.
+constexpr double memory_of(const auto& p) {
+  const std::vector<double> ranks = cost_model::megatron_memory(p, program::lower_layers(p, program::setting_of(p, bf16, program::target::cuda)));
+  return *std::max_element(ranks.begin(), ranks.end());
+}
 
 double predicted(const published::row& r) { return cost_model::predict_step(r.plan, r.gpu, *r.by).step; }
 
@@ -65,6 +73,20 @@ TEST_CASE("published steps that no constant is by are predicted") {
   }
 }
 
+TEST_CASE("published memory is predicted, by no constant that is fitted") {
+  constexpr double gib = 1 << 30;
+  distance all;
+  for (const published::row& r : published::read(RANKC_COST_MODEL "/published.jsonl")) {
+    if (r.gib == 0) continue;
+    const double predicted = memory_of(r.plan) / gib, off = predicted / r.gib - 1;
+    std::printf("%-15s %-46s %7.2f GiB, predicted %7.2f: %+4.1f %%\n", r.set.c_str(), r.id.c_str(), r.gib, predicted, 100 * off);
+    CHECK_MESSAGE(std::abs(off) < 0.03, r.id);
+    all.add(off);
+  }
+  CHECK(all.rows == 22);
+  CHECK(all.mean() < 0.01);
+}
+
 TEST_CASE("no GPU is faster than its datasheet says") {
   for (const cost_model::gpu_speed* g : cost_model::known) {
     INFO(g->name);
@@ -94,6 +116,11 @@ constexpr double compiled(const cost_model::framework& f) {
   return cost_model::predict_step(rankc::detail::count_plan(out, on_two_nodes), cost_model::a100, f).step;
 }
 
+constexpr double compiled_memory() {
+  report out;
+  return memory_of(rankc::detail::count_plan(out, on_two_nodes));
+}
+
 }  // namespace
 
 TEST_CASE("a compiler predicts programs of others as a run does, to the last bit") {
@@ -105,6 +132,8 @@ TEST_CASE("a compiler predicts programs of others as a run does, to the last bit
   CHECK(of_2022 == cost_model::predict_step(p, cost_model::a100, cost_model::megatron_2022).step);
   CHECK(in_8_bits == cost_model::predict_step(p, cost_model::a100, cost_model::nemo_2025_fp8).step);
   CHECK(own == cost_model::predict_step(p, cost_model::a100).step);
+  constexpr double bytes = compiled_memory();
+  CHECK(bytes == memory_of(p));
   CHECK(of_2021 > of_2022);  // sums over tp that nothing hides, and gradients that are added apart
   CHECK(of_2022 > own);      // scores in memory, dropouts, and kernels of their own
 }

@@ -3,7 +3,7 @@
 // - A pipeline rank has equal numbers of layers; where these do not divide, the embedding and the head count as layers, as in NeMo.
 // - The vocabulary is padded to a multiple of 128 tp, as Megatron-LM does.
 // - Of Narayanan et al. microbatches and stages are those of Megatron-LM's examples/sc21/run_table_1.sh.
-// - From 2025 on, tp splits sequences, cp is a ring, the optimizer's state is shared out over dp (as many of its ranks, a power of two,
+// - From 2025 on, tp splits sequences, cp is a ring (of SimuMax it exchanges heads, as published), the optimizer's state is shared out over dp (as many of its ranks, a power of two,
 //   as divide the smallest weight), nothing is computed again, and 64 of the 72 GPUs of a rack are in use.
 // - The MLP of a Nemotron has no gate: as a Llama's of two thirds of its width it has the same products and passes over as much.
 // - vTrain's nodes have half of the networks of a DGX A100.
@@ -41,6 +41,7 @@ parallel_dims dims_of(const json& r, bool before, bool repeats_all) {
   d.dp_shard = before ? 1 : std::min(512, dp & -dp);
   d.dp_replicate = dp / d.dp_shard;
   if (!before) d.reshard = reshard::after_step;
+  if (r.at("set") == "simumax") d.ulysses = d.cp;
   return d;
 }
 
