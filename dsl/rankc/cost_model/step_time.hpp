@@ -153,9 +153,8 @@ class predictor {
       double before = 0;
       for (int stage = 0; !p_.actions.has_stage(rank, stage); ++stage) {
         const stage_spent& takes = stages_[static_cast<std::size_t>(stage)];
-        const bool hops = this->hops(static_cast<std::size_t>(stage));
         before += takes.forward.seconds() + (in_halves ? 0 : takes.input.seconds() + takes.weight.seconds() + takes.again.seconds());
-        if (hops) before += in_halves ? send : 2 * send;
+        if (sends(static_cast<std::size_t>(stage))) before += in_halves ? send : 2 * send;
       }
       longest = std::max(longest, before + ranks_[static_cast<std::size_t>(rank)].busy);
     }
@@ -215,12 +214,12 @@ class predictor {
   }
 
   /// Whether a stage's result goes to another rank.
-  constexpr bool hops(std::size_t stage) const { return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1]; }
+  constexpr bool sends(std::size_t stage) const { return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1]; }
   /// Messages that a rank waits for until they are sent.
   constexpr void add_messages() {
     const double send = sending_time();
     for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage)
-      if (hops(stage)) stages_[stage].forward.links += send, stages_[stage + 1].input.links += send;
+      if (sends(stage)) stages_[stage].forward.links += send, stages_[stage + 1].input.links += send;
   }
   /// Of a message, while its sender goes on.
   constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }
