@@ -31,7 +31,11 @@ struct named_cluster {
   const cost_model::gpu_speed* gpu;
   cluster of;
 };
-constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>}, {&cost_model::h100, clusters::h100<1>}};
+constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>},
+                                         {&cost_model::h100, clusters::h100<1>},
+                                         {&cost_model::a100, clusters::a100<1>},
+                                         {&cost_model::b200, clusters::b200<1>},
+                                         {&cost_model::gb200, clusters::gb200<1>}};
 static_assert(std::size(named_clusters) == std::size(cost_model::known));
 constexpr std::string_view families[]{"gpt2", "llama", "qwen3", "qwen3_moe", "mixtral"};
 

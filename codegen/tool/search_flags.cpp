@@ -15,7 +15,7 @@ search_flags::search_flags(CLI::App& command) {
   text("--strategy", "strategy", "1d, 2d (SUMMA) or seqp (sequence-parallel)");
   text("--system", "system", "A100, H200, B200 or B200-next");
   whole("--nvs", "nvs", "GPUs of an NVLink domain; default: the system's");
-  text("--cluster", "cluster", "h200 or h100, of rankc");
+  text("--cluster", "cluster", "h200, h100, a100, b200 or gb200, of rankc");
   command.add_option_function<int>("--gpus", [this](int given) { line_["n_gpus"] = line_["gpus"] = given; }, "GPUs")->type_name("N");
   command.add_option_function<int>("--seq", [this](int given) { line_["recipe"]["seq"] = given; }, "tokens of a sequence, of rankc")->type_name("N");
   command.add_option_function<int>(

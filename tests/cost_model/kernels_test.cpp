@@ -33,7 +33,7 @@ std::string text_of(const std::string& file) {
 }  // namespace
 
 TEST_CASE("the constants of a GPU are what rankc calibrate makes of its rows") {
-  for (const cost_model::gpu_speed* g : cost_model::known) {
+  for (const cost_model::gpu_speed* g : cost_model::timed) {
     std::ostringstream out, errors;
     REQUIRE(calibrate(file_of(*g), out, errors) == 0);
     CHECK(out.str().starts_with("inline constexpr gpu_speed " + std::string(g->name) + "{"));
@@ -48,7 +48,7 @@ TEST_CASE("constants are near the kernels that they were fitted by, and near the
                                               {"attention_grad", 0.04}, {"add", 0.12}, {"gelu", 0.12}, {"swiglu_grad", 0.05},
                                               {"add_rms_norm", 0.12}, {"layer_norm_grad_add", 0.13}, {"bias_grad", 0.25},
                                               {"softmax_sums", 0.1}, {"softmax_grad", 0.1}, {"sum_squares", 0.08}, {"adamw", 0.08}};
-  for (const cost_model::gpu_speed* g : cost_model::known) {
+  for (const cost_model::gpu_speed* g : cost_model::timed) {
     std::map<std::string, std::pair<double, int>> off;
     for (const timed_kernel& k : rows_of(*g).kernels)
       if (const double takes = predicted(*g, k); takes > 0) off[k.name].first += std::abs(takes / k.seconds - 1), ++off[k.name].second;

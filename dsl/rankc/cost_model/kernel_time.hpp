@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel takes: the sizes of the node that it is, by the row of its op.
 #pragma once
-#include <rankc/cost_model/gpu_speed.hpp>
+#include <rankc/cost_model/framework.hpp>
+#include <rankc/cost_model/product_time.hpp>
+#include <rankc/cost_model/scores_time.hpp>
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/program/layer.hpp>
 
@@ -30,41 +32,17 @@ constexpr work work_of(const op_row& row) {
   return sums && writes ? work::column_sum : work::pass;
 }
 
-namespace detail {
-constexpr long long blocks(long long n, long long size) { return (n + size - 1) / size; }
-
-}  // namespace detail
-
-/// A product of m x k and k x n in tiles that the processors take in waves, of k in so many parts as is fastest.
-/// `bytes`: of all operands; `share`: of the speed, that what it does besides leaves it.
-constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes, double share) {
-  constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
-  constexpr double widest = 1.0 / 256 + 1.0 / 128;
-  constexpr long long step = 64, least = 256;  // of k: that tiles take at a time, that a part has
-  const double passing = bytes / g.passes.per_second;
-  double best = -1;
-  for (const auto& [rows, columns] : tiles)
-    for (const int parts : {1, 2, 3, 4, 6, 8, 16}) {
-      if (parts > 1 && k < parts * least) break;
-      const double speed = g.products * share / g.processors * (1 + g.narrow_tile) / (1 + g.narrow_tile * (1.0 / rows + 1.0 / columns) / widest);
-      const auto depth = static_cast<double>(detail::blocks(detail::blocks(k, parts), step) * step);
-      const auto waves = static_cast<double>(detail::blocks(detail::blocks(m, rows) * detail::blocks(n, columns) * parts, g.processors));
-      const double computing = waves * (2.0 * rows * columns * depth / speed + g.tile_start);
-      double takes = std::max(computing, passing) + g.stores_beside * std::min(computing, passing);
-      if (parts > 1) takes += g.split_sums * 8.0 * parts * static_cast<double>(m) * static_cast<double>(n) / g.passes.per_second;
-      if (best < 0 || takes < best) best = takes;
-    }
-  return g.product_start + best;
-}
-
 /// The kernels of a layer on one rank.
 class kernel_times {
  public:
-  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s) : g_(g), l_(l), s_(s) {
+  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, const framework& f = rankc_itself)
+      : g_(g), l_(l), s_(s), f_(f), products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {
     for (const program::node& n : l.forward)
       if (n.row->name.starts_with("arrange")) slots_ = static_cast<double>(l.shape(n["places"]).elements());
     if (s.dims.ep > 1) slots_ *= repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp;
   }
+
+  constexpr const small_products& products() const { return products_; }
 
   /// Bytes that pass through memory.
   constexpr double bytes(const program::node& n) const {
@@ -79,7 +57,10 @@ class kernel_times {
     const double passing = bytes(n);
     if (by == work::pass || by == work::column_sum) {
       const rate& r = by == work::pass ? g_.passes : g_.column_sums;
-      return {r.time(passing), passing * g_.joules_of_byte};
+      effort e{r.time(passing), passing * g_.joules_of_byte};
+      e += dropout(n);
+      if (f_.loss_bytes > 0 && n.row->find("dlogits") >= 0) e += pass(f_.loss_bytes * elements(n, "dlogits"));
+      return e;
     }
     const double operations = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
     return by == work::product ? product(n, operations, passing) : attention(n, operations / 2, passing);
@@ -127,25 +108,69 @@ class kernel_times {
     const program::local_shape& y = shape(n, written);
     const auto rows = static_cast<long long>(static_cast<double>(y.dims[0].width()) * (of_weight ? 1 : filled(n)) + 0.5), columns = y.dims[1].width();
     const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
-    effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing, results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1), operations * g_.joules_of_product + passing * g_.joules_of_byte};
-    if (has_bias && of_weight) {
-      const double summed = bytes(n, static_cast<std::size_t>(n.row->find("dy")));
-      e += {g_.passes.time(summed), summed * g_.joules_of_byte};
-    }
+    const kept_apart apart = apart_of(n, written, has_bias);
+    const double share = apart.any ? 1 : results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1;
+    effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product, share * products_.speed),
+             operations * g_.joules_of_product * products_.joules + passing * g_.joules_of_byte};
+    e += pass(apart.passed_over);
+    if (!of_weight) e += pass(products_.cast_bytes * static_cast<double>(rows) * static_cast<double>(depth));
+    e += dropout(n);
+    if (has_bias && of_weight) e += pass(bytes(n, static_cast<std::size_t>(n.row->find("dy"))));
     return e;
   }
 
   constexpr effort attention(const program::node& n, double operations, double passing) const {
     const bool backward = n.row->find("d_o") >= 0;
     const auto q = static_cast<std::size_t>(n.row->find("q"));
+    if (f_.keeps_scores) return {scores_time(g_, sizes_of_attention(n, q), backward, f_.dropouts), 2 * operations * g_.joules_of_product};
     const bool narrow = shape(n, q).dims[1].unit <= 64;
     const attention_speed& s = (backward ? g_.backward : g_.forward)[narrow ? 0 : 1];
     return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
   }
 
+  constexpr attention_sizes sizes_of_attention(const program::node& n, std::size_t q) const {
+    const program::local_shape& s = shape(n, q);
+    return {s.dims[0].width() * s.dims[1].count / n.seq, n.seq, s.dims[1].unit};
+  }
+
+  /// What a node does together with a product, where a program has kernels of their own for that.
+  /// Units: bytes that the product does not pass over, and that these do.
+  struct kept_apart {
+    bool any = false;
+    double not_of_product = 0, passed_over = 0;
+  };
+  constexpr kept_apart apart_of(const program::node& n, std::size_t written, bool has_bias) const {
+    constexpr double element = 2;
+    if (n.row->ports[written].as == use::sum) {
+      if (!f_.adds_apart) return {};
+      const auto gradients = static_cast<double>(shape(n, written).elements());
+      return {true, bytes(n, written) - element * gradients, 3 * element * gradients};
+    }
+    if (!f_.separate_passes) return {};
+    const double read = bytes_beside(n, &port::is_read), beside = read + bytes_beside(n, &port::is_written);
+    return {true, beside, has_bias || beside > 0 ? 2 * bytes(n, written) + read : 0};
+  }
+  /// Of what an activation had before it, and of the residual.
+  constexpr double bytes_beside(const program::node& n, bool (port::*side)() const) const {
+    double all = 0;
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      if (const port& as = n.row->ports[p]; (as.name == "before" || as.name == "residual") && (as.*side)()) all += bytes(n, p);
+    return all;
+  }
+  /// What is added to the residual is dropped in part: forward keeps a byte of each element, of which backward makes a pass.
+  constexpr effort dropout(const program::node& n) const {
+    if (!f_.dropouts || n.row->find("residual") < 0) return {};
+    const double dropped = elements(n, "residual");
+    return n.row->find("dy") >= 0 ? pass(5 * dropped) : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
+  }
+  constexpr double elements(const program::node& n, std::string_view name) const { return static_cast<double>(l_.shape(n[name]).elements()); }
+  constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }
+
   const gpu_speed& g_;
   const program::layer_program& l_;
   const program::layer_setting& s_;
+  const framework& f_;
+  small_products products_;
   double slots_ = 0;  // of experts, that a rank's tokens take on average
 };
 

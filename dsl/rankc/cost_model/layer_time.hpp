@@ -42,10 +42,20 @@ constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
   return span_of(d.dp_replicate * d.dp_shard * d.cp, stride_of_data(d), ranks_per_node);
 }
 
+/// Of the time of a conversion that is not beside computation, the share that computation waits.
+constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products, const program::node& n, program::phase does) {
+  if (n.over != axis::tp) return 1;
+  const conversion by = n.row->converts;
+  if (by == conversion::all_gather) return f.waits_for_tensor * products.gathered;
+  const bool sums = by == conversion::all_reduce || by == conversion::reduce_scatter;
+  const bool backward = does != program::phase::forward && does != program::phase::recompute;
+  return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
+}
+
 /// What the nodes of a phase take.
 constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, program::phase does,
-                        int ranks_per_node) {
-  const kernel_times kernels(g, l, s);
+                        int ranks_per_node, const framework& f = rankc_itself) {
+  const kernel_times kernels(g, l, s, f);
   spent all;
   for (const program::node& n : l.calls(does)) switch (work_of(*n.row)) {
       case work::communication: {
@@ -54,7 +64,7 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
         const span ranks = span_of(n.over, s.dims, ranks_per_node);
         const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
         const double takes = conversion_time(g, n.row->converts, ranks, bytes * (of_shard ? ranks.ranks : 1));
-        all.links += n.is_beside() ? takes * n.row->count(false) * g.beside : takes;
+        all.links += n.is_beside() ? takes * n.row->count(false) * g.beside : takes * share_waited(g, f, kernels.products(), n, does);
         break;
       }
       case work::product: all.products += kernels.of(n); break;

@@ -50,12 +50,14 @@ struct held {
 };
 
 /// What the phases of a layer take.
-constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, int ranks_per_node) {
+constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, int ranks_per_node,
+                                const framework& f = rankc_itself) {
   using program::phase;
-  const auto takes = [&](phase does) { return time_of(g, l, s, does, ranks_per_node); };
+  const auto takes = [&](phase does) { return time_of(g, l, s, does, ranks_per_node, f); };
   stage_spent one{.forward = takes(phase::forward), .input = {}, .weight = {}, .again = takes(phase::recompute)};
   one.input = takes(l.in_halves ? phase::backward_input : phase::backward);
   if (l.in_halves) one.weight = takes(phase::backward_weight);
+  if (f.repeats_whole_layers && s.recompute.full && l.repeated > 0) one.again = one.forward;
   return one;
 }
 
@@ -68,12 +70,13 @@ struct timed_form {
 };
 
 /// The optimizer and the norm, which pass over all that is trained.
-constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s, double trained) {
+constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s, double trained,
+                       const framework& f = rankc_itself) {
   if (!s.trains) return {};
   const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
   const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real), s.bytes(program::element_kind::wide), s.trains);
   const double each = 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
-  const double bytes = trained * (each + wide);
+  const double bytes = trained * (each + wide + f.sweep_bytes);
   return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
 }
 
@@ -91,13 +94,13 @@ constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_pe
 }
 
 /// What a rank takes without waiting for other ranks.
-constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links) {
+constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links, const framework& f = rankc_itself) {
   // What computation is too short to hide is waited for.
-  const double waits = over_links * g.beside + std::max(0.0, over_links - work.seconds());
+  const double waits = f.sums_beside ? over_links * g.beside + std::max(0.0, over_links - work.seconds()) : over_links;
   step_prediction out{.products = work.products.seconds, .attention = work.attention.seconds, .passes = work.passes.seconds,
                       .optimizer = swept.seconds, .links = work.links + waits};
   out.step = work.seconds() + swept.seconds + waits + g.step_start;
-  const double joules = work.computing().joules + swept.joules + (work.links + over_links) * g.link_power;
+  const double joules = work.computing().joules * f.joules + swept.joules + (work.links + over_links) * g.link_power;
   out.limited = std::max(0.0, joules / (g.power - g.rest) - out.step);
   out.step += out.limited;
   return out;
@@ -108,8 +111,9 @@ constexpr step_prediction alone(const gpu_speed& g, const spent& work, const eff
 template <class Plan>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<timed_form>& layers)
-      : p_(p), g_(g), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
+  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<timed_form>& layers,
+                      const framework& f = rankc_itself)
+      : p_(p), g_(g), f_(f), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
       stages_.emplace_back();
       for (int f : forms) {
@@ -118,6 +122,7 @@ class predictor {
         stages_.back().weight += one.weight, stages_.back().again += one.again;
       }
     }
+    if (!f_.sends_beside) add_messages();
     add_ranks();
   }
 
@@ -142,15 +147,14 @@ class predictor {
   /// What no order of the actions is faster than: a rank begins when a microbatch can have reached it; where backward is
   /// whole, its last gradient has to reach the first stage.
   constexpr double least_makespan(bool in_halves) const {
-    const double send = message_time(g_, across_stages(), bytes_between_stages());
+    const double send = in_flight_time();
     double longest = 0;
     for (int rank = 0; rank < p_.dims.pp; ++rank) {
       double before = 0;
       for (int stage = 0; !p_.actions.has_stage(rank, stage); ++stage) {
         const stage_spent& takes = stages_[static_cast<std::size_t>(stage)];
-        const bool hops = p_.actions.rank_of_stage[static_cast<std::size_t>(stage)] != p_.actions.rank_of_stage[static_cast<std::size_t>(stage) + 1];
         before += takes.forward.seconds() + (in_halves ? 0 : takes.input.seconds() + takes.weight.seconds() + takes.again.seconds());
-        if (hops) before += in_halves ? send : 2 * send;
+        if (sends(static_cast<std::size_t>(stage))) before += in_halves ? send : 2 * send;
       }
       longest = std::max(longest, before + ranks_[static_cast<std::size_t>(rank)].busy);
     }
@@ -178,8 +182,8 @@ class predictor {
       const held keeps = held_on(rank, own);
       const spent work = work_of(rank);
       ranks_.push_back({keeps, work.seconds(),
-                        alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained),
-                              beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_, p_.actions.microbatches, keeps))});
+                        alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained, f_),
+                              beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_, p_.actions.microbatches, keeps), f_)});
     }
   }
   constexpr held held_on(int rank, const std::vector<held>& own) const {
@@ -207,8 +211,25 @@ class predictor {
       c.stage.push_back(f);
       c.again.push_back(whole - f * (c.input_grad + c.weight_grad));
     }
-    c.send = message_time(g_, across_stages(), bytes_between_stages());
+    c.send = in_flight_time();
     return c;
+  }
+
+  /// Whether a stage's result goes to another rank.
+  constexpr bool sends(std::size_t stage) const { return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1]; }
+  /// Messages that a rank waits for until they are sent.
+  constexpr void add_messages() {
+    const double send = sending_time();
+    for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage)
+      if (sends(stage)) stages_[stage].forward.links += send, stages_[stage + 1].input.links += send;
+  }
+  /// Of a message, while its sender goes on.
+  constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }
+  constexpr double sending_time() const {
+    const double bytes = bytes_between_stages();
+    if (!f_.scatters_messages || p_.dims.tp == 1 || p_.dims.sequence_parallel) return message_time(g_, across_stages(), bytes);
+    const span gather = span_of(axis::tp, p_.dims, p_.machines.ranks_per_node);
+    return message_time(g_, across_stages(), bytes / p_.dims.tp) + gathering_time(g_, gather, bytes);
   }
 
   constexpr span across_stages() const {
@@ -233,6 +254,7 @@ class predictor {
 
   const Plan& p_;
   const gpu_speed& g_;
+  const framework& f_;
   const program::layer_setting& s_;
   const std::vector<timed_form>& layers_;
   std::vector<std::vector<int>> forms_;
@@ -244,23 +266,23 @@ class predictor {
 
 namespace detail {
 constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
-                                             const std::vector<program::layer_program>& layers) {
+                                             const std::vector<program::layer_program>& layers, const framework& f) {
   std::vector<timed_form> forms;
-  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node), l.parameters, l.x_bytes, l.saved_bytes});
+  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes, l.saved_bytes});
   return forms;
 }
 }  // namespace detail
 
 /// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
-                                       const std::vector<program::layer_program>& layers) {
-  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers);
-  const detail::predictor steps(plan, g, s, forms);
+                                       const std::vector<program::layer_program>& layers, const framework& f = rankc_itself) {
+  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);
+  const detail::predictor steps(plan, g, s, forms, f);
   return steps.predict(steps.scheduled().makespan);
 }
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g) {
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const framework& f = rankc_itself) {
   const program::layer_setting s = program::setting_of(plan, plan.recipe.precision, program::target::cuda);
-  return predict_step(plan, g, s, program::lower_layers(plan, s));
+  return predict_step(plan, g, s, program::lower_layers(plan, s), f);
 }
 
 /// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it repeats. Units: seconds.
@@ -270,9 +292,9 @@ struct stage_times {
 /// Shapes: the result (stages).
 constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
                                                   const std::vector<program::layer_program>& layers) {
-  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers);
+  const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, rankc_itself);
   std::vector<stage_times> all;
-  const detail::predictor steps(plan, g, s, forms);
+  const detail::predictor steps(plan, g, s, forms, rankc_itself);
   for (const detail::stage_spent& of : steps.stages())
     all.push_back({of.forward.seconds(), of.input.seconds() + of.again.seconds(), of.weight.seconds()});
   return all;

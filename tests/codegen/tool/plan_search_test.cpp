@@ -59,8 +59,10 @@ TEST_CASE("what is predicted of a line is what the plan has") {
   CHECK(answer["step_s"].get<double>() == cost_model::predict_step(p, cost_model::h200).step);
   CHECK(answer["memory_bytes"].get<std::size_t>() == rankc::detail::find_worst(p, target::cuda).bytes);
   CHECK(answer["fits"] == true);
-  line["cluster"] = "h100";
-  CHECK(search(line)["step_s"].get<double>() == cost_model::predict_step(p, cost_model::h100).step);
+  for (const cost_model::gpu_speed* g : cost_model::known) {
+    line["cluster"] = g->name;
+    CHECK(search(line)["step_s"].get<double>() == cost_model::predict_step(p, *g).step);
+  }
 }
 
 TEST_CASE("a search finds the best of the plans, in order, and those that none beats in time and memory") {
