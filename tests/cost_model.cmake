@@ -1,6 +1,6 @@
 # The planner's own cost model, against what was measured.
 add_executable(rankc_cost_model_test cost_model/fastest_test.cpp cost_model/kernels_test.cpp cost_model/others_test.cpp cost_model/plans_test.cpp
-  cost_model/published_rows.cpp cost_model/published_test.cpp cost_model/steps_test.cpp)
+  cost_model/published_rows.cpp cost_model/steps_test.cpp)
 target_include_directories(rankc_cost_model_test PRIVATE . bench)
 target_compile_definitions(rankc_cost_model_test PRIVATE RANKC_COST_MODEL="${CMAKE_CURRENT_SOURCE_DIR}/cost_model"
   RANKC_DSL="${rankc_SOURCE_DIR}/dsl")

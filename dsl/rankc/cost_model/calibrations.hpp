@@ -134,14 +134,14 @@ inline constexpr gpu_speed b200{
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
 
-/// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step of NeMo in NVIDIA's
-/// dgxc-benchmarking and in MLPerf Training 5.0.
+/// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step of NeMo in bf16 in NVIDIA's
+/// dgxc-benchmarking, and in MLPerf Training 5.0.
 /// Source: NVIDIA GB200 NVL72 datasheet.
 inline constexpr gpu_speed gb200{
     .name = "gb200",
     .processors = 152,
     .peak = 2.5e+15,
-    .products = 1.371e+15,
+    .products = 1.348e+15,
     .product_start = 3.136e-06,
     .tile_start = 3.644e-07,
     .narrow_tile = 0.01927,

@@ -100,8 +100,9 @@ constexpr step_prediction alone(const gpu_speed& g, const spent& work, const eff
   step_prediction out{.products = work.products.seconds, .attention = work.attention.seconds, .passes = work.passes.seconds,
                       .optimizer = swept.seconds, .links = work.links + waits};
   out.step = work.seconds() + swept.seconds + waits + g.step_start;
-  const double joules = work.computing().joules * f.joules + swept.joules + (work.links + over_links) * g.link_power;
-  out.limited = std::max(0.0, joules / (g.power - g.rest) - out.step);
+  // While computation waits for a link, power is not saved up for it: clocks follow in milliseconds.
+  const double joules = work.computing().joules * f.joules + swept.joules + over_links * g.link_power;
+  out.limited = std::max(0.0, joules / (g.power - g.rest) - (out.step - work.links));
   out.step += out.limited;
   return out;
 }
