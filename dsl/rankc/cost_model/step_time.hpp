@@ -60,11 +60,11 @@ constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program
 }
 
 /// A form of a plan's layers, as a rank has it.
-/// Units: bytes of what goes between stages, and of what is kept of a microbatch from forward to backward.
+/// Units: bytes of what goes between stages.
 struct timed_form {
   stage_spent takes;
   std::vector<program::layer_parameter> parameters;
-  std::size_t boundary = 0, saved = 0;
+  std::size_t boundary = 0;
 };
 
 /// The optimizer and the norm, which pass over all that is trained.
@@ -105,10 +105,10 @@ constexpr step_prediction alone(const gpu_speed& g, const spent& work, const eff
 
 /// Predicts a step of a plan on GPUs of one kind.
 /// Shapes: `forms` as forms_of says.
-template <class Plan>
+template <class Plan, class Form>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<timed_form>& layers)
+  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<Form>& layers)
       : p_(p), g_(g), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
       stages_.emplace_back();
@@ -120,9 +120,6 @@ class predictor {
     }
     add_ranks();
   }
-
-  /// Shapes: (stages), then (layers of the stage).
-  constexpr const std::vector<std::vector<int>>& forms() const { return forms_; }
 
   /// The schedule by what its actions take.
   constexpr totals scheduled() const { return total(p_.actions, action_costs()); }
@@ -157,11 +154,8 @@ class predictor {
     return longest;
   }
 
-  constexpr const held& held_by(int rank) const { return ranks_[static_cast<std::size_t>(rank)].keeps; }
-
  private:
   struct pipeline_rank {
-    held keeps;
     double busy = 0;  // of the schedule
     step_prediction alone;
   };
@@ -175,7 +169,7 @@ class predictor {
     for (int rank = 0; rank < p_.dims.pp; ++rank) {
       const held keeps = held_on(rank, own);
       const spent work = work_of(rank);
-      ranks_.push_back({keeps, work.seconds(),
+      ranks_.push_back({work.seconds(),
                         alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained),
                               beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_, p_.actions.microbatches, keeps))});
     }
@@ -232,7 +226,7 @@ class predictor {
   const Plan& p_;
   const gpu_speed& g_;
   const program::layer_setting& s_;
-  const std::vector<timed_form>& layers_;
+  const std::vector<Form>& layers_;
   std::vector<std::vector<int>> forms_;
   std::vector<stage_spent> stages_;
   std::vector<pipeline_rank> ranks_;
@@ -244,7 +238,7 @@ class predictor {
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
                                        const std::vector<program::layer_program>& layers) {
   std::vector<detail::timed_form> forms;
-  for (const program::layer_program& l : layers) forms.push_back({detail::phases_of(g, l, s, plan.machines.ranks_per_node), l.parameters, l.x_bytes, l.saved_bytes});
+  for (const program::layer_program& l : layers) forms.push_back({detail::phases_of(g, l, s, plan.machines.ranks_per_node), l.parameters, l.x_bytes});
   const detail::predictor steps(plan, g, s, forms);
   return steps.predict(steps.scheduled().makespan);
 }
