@@ -6,3 +6,5 @@ target_compile_definitions(rankc_cost_model_test PRIVATE RANKC_COST_MODEL="${CMA
   RANKC_DSL="${rankc_SOURCE_DIR}/dsl")
 target_link_libraries(rankc_cost_model_test PRIVATE rankc_tool_commands rankc_experts_plans rankc_independent_plans rankc_sequences_plans rankc_test_main)
 add_test(NAME cost_model COMMAND rankc_cost_model_test)
+add_test(NAME cost_model_long COMMAND rankc_cost_model_test "--test-case=bounds prune nothing*")
+set_tests_properties(cost_model_long PROPERTIES LABELS long TIMEOUT 7200 ENVIRONMENT RANKC_PROBLEMS=1000)

@@ -25,7 +25,7 @@ void read_kept_shared(layer_use& use) {
 class sharder {
  public:
   sharder(const lowered& l, pipeline_rank& r)
-      : l_(l), r_(r), turns_(l.plan->dims, l.plan->actions, evaluation_of(l.plan->actions, l.plan->dims), r.index) {
+      : l_(l), r_(r), turns_(l.plan->dims, l.plan->actions, evaluation_of(l.plan->actions, l.plan->dims), r.index, says_unshard(l.plan->actions)) {
     for (std::size_t p = 0; p < r.parameters.size(); ++p) index_[r.parameters[p].element] = static_cast<int>(p);
   }
 

@@ -101,32 +101,32 @@ void answer_plans(const json& line, json& answer, report& out) {
     answer["fits"] = j->fits;
     return;
   }
-  const plan_ranking found = rank_plans(r.of);
-  answer = {{"candidates", found.choices}, {"legal", found.legal}, {"feasible", found.fitting.size()}, {"top", json::array()}, {"pareto", json::array()}};
-  for (std::size_t i = 0; i < found.fitting.size() && i < static_cast<std::size_t>(r.top); ++i) answer["top"].push_back(to_json(found.fitting[i]));
-  for (const judged_plan& j : pareto_front(found.fitting)) answer["pareto"].push_back(to_json(j));
-  answer["why"] = found.fitting.empty() ? "no plan fits" : reasons_of(found.fitting);
-  if (!found.fitting.empty()) answer["sensitivity"] = sensitivity(r.of, found.fitting.front());
+  const planner::ranking found = rank_plans(r.of, {std::max(r.top, 2), true});  // the second says why it is not the first
+  const std::size_t shown = std::min(found.top.size(), static_cast<std::size_t>(r.top));
+  answer = {{"candidates", count_choices(r.of)}, {"predicted", found.counts.predicted}, {"judged", found.counts.judged},
+            {"top", json::array()}, {"pareto", json::array()}};
+  for (std::size_t i = 0; i < shown; ++i) answer["top"].push_back(to_json(found.top[i]));
+  for (const judged_plan& j : found.front) answer["pareto"].push_back(to_json(j));
+  answer["why"] = found.top.empty() ? "no plan fits" : reasons_of(found.top);
+  if (!found.top.empty()) answer["sensitivity"] = sensitivity(r.of, found.top.front());
 }
 
 int show_plans(const json& line, std::ostream& out, std::ostream& errors) {
   report said;
   const plan_request r = read_plan_request(line, said);
   std::vector<judged_plan> shown;
-  plan_ranking found;
+  planner::ranking found;
   if (accepts(said) && r.predict) {
     if (const auto j = judge(r.of, *r.predict, said)) shown.push_back(*j);
   } else if (accepts(said)) {
-    found = rank_plans(r.of, [&](std::size_t done, std::size_t all) {
-      if (all > 500 && (done % 100 == 0 || done == all)) errors << fmt::format("\r{} of {} plans{}", done, all, done == all ? "\r\x1b[K" : "") << std::flush;
-    });
-    shown.assign(found.fitting.begin(), found.fitting.begin() + std::min<std::ptrdiff_t>(r.top, static_cast<std::ptrdiff_t>(found.fitting.size())));
+    found = rank_plans(r.of, {std::max(r.top, 2), false});
+    shown.assign(found.top.begin(), found.top.begin() + std::min<std::ptrdiff_t>(r.top, static_cast<std::ptrdiff_t>(found.top.size())));
   }
   print(said, errors);
   if (!accepts(said)) return 1;
   if (!r.predict)
-    out << fmt::format("{} on {} GPUs {}: {} plans, {} legal, {} in {:.0f} GB\n", r.model.empty() ? "model" : r.model, r.of.gpus, r.of.gpu->name, found.choices,
-                       found.legal, found.fitting.size(), static_cast<double>(r.of.machines.memory) / 1e9);
+    out << fmt::format("{} on {} GPUs {} of {:.0f} GB: {} plans, {} of them timed, {} judged\n", r.model.empty() ? "model" : r.model, r.of.gpus, r.of.gpu->name,
+                       static_cast<double>(r.of.machines.memory) / 1e9, count_choices(r.of), found.counts.predicted, found.counts.judged);
   if (!shown.empty()) out << "        ms     GB  products attention passes optimizer links bubble power  plan\n";
   for (const judged_plan& j : shown) {
     const auto share = [&](double seconds) { return 100 * seconds / j.time.step; };
@@ -134,7 +134,7 @@ int show_plans(const json& line, std::ostream& out, std::ostream& errors) {
                        static_cast<double>(j.bytes) / 1e9, share(j.time.products), share(j.time.attention), share(j.time.passes), share(j.time.optimizer),
                        share(j.time.links), share(j.time.bubble), share(j.time.limited), text_of(j.choice));
   }
-  if (!found.fitting.empty()) out << "\n" << reasons_of(found.fitting) << "\n";
+  if (!found.top.empty()) out << "\n" << reasons_of(found.top) << "\n";
   return 0;
 }
 

@@ -76,7 +76,8 @@ int emit_plan(const json& line, const std::string& file, std::ostream& errors) {
   if (accepts(said) && r.predict) best = judge(r.of, *r.predict, said);
   print(said, errors);
   if (!accepts(said)) return 1;
-  if (!r.predict) best = find_fastest(r.of);
+  if (!r.predict)
+    if (const planner::ranking found = rank_plans(r.of, {}); !found.top.empty()) best = found.top.front();
   if (!best) {
     errors << "error: no plan fits\n";
     return 1;

@@ -7,7 +7,7 @@
 #include <rankc/models/mixtral.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/models/qwen3_moe.hpp>
-#include <rankc/planner/fastest.hpp>
+#include <rankc/planner/ranking.hpp>
 
 #include <functional>
 #include <string>
@@ -30,21 +30,12 @@ using judged_plan = planner::judged;
 /// What a choice would take. Errors: those of the rules, to the report; nothing is said of memory.
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
 
-/// The fastest plan that fits, as rankc/best_plan.hpp finds it.
-std::optional<judged_plan> find_fastest(const plan_question&);
+/// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how many choices are still
+/// to be looked at)` hears of each.
+using plan_progress = std::function<void(const planner::looked_at&, std::size_t)>;
+planner::ranking rank_plans(const plan_question&, const planner::wanted&, const plan_progress& progress = {});
 
-/// The legal plans of a question, those that fit first, the fastest first. `progress` hears how many choices of all were
-/// judged.
-struct plan_ranking {
-  std::size_t choices = 0, legal = 0;
-  std::vector<judged_plan> fitting;
-};
-plan_ranking rank_plans(const plan_question&, const std::function<void(std::size_t, std::size_t)>& progress = {});
-
-/// The choices that a search judges.
-std::vector<plan_choice> choices_of(const plan_question&);
-
-/// Those of the fitting plans that no other is both faster and smaller than, the fastest first.
-std::vector<judged_plan> pareto_front(const std::vector<judged_plan>& by_time);
+/// How many plans a search chooses from.
+long long count_choices(const plan_question&);
 
 }  // namespace rankc::tool

@@ -3,7 +3,7 @@
 // costs a compiler half a minute on eight GPUs. `rankc search` finds the same in milliseconds, and writes it as a header.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
-#include <rankc/planner/fastest.hpp>
+#include <rankc/planner/ranking.hpp>
 #include <rankc/step_time.hpp>
 
 namespace rankc {
@@ -21,11 +21,12 @@ struct no_plan_fits {
 template <const auto& Model, const auto& Cluster, const auto& Recipe>
 consteval auto best_plan() {
   const planner::question q{Cluster, &detail::speed_of(Cluster), Recipe, Cluster.nodes * Cluster.ranks_per_node};
-  const auto best = planner::fastest_search(Model, q).find();
-  if (!best) throw detail::no_plan_fits{Cluster.memory};
+  const planner::ranking found = planner::rank_plans(Model, q);
+  if (found.top.empty()) throw detail::no_plan_fits{Cluster.memory};
+  const planner::choice& best = found.top.front().choice;
   training recipe = Recipe;
-  recipe.recompute = best->choice.recompute;
-  return plan{.model = Model, .dims = best->choice.dims, .schedule = best->choice.schedule, .recipe = recipe, .cluster = Cluster};
+  recipe.recompute = best.recompute;
+  return plan{.model = Model, .dims = best.dims, .schedule = best.schedule, .recipe = recipe, .cluster = Cluster};
 }
 
 }  // namespace rankc

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a plan takes: the kernels of its lowered layers, what its ranks send each other, its schedule, its optimizer,
-// and the power of its GPUs.
+// What a step of a plan takes: what its ranks do, and its schedule.
 #pragma once
-#include <rankc/cost_model/layer_time.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/cost_model/rank_time.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <algorithm>
@@ -11,108 +9,14 @@
 
 namespace rankc::cost_model {
 
-/// Units: seconds.
-struct step_prediction {
-  double step = 0;
-  double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0, bubble = 0;  // of the rank that has most to do
-  double limited = 0;  // what power makes of these more
-  /// All of these but the start of a step.
-  constexpr double sum() const { return products + attention + passes + optimizer + links + bubble + limited; }
-};
-
 namespace detail {
-
-/// What each phase of a stage takes.
-struct stage_spent {
-  spent forward, input, weight, again;  // a whole backward is `input`
-  constexpr spent all() const {
-    spent s = forward;
-    s += input;
-    s += weight;
-    s += again;
-    return s;
-  }
-};
-
-/// Parameters of a pipeline rank, in elements: that it keeps and trains; that it gathers, and whose gradients it sums.
-struct held {
-  double trained = 0, gathered = 0, summed = 0;
-  constexpr held& operator+=(const program::layer_parameter& w) {
-    if (w.trainable) trained += static_cast<double>(w.shard());
-    if (w.shards > 1) gathered += static_cast<double>(w.stored());
-    if (w.trainable && w.sum_over_dp) summed += static_cast<double>(w.shard());
-    return *this;
-  }
-  constexpr held& operator+=(const held& more) {
-    trained += more.trained, gathered += more.gathered, summed += more.summed;
-    return *this;
-  }
-};
-
-/// What the phases of a layer take.
-constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, int ranks_per_node,
-                                const framework& f = rankc_itself) {
-  using program::phase;
-  const auto takes = [&](phase does) { return time_of(g, l, s, does, ranks_per_node, f); };
-  stage_spent one{.forward = takes(phase::forward), .input = {}, .weight = {}, .again = takes(phase::recompute)};
-  one.input = takes(l.in_halves ? phase::backward_input : phase::backward);
-  if (l.in_halves) one.weight = takes(phase::backward_weight);
-  if (f.repeats_whole_layers && s.recompute.full && l.repeated > 0) one.again = one.forward;
-  return one;
-}
-
-/// A form of a plan's layers, as a rank has it.
-/// Units: bytes of what goes between stages, and of what is kept of a microbatch from forward to backward.
-struct timed_form {
-  stage_spent takes;
-  std::vector<program::layer_parameter> parameters;
-  std::size_t boundary = 0, saved = 0;
-};
-
-/// The optimizer and the norm, which pass over all that is trained.
-constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s, double trained,
-                       const framework& f = rankc_itself) {
-  if (!s.trains) return {};
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
-  const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real), s.bytes(program::element_kind::wide), s.trains);
-  const double each = 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
-  const double bytes = trained * (each + wide + f.sweep_bytes);
-  return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
-}
-
-/// What goes over links beside computation: weights that are gathered, gradients that are summed.
-constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node, const training& recipe, const program::layer_setting& s,
-                        int microbatches, const held& h) {
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
-  const double sum = recipe.reductions == bf16 ? real : wide;
-  const span shards = span_of(weight_shards(d), stride_of_data(d), ranks_per_node),
-             replicas = span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
-  const bool again = reshards_after_layer(d);
-  const double times = again ? microbatches : 1;
-  return gathering_time(g, shards, h.gathered * real) * times * (again ? 2 : 1) + gathering_time(g, shards, h.gathered * sum) * times +
-         reducing_time(g, replicas, h.summed * sum);
-}
-
-/// What a rank takes without waiting for other ranks.
-constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links, const framework& f = rankc_itself) {
-  // What computation is too short to hide is waited for.
-  const double waits = f.sums_beside ? over_links * g.beside + std::max(0.0, over_links - work.seconds()) : over_links;
-  step_prediction out{.products = work.products.seconds, .attention = work.attention.seconds, .passes = work.passes.seconds,
-                      .optimizer = swept.seconds, .links = work.links + waits};
-  out.step = work.seconds() + swept.seconds + waits + g.step_start;
-  // While computation waits for a link, power is not saved up for it: clocks follow in milliseconds.
-  const double joules = work.computing().joules * f.joules + swept.joules + over_links * g.link_power;
-  out.limited = std::max(0.0, joules / (g.power - g.rest) - (out.step - work.links));
-  out.step += out.limited;
-  return out;
-}
 
 /// Predicts a step of a plan on GPUs of one kind.
 /// Shapes: `forms` as forms_of says.
-template <class Plan>
+template <class Plan, class Form>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<timed_form>& layers,
+  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<Form>& layers,
                       const framework& f = rankc_itself)
       : p_(p), g_(g), f_(f), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
@@ -126,9 +30,6 @@ class predictor {
     if (!f_.sends_beside) add_messages();
     add_ranks();
   }
-
-  /// Shapes: (stages), then (layers of the stage).
-  constexpr const std::vector<std::vector<int>>& forms() const { return forms_; }
 
   /// The schedule by what its actions take.
   constexpr totals scheduled() const { return total(p_.actions, action_costs()); }
@@ -162,19 +63,17 @@ class predictor {
     return longest;
   }
 
-  constexpr const held& held_by(int rank) const { return ranks_[static_cast<std::size_t>(rank)].keeps; }
   /// Shapes: (stages).
   constexpr const std::vector<stage_spent>& stages() const { return stages_; }
 
  private:
   struct pipeline_rank {
-    held keeps;
     double busy = 0;  // of the schedule
     step_prediction alone;
   };
   constexpr void add_ranks() {
     std::vector<held> own;  // of each form's parameters, but for those that layers share
-    for (const timed_form& l : layers_) {
+    for (const Form& l : layers_) {
       held& h = own.emplace_back();
       for (const program::layer_parameter& w : l.parameters)
         if (!w.shared) h += w;
@@ -182,7 +81,7 @@ class predictor {
     for (int rank = 0; rank < p_.dims.pp; ++rank) {
       const held keeps = held_on(rank, own);
       const spent work = work_of(rank);
-      ranks_.push_back({keeps, work.seconds(),
+      ranks_.push_back({work.seconds(),
                         alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained, f_),
                               beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_, p_.actions.microbatches, keeps), f_)});
     }
@@ -257,19 +156,16 @@ class predictor {
   const gpu_speed& g_;
   const framework& f_;
   const program::layer_setting& s_;
-  const std::vector<timed_form>& layers_;
+  const std::vector<Form>& layers_;
   std::vector<std::vector<int>> forms_;
   std::vector<stage_spent> stages_;
   std::vector<pipeline_rank> ranks_;
 };
 
-}  // namespace detail
-
-namespace detail {
 constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
                                              const std::vector<program::layer_program>& layers, const framework& f) {
   std::vector<timed_form> forms;
-  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes, l.saved_bytes});
+  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes});
   return forms;
 }
 }  // namespace detail

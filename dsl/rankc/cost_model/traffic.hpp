@@ -48,7 +48,7 @@ class traffic_counter {
       : t_(plan.actions), layers_(layers), forms_(forms_of_stages(plan)), s_(s), rank_(rank), is_summed_(weight_replicas(s.dims) > 1) {
     const std::size_t wide = s.bytes(program::element_kind::wide), real = s.bytes(program::element_kind::real);
     sum_bytes_ = static_cast<double>(program::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
-    turns_.emplace(s.dims, t_, evaluation_of(t_, s.dims), rank);
+    turns_.emplace(s.dims, t_, evaluation_of(t_, s.dims), rank, says_unshard(t_));
     for (int stage = 0; stage < t_.stages(); ++stage)
       for (std::size_t i = 0; t_.has_stage(rank, stage) && i < forms(stage).size(); ++i) add(stage, forms(stage)[i]);
   }

@@ -19,7 +19,7 @@ struct question {
   int gpus = 1;
 };
 
-/// 1 where the model has none.
+/// At most 1 where the model has none.
 constexpr int experts_of(const auto& model) {
   if constexpr (requires { model.sizes(); }) return model.sizes().experts;
   else return 1;

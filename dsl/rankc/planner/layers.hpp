@@ -4,8 +4,10 @@
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/plan/counted_plan.hpp>
 #include <rankc/planner/choice.hpp>
+#include <rankc/planner/form_bytes.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -13,16 +15,18 @@ namespace rankc::planner {
 
 /// A layer's form, as one of the ranks has it that share out nothing but sequences and layers.
 struct lowered_form {
-  layer_form of;
+  layer_form form;
   recomputation recompute{};
   bool in_halves = false;
   program::layer_program program{};
   program::layer_setting setting{};
-  struct timed {
-    int rows;
+  /// What it takes of so many times its sequences: of time, and of memory.
+  struct repeated {
+    int times;
     cost_model::detail::stage_spent takes;
+    form_bytes needs;
   };
-  std::vector<timed> times{};
+  std::vector<repeated> of{};
 };
 
 /// Elements of a layer's own parameters on a rank, before ranks share them out.
@@ -40,7 +44,8 @@ constexpr parameter_elements elements_of(const std::vector<program::layer_parame
   return e;
 }
 
-/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these.
+/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these; not in whether
+/// that leaves padding, without which neighbours are packed.
 struct alike_layers {
   /// How layers are split over so many pipeline ranks: what they cost.
   struct costed_stack {
@@ -48,7 +53,8 @@ struct alike_layers {
     std::vector<costed_entry> entries;
   };
   parallel_dims dims{};
-  int rows = 1;
+  int rows = 1, divisor = 0;  // of the rows of all dense weights
+  bool sum_over_batch = false;
   program::layer_setting setting{};
   std::vector<rankc::detail::traced_kind> kinds{};
   std::vector<std::vector<program::layer_parameter>> parameters{};  // of each kind
@@ -57,8 +63,10 @@ struct alike_layers {
   std::vector<costed_stack> stacks{};
 
   constexpr bool are_of(const parallel_dims& d, int rows_of_microbatch) const {
+    const int shards = weight_shards(dims), others = weight_shards(d);
     return rows == rows_of_microbatch && dims.tp == d.tp && dims.cp == d.cp && dims.ulysses == d.ulysses && dims.ep == d.ep &&
-           (dims.ep == 1 || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
+           (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
+           ((dims.ep == 1 && !sum_over_batch) || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
   }
 };
 
@@ -81,21 +89,25 @@ class layer_cache {
  public:
   constexpr layer_cache(const Model& model, const question& q) : model_(model), q_(q) {}
 
-  /// Null where the choice breaks a rule, and none that is alike was asked for before.
-  constexpr alike_layers* find(const choice& c) {
+  /// Of the choice's layers; the schedule does not matter. It lasts until the next is asked for. Null where the choice breaks a
+  /// rule, and none that is alike was asked for before.
+  constexpr alike_layers* find(const unscheduled& c) {
     const int rows = rows_of(q_, c);
     for (alike_layers& a : all_)
       if (a.are_of(c.dims, rows)) return &a;
     training recipe = q_.recipe;
     recipe.recompute = c.recompute;
     report out;
-    rankc::detail::counted_plan p = rankc::detail::count_plan(out, model_, c.dims, c.schedule, recipe, q_.machines, {});
+    rankc::detail::counted_plan p = rankc::detail::count_plan(out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
     if (!accepts(out)) return nullptr;
     alike_layers& a = all_.emplace_back();
     a.dims = p.dims, a.rows = rows, a.setting = rankc::detail::setting_for(p, target::cuda), a.kinds = std::move(p.kinds);
+    a.sum_over_batch = sums_over_batch(a.kinds);
     for (std::size_t k = 0; k < a.kinds.size(); ++k) {
       a.parameters.push_back(program::local_parameters(a.kinds, k, a.dims));
       a.elements.push_back(elements_of(a.parameters.back()));
+      for (const program::layer_parameter& w : a.parameters.back())
+        if (!w.experts) a.divisor = std::gcd(a.divisor, w.rows);
     }
     return &a;
   }
@@ -124,24 +136,29 @@ class layer_cache {
   constexpr lowered_form& lower(alike_layers& a, const layer_form& wanted, const recomputation& recompute, bool in_halves) const {
     const recomputation repeats = wanted.recomputes ? recompute : recomputation{};
     for (lowered_form& f : a.forms)
-      if (f.of == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
+      if (f.form == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
     const auto kind = static_cast<std::size_t>(wanted.kind);
     program::layer_setting s = a.setting;
     s.recompute = repeats, s.splits_backward = in_halves, s.gives_dx = wanted.gives_dx;
     lowered_form& f = a.forms.emplace_back();
-    f.of = wanted, f.recompute = repeats, f.in_halves = in_halves, f.setting = s;
+    f.form = wanted, f.recompute = repeats, f.in_halves = in_halves, f.setting = s;
     f.program = program::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);
     return f;
   }
 
-  /// What a form takes of so many times its sequences.
-  constexpr cost_model::detail::stage_spent time(lowered_form& f, int times) const {
-    for (const lowered_form::timed& t : f.times)
-      if (t.rows == times) return t.takes;
-    program::layer_program repeated = f.program;
-    if (times > 1) repeat_rows(repeated, times);
-    f.times.push_back({times, cost_model::detail::phases_of(*q_.gpu, repeated, f.setting, q_.machines.ranks_per_node)});
-    return f.times.back().takes;
+  /// What a form takes of so many times its sequences; of memory, at least. It lasts until the form is asked for more.
+  constexpr const lowered_form::repeated& repeat(lowered_form& f, int times) const {
+    for (const lowered_form::repeated& known : f.of)
+      if (known.times == times) return known;
+    const auto takes = [&](const program::layer_program& l) { return cost_model::detail::phases_of(*q_.gpu, l, f.setting, q_.machines.ranks_per_node); };
+    if (times == 1) {
+      f.of.push_back({times, takes(f.program), bytes_of(f.program, 1)});
+    } else {
+      program::layer_program repeated = f.program;
+      repeat_rows(repeated, times);
+      f.of.push_back({times, takes(repeated), bytes_of(f.program, times)});
+    }
+    return f.of.back();
   }
 
  private:

@@ -42,8 +42,12 @@ class gathered_places {
   }
   constexpr std::size_t size(std::size_t place) const { return most_[place]; }
   constexpr std::size_t elements() const {
-    const std::vector<std::size_t> at = begins();
     std::size_t end = 0;
+    if (apart_ >= most_.size()) {  // all side by side
+      for (const std::size_t most : most_) end += most;
+      return end;
+    }
+    const std::vector<std::size_t> at = begins();
     for (std::size_t p = 0; p < at.size(); ++p) end = std::max(end, at[p] + most_[p]);
     return end;
   }
@@ -134,10 +138,10 @@ constexpr void use_places(const action_table& t, int rank, int program, stage_co
 
 }  // namespace detail
 
-/// Of a rank, by its step and its evaluation.
-constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank) {
+/// Of a rank, by its step and its evaluation. `gathers`: whether these say when.
+constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank, bool gathers) {
   stage_places p;
-  if (!says_unshard(step)) {
+  if (!gathers) {
     p.n_weights = p.n_sums = step.stages();
     for (int s = 0; s < step.stages(); ++s) p.weights.push_back(s), p.sums.push_back(s);
     return p;
@@ -159,9 +163,10 @@ class layer_turns {
   };
   gathered_places weights, sums, arriving;
 
-  constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation, int rank)
+  /// `gathers`: what says_unshard says of the step.
+  constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation, int rank, bool gathers)
       : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)), sums(apart(d, 2)), arriving(2), by_layers_(reshards_after_layer(d)) {
-    if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank);
+    if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank, gathers);
   }
 
   /// The next layer of the rank: its place.

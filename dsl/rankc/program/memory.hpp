@@ -22,13 +22,19 @@ struct rank_memory {
 
 namespace detail {
 
+/// Where a form's parameters lie among them: of what a rank keeps, and gathered.
+struct form_layout {
+  group_layout kept, gathered;
+};
+
 /// Counts what the ranks of one pipeline coordinate need.
+/// Shapes: places as layers.
 template <class Plan, class Layers>
 class rank_counter {
  public:
-  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& forms, const layer_setting& s,
-                         const action_table& evaluation, int rank)
-      : plan_(plan), layers_(layers), forms_(forms), s_(s), rank_(rank), turns_(plan.dims, plan.actions, evaluation, rank) {
+  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<form_layout>& places,
+                         const std::vector<std::vector<int>>& forms, const layer_setting& s, const action_table& evaluation, bool gathers, int rank)
+      : plan_(plan), layers_(layers), places_(places), forms_(forms), s_(s), rank_(rank), turns_(plan.dims, plan.actions, evaluation, rank, gathers) {
     pools_.push_back({place_pool::between, 0});
     for (int stage = 0; stage < plan.actions.stages(); ++stage)
       if (plan.actions.has_stage(rank, stage)) add_stage(stage);
@@ -98,14 +104,14 @@ class rank_counter {
         if (s_.splits_backward) take(u.by_backward, place_pool::output_gradient, l.y_bytes);
         chain_bytes_ = std::max(chain_bytes_, l.y_bytes);
       }
-      add_layer(l, stage);
+      add_layer(l, places_[static_cast<std::size_t>(forms[i])], stage);
     }
     if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(forms.size()) - 1));
     stages_.push_back(std::move(u));
   }
 
-  constexpr void add_layer(const auto& l, int stage) {
-    const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
+  constexpr void add_layer(const auto& l, const form_layout& places, int stage) {
+    const auto& [kept, gathered] = places;
     const layer_turns::place turn = turns_.next(stage);
     for (int g = 0; g < n_groups; ++g) {
       const bool trained = g != static_cast<int>(group::frozen);
@@ -146,6 +152,7 @@ class rank_counter {
 
   const Plan& plan_;
   const Layers& layers_;
+  const std::vector<form_layout>& places_;
   const std::vector<std::vector<int>>& forms_;
   const layer_setting& s_;
   const int rank_;
@@ -180,7 +187,10 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
   const action_table evaluation = evaluation_of(plan.actions, plan.dims);
-  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, forms, s, evaluation, r);
+  const bool gathers = says_unshard(plan.actions);
+  std::vector<detail::form_layout> places;
+  for (const auto& l : layers) places.push_back({lay_out(l.parameters, &layer_parameter::shard), lay_out(l.parameters)});
+  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, places, forms, s, evaluation, gathers, r);
   const auto count = [&](const action_table& t) {
     const action_map m(t, place_messages(t, plan.expected));
     for (int r = 0; r < plan.dims.pp; ++r) counters[static_cast<std::size_t>(r)].count(t, m);
@@ -188,13 +198,14 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
   if (!bounds && s.trains) count(plan.actions);
   if (!bounds) count(evaluation);
   const action_table& most = s.trains ? plan.actions : evaluation;
+  const layout groups(plan.dims);
   std::vector<rank_memory> out;
   for (std::size_t r = 0; r < counters.size(); ++r) {
     rank_memory& m = out.emplace_back();
     if (bounds) m.between = counters[r].between() * static_cast<std::size_t>(counters[r].count_all_between(most));
     m.arena = counters[r].arena();
     if (s.to == target::cuda)
-      m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
+      m.beside = cuda::bytes_beside_arena(opened_by(groups, plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
                                                     rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains),
                                                     sums_over_batch(plan.kinds), communicates_beside_rings(plan.kinds, plan.dims)),
                                           cuda::edges_by::nccl, plan.dims.world);
