@@ -68,103 +68,52 @@ inline constexpr gpu_speed h100{
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
 
+/// Of GPUs whose energy was not measured: what power allows is in how fast they are.
+constexpr gpu_speed without_energy(gpu_speed g) {
+  for (attention_speed* s : {g.forward, g.backward}) s[0].joules = s[1].joules = 0;
+  g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0, g.in_steps = 1;
+  return g;
+}
+
 /// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted by every fourth step of
 /// Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain's on many nodes (tests/cost_model/published.jsonl).
 /// Source: processors, peak, power: NVIDIA A100 datasheet; sweeps: nine tenths of its 2,039 GB/s; attention: an H100's by the peaks;
-/// the rest as of an H100. Its energy was not measured: what power allows is in what is fitted.
-inline constexpr gpu_speed a100{
-    .name = "a100",
-    .processors = 108,
-    .peak = 3.12e+14,
-    .products = 2.616e+14,
-    .product_start = 3.344e-06,
-    .tile_start = 4.337e-07,
-    .narrow_tile = 0.01342,
-    .stores_beside = 0.3412,
-    .split_sums = 0.01324,
-    .with_bias = 0.8939,
-    .two_results = 0.7189,
-    .forward = {{1.16e-05, 1.497e+14, 289.7, 0}, {1.24e-05, 2.298e+14, 371.9, 0}},
-    .backward = {{1.73e-05, 1.462e+14, 1011, 0}, {2.59e-05, 2.038e+14, 1449, 0}},
-    .passes = {2.64e-06, 1.248e+12},
-    .column_sums = {7.77e-06, 1.248e+12},
-    .sweeps = {4e-06, 1.83e+12},
-    .step_start = 0.0004,
-    .beside = 0.33,
-    .joules_of_product = 0,
-    .in_steps = 1,
-    .joules_of_byte = 0,
-    .link_power = 0,
-    .power = 400,
-    .rest = 0,
-    .node = {2e-05, 2e+11, 2e+11},
-    .network = {3e-05, 2.366e+10, 2.366e+10},
-};
+/// the rest as of an H100.
+inline constexpr gpu_speed a100 = [] {
+  gpu_speed g = h100;
+  g.name = "a100", g.processors = 108, g.peak = 3.12e+14, g.power = 400;
+  g.products = 2.616e+14, g.stores_beside = 0.3412;
+  g.forward[0].per_second = 1.497e+14, g.forward[1].per_second = 2.298e+14;
+  g.backward[0].per_second = 1.462e+14, g.backward[1].per_second = 2.038e+14;
+  g.passes.per_second = g.column_sums.per_second = 1.248e+12, g.sweeps.per_second = 1.83e+12;
+  g.node = {2e-05, 2e+11, 2e+11}, g.network = {3e-05, 2.366e+10, 2.366e+10};
+  return without_energy(g);
+}();
 
 /// One B200, as an H200 but for what is said here. products is fitted by every fourth step that SimuMax published of Megatron-LM;
 /// attention is an H200's by a factor that is fitted by these and by those of a GB200.
 /// Source: processors: NVIDIA Blackwell architecture brief; peak, power, passes by 8 TB/s and links by NVLink's 1.8 TB/s, against an
-/// H200's: NVIDIA DGX B200 datasheet. Its energy was not measured: what power allows is in what is fitted.
-inline constexpr gpu_speed b200{
-    .name = "b200",
-    .processors = 148,
-    .peak = 2.25e+15,
-    .products = 9.95e+14,
-    .product_start = 3.136e-06,
-    .tile_start = 3.644e-07,
-    .narrow_tile = 0.01927,
-    .stores_beside = 0.3183,
-    .split_sums = 0.02885,
-    .with_bias = 0.8798,
-    .two_results = 0.7809,
-    .forward = {{9.8e-06, 6.719e+14, 321.2, 0}, {1.18e-05, 1.02e+15, 371.9, 0}},
-    .backward = {{1.79e-05, 6.447e+14, 814.3, 0}, {3.28e-05, 8.877e+14, 975.4, 0}},
-    .passes = {2.69e-06, 7.147e+12},
-    .column_sums = {7.72e-06, 5.085e+12},
-    .sweeps = {4e-06, 7.56e+12},
-    .step_start = 0.0004,
-    .beside = 0.33,
-    .joules_of_product = 0,
-    .in_steps = 1,
-    .joules_of_byte = 0,
-    .link_power = 0,
-    .power = 1000,
-    .rest = 0,
-    .node = {2e-05, 3.24e+11, 5.46e+11},
-    .network = {3e-05, 4.2e+10, 4.2e+10},
-};
+/// H200's: NVIDIA DGX B200 datasheet.
+inline constexpr gpu_speed b200 = [] {
+  gpu_speed g = h200;
+  g.name = "b200", g.processors = 148, g.peak = 2.25e+15, g.power = 1000;
+  g.products = 9.95e+14;
+  g.forward[0].per_second = 6.719e+14, g.forward[1].per_second = 1.02e+15;
+  g.backward[0].per_second = 6.447e+14, g.backward[1].per_second = 8.877e+14;
+  g.passes.per_second = 7.147e+12, g.column_sums.per_second = 5.085e+12, g.sweeps.per_second = 7.56e+12;
+  g.node = {2e-05, 3.24e+11, 5.46e+11};
+  return without_energy(g);
+}();
 
 /// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step of NeMo in bf16 in NVIDIA's
 /// dgxc-benchmarking, and in MLPerf Training 5.0.
 /// Source: NVIDIA GB200 NVL72 datasheet.
-inline constexpr gpu_speed gb200{
-    .name = "gb200",
-    .processors = 152,
-    .peak = 2.5e+15,
-    .products = 1.348e+15,
-    .product_start = 3.136e-06,
-    .tile_start = 3.644e-07,
-    .narrow_tile = 0.01927,
-    .stores_beside = 0.3183,
-    .split_sums = 0.02885,
-    .with_bias = 0.8798,
-    .two_results = 0.7809,
-    .forward = {{9.8e-06, 6.719e+14, 321.2, 0}, {1.18e-05, 1.02e+15, 371.9, 0}},
-    .backward = {{1.79e-05, 6.447e+14, 814.3, 0}, {3.28e-05, 8.877e+14, 975.4, 0}},
-    .passes = {2.69e-06, 7.147e+12},
-    .column_sums = {7.72e-06, 5.085e+12},
-    .sweeps = {4e-06, 7.56e+12},
-    .step_start = 0.0004,
-    .beside = 0.33,
-    .joules_of_product = 0,
-    .in_steps = 1,
-    .joules_of_byte = 0,
-    .link_power = 0,
-    .power = 1200,
-    .rest = 0,
-    .node = {2e-05, 3.24e+11, 5.46e+11},
-    .network = {3e-05, 4.2e+10, 4.2e+10},
-};
+inline constexpr gpu_speed gb200 = [] {
+  gpu_speed g = b200;
+  g.name = "gb200", g.processors = 152, g.peak = 2.5e+15, g.power = 1200;
+  g.products = 1.348e+15;
+  return g;
+}();
 
 /// By the names that clusters call them.
 inline constexpr const gpu_speed* known[]{&h200, &h100, &a100, &b200, &gb200};
