@@ -84,7 +84,10 @@ int write_plans(const json& line, const plan_files& files, std::ostream& errors,
   print(said, errors);
   if (!accepts(said)) return 1;
   progress_line progress(errors, on_terminal);
-  const plan_findings f = find_plans(r, !files.page.empty(), progress.hears());
+  plan_findings f;
+  if (files.page.empty()) f.found = rank_plans(r.of, {}, progress.hears());
+  else f = find_plans(r, true, progress.hears());
+  if (f.found.top.empty()) f.why = why_none(r.of, count_choices(r.of));
   progress.clear();
   if (f.found.top.empty()) {
     errors << "error: " << f.why << "\n";

@@ -62,16 +62,12 @@ std::string first_rule(const plan_question& q) {
 
 std::vector<sensitivity> sensitivities(const plan_question& q, const judged_plan& j) {
   constexpr double little = 0.01, noise = 1e-9;
+  std::vector<cost_model::gpu_speed> others;
+  for (const speed_member& constant : speed_members) constant.of(others.emplace_back(*q.gpu)) *= 1 + little;
+  const std::vector<double> steps = steps_on(q, j.choice, others);
   std::vector<sensitivity> all;
-  for (const speed_member& constant : speed_members) {
-    cost_model::gpu_speed other = *q.gpu;
-    constant.of(other) *= 1 + little;
-    plan_question asked = q;
-    asked.gpu = &other;
-    report said;
-    const double longer = judge(asked, j.choice, said)->time.step / j.time.step - 1;
-    if (std::abs(longer) > noise) all.push_back({constant.name, longer / little});
-  }
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (const double longer = steps[i] / j.time.step - 1; std::abs(longer) > noise) all.push_back({speed_members[i].name, longer / little});
   std::stable_sort(all.begin(), all.end(), [](const sensitivity& a, const sensitivity& b) { return std::abs(a.percent) > std::abs(b.percent); });
   return all;
 }
