@@ -11,16 +11,22 @@ add_custom_command(OUTPUT "${starter_embedded}"
           -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- ${starter}
   DEPENDS ${starter_files} "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the starter project" VERBATIM)
 
+set(plans_page "${CMAKE_CURRENT_BINARY_DIR}/include/rankc/plans_page.hpp")
+add_custom_command(OUTPUT "${plans_page}"
+  COMMAND ${CMAKE_COMMAND} -DOUT=${plans_page} -DDIR=${rankc_SOURCE_DIR}/templates -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- plans.html
+  DEPENDS "${rankc_SOURCE_DIR}/templates/plans.html" "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the page of plans" VERBATIM)
+
 # All but main, for the tests.
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
-  tool/plan_search.cpp tool/plan_request.cpp tool/plan_answer.cpp tool/plan_emit.cpp
+  tool/plan_search.cpp tool/plan_request.cpp tool/plan_findings.cpp tool/plan_text.cpp tool/plan_answer.cpp tool/plan_table.cpp tool/plan_chart.cpp
+  tool/plan_page.cpp tool/plan_emit.cpp
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp
   tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
-  "${starter_embedded}")
+  "${starter_embedded}" "${plans_page}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
 target_link_libraries(rankc_tool_commands

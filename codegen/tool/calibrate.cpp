@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "calibrate.hpp"
+#include "speed_members.hpp"
 
 namespace rankc::tool {
 
@@ -19,27 +21,36 @@ namespace {
 
 using cost_model::gpu_speed;
 
-void print(std::ostream& out, const gpu_speed& g) {
-  const auto attention = [](const cost_model::attention_speed& s) {
-    return fmt::format("{{{:.3g}, {:.4g}, {:.4g}, {:.3g}}}", s.start, s.per_second, s.half_at, s.joules);
-  };
-  const auto rate = [](const cost_model::rate& r) { return fmt::format("{{{:.3g}, {:.4g}}}", r.start, r.per_second); };
-  const auto link = [](const cost_model::link& l) { return fmt::format("{{{:.3g}, {:.4g}, {:.4g}}}", l.latency, l.bandwidth, l.message_bandwidth); };
-  fmt::print(out, "inline constexpr gpu_speed {}{{\n", g.name);
-  const auto line = [&](std::string_view name, const std::string& value) { fmt::print(out, "    .{} = {},\n", name, value); };
-  const auto number = [&](std::string_view name, double value) { line(name, fmt::format("{:.4g}", value)); };
-  line("name", fmt::format("\"{}\"", g.name));
-  line("processors", fmt::format("{}", g.processors));
-  number("peak", g.peak), number("products", g.products), number("product_start", g.product_start), number("tile_start", g.tile_start);
-  number("narrow_tile", g.narrow_tile), number("stores_beside", g.stores_beside), number("split_sums", g.split_sums);
-  number("with_bias", g.with_bias), number("two_results", g.two_results);
-  line("forward", fmt::format("{{{}, {}}}", attention(g.forward[0]), attention(g.forward[1])));
-  line("backward", fmt::format("{{{}, {}}}", attention(g.backward[0]), attention(g.backward[1])));
-  line("passes", rate(g.passes)), line("column_sums", rate(g.column_sums)), line("sweeps", rate(g.sweeps));
-  number("step_start", g.step_start), number("beside", g.beside), number("joules_of_product", g.joules_of_product);
-  number("in_steps", g.in_steps), number("joules_of_byte", g.joules_of_byte), number("link_power", g.link_power);
-  number("power", g.power), number("rest", g.rest);
-  line("node", link(g.node)), line("network", link(g.network));
+/// "a, {b, c}" of members whose names have the same begin up to some dot: those of each part in braces.
+std::string braced(std::span<const speed_member> members, std::size_t begin, gpu_speed& g) {
+  std::string out;
+  for (std::size_t i = 0; i < members.size();) {
+    if (i > 0) out += ", ";
+    const std::size_t dot = members[i].name.find('.', begin);
+    if (dot == std::string_view::npos) {
+      const double value = members[i].of(g);
+      out += fmt::format("{:.{}g}", value, members[i].digits);
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < members.size() && members[end].name.starts_with(members[i].name.substr(0, dot + 1))) ++end;
+    out += "{" + braced(members.subspan(i, end - i), dot + 1, g) + "}";
+    i = end;
+  }
+  return out;
+}
+
+void print(std::ostream& out, gpu_speed g) {
+  fmt::print(out, "inline constexpr gpu_speed {0}{{\n    .name = \"{0}\",\n    .processors = {1},\n", g.name, g.processors);
+  const std::span<const speed_member> all(speed_members);
+  for (std::size_t i = 0; i < all.size();) {
+    const std::string_view name = all[i].name.substr(0, all[i].name.find('.'));
+    std::size_t end = i + 1;
+    while (end < all.size() && all[end].name.substr(0, all[end].name.find('.')) == name) ++end;
+    fmt::print(out, "    .{} = {},\n", name, braced(all.subspan(i, end - i), 0, g));
+    i = end;
+  }
   fmt::print(out, "}};\n");
 }
 

@@ -87,12 +87,13 @@ int main(int argc, char** argv) {
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
   if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));
   if (const auto line = searched.line()) {
-    if (!searched.emits().empty() && !asks_rankc(*line)) {
-      std::cerr << "error: --emit writes plans of --cost-model rankc\n";
+    const bool on_terminal = isatty(STDERR_FILENO);
+    if (searched.files().any() && !asks_rankc(*line)) {
+      std::cerr << "error: --emit and --html write plans of --cost-model rankc\n";
       return 2;
     }
-    if (!searched.emits().empty()) return written(emit_plan(*line, searched.emits(), std::cerr));
-    if (isatty(STDOUT_FILENO)) return written(show_search(*line, std::cout, std::cerr));
+    if (searched.files().any()) return written(write_plans(*line, searched.files(), std::cerr, on_terminal));
+    if (isatty(STDOUT_FILENO)) return written(show_search(*line, std::cout, std::cerr, on_terminal));
     std::cout << answer_line(line->dump(), answer_search) << "\n";
     return written(0);
   }

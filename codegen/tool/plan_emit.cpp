@@ -2,7 +2,8 @@
 #include <fstream>
 #include <ostream>
 
-#include "plan_request.hpp"
+#include "plan_page.hpp"
+#include "plan_progress.hpp"
 
 namespace rankc::tool {
 
@@ -67,25 +68,33 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
   return text + fmt::format("                                  .cluster = {}}};\nstatic_assert(valid<best>);\n\n}}  // namespace plans\n", cluster_text(r));
 }
 
+/// Errors: false where it cannot be written; that goes to `errors`.
+bool write_file(const std::string& file, const std::string& text, std::ostream& errors) {
+  std::ofstream out(file);
+  if (out << text << std::flush) return true;
+  errors << "error: " << file << ": cannot be written\n";
+  return false;
+}
+
 }  // namespace
 
-int emit_plan(const json& line, const std::string& file, std::ostream& errors) {
+int write_plans(const json& line, const plan_files& files, std::ostream& errors, bool on_terminal) {
   report said;
   const plan_request r = read_plan_request(line, said);
-  std::optional<judged_plan> best;
-  if (accepts(said) && r.predict) best = judge(r.of, *r.predict, said);
   print(said, errors);
   if (!accepts(said)) return 1;
-  if (!r.predict)
-    if (const planner::ranking found = rank_plans(r.of, {}); !found.top.empty()) best = found.top.front();
-  if (!best) {
-    errors << "error: no plan fits\n";
+  progress_line progress(errors, on_terminal);
+  plan_findings f;
+  if (files.page.empty()) f.found = rank_plans(r.of, {}, progress.hears());
+  else f = find_plans(r, true, progress.hears());
+  if (f.found.top.empty()) f.why = why_none(r.of, count_choices(r.of));
+  progress.clear();
+  if (f.found.top.empty()) {
+    errors << "error: " << f.why << "\n";
     return 1;
   }
-  std::ofstream out(file);
-  if (out << header_of(r, *best) << std::flush) return 0;
-  errors << "error: " << file << ": cannot be written\n";
-  return 1;
+  if (!files.header.empty() && !write_file(files.header, header_of(r, f.found.top.front()), errors)) return 1;
+  return files.page.empty() || write_file(files.page, page_of(r, f), errors) ? 0 : 1;
 }
 
 }  // namespace rankc::tool

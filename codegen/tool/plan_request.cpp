@@ -3,6 +3,7 @@
 
 #include <rankc/cost_model/calibrations.hpp>
 
+#include <algorithm>
 #include <iterator>
 
 #include "dims.hpp"
@@ -12,6 +13,7 @@ namespace rankc::tool {
 namespace {
 
 constexpr int largest_world = 1 << 14;
+constexpr double largest_memory = 1e6;  // GB
 
 struct model_by_name {
   std::string_view name;
@@ -65,6 +67,11 @@ any_model read_sizes_of_family(const json& given, report& out) {
   return m;
 }
 
+std::optional<int> at_most(int most, std::string_view name, std::optional<int> given, report& out) {
+  if (given && *given > most) refuse(out, 300) << name << " is " << *given << "; it must be at most " << most;
+  return given && *given > most ? std::nullopt : given;
+}
+
 /// Nodes of a known kind of GPUs, as many as there are ranks for.
 void read_cluster(const json& line, const fields& f, plan_request& r, report& out) {
   std::vector<std::string_view> gpus;
@@ -82,9 +89,19 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
   r.of.gpu = named_clusters[kind].gpu;
   r.of.machines = named_clusters[kind].of;
   if (!is_object) r.cluster = gpus[kind];
-  r.of.machines.ranks_per_node = sizes.count("ranks_per_node").value_or(r.of.machines.ranks_per_node);
-  if (const auto gb = sizes.number("memory_gb")) r.of.machines.memory = static_cast<long long>(*gb * 1e9);
+  r.of.machines.ranks_per_node = at_most(largest_world, "ranks_per_node", sizes.count("ranks_per_node"), out).value_or(r.of.machines.ranks_per_node);
+  if (const auto gb = sizes.number("memory_gb")) {
+    r.of.machines.memory = static_cast<long long>(std::min(*gb, largest_memory) * 1e9);
+    if (*gb == 0 || *gb > largest_memory) refuse(out, 300) << "memory_gb is " << fmt::format("{:g}", *gb) << "; it must be more than 0, and at most 1000000";
+  }
   r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
+}
+
+/// The rules that no choice mends: those of the model's sizes, and of the tokens of a step.
+void check_alone(const plan_question& q, report& out) {
+  const parallel_dims alone;
+  std::visit([&](const auto& model) { rankc::detail::check_sizes_of(out, model, alone, q.recipe); }, q.model);
+  check_batch(out, {.global_batch = q.recipe.global_batch, .microbatches = 1, .seq = q.recipe.seq}, alone);
 }
 
 plan_choice read_choice(json given, const plan_question& q, report& out) {
@@ -118,8 +135,7 @@ plan_request read_plan_request(const json& line, report& out) {
     r.of.model = known_models[*i].model;
     r.model = known_models[*i].name;
   }
-  r.of.gpus = f.need("gpus", f.count("gpus")).value_or(1);
-  if (r.of.gpus > largest_world) refuse(out, 300) << "gpus is " << r.of.gpus << "; it must be at most " << largest_world;
+  r.of.gpus = f.need("gpus", at_most(largest_world, "gpus", f.count("gpus"), out)).value_or(1);
   read_cluster(line, f, r, out);
   const fields recipe(f.object("recipe"), out);
   static constexpr std::string_view of_recipe[]{"seq", "global_batch"};
@@ -127,14 +143,9 @@ plan_request read_plan_request(const json& line, report& out) {
   const auto size = [&](const char* name) { return recipe.need(name, recipe.count(name)).value_or(1); };
   r.of.recipe = {.seq = size("seq"), .global_batch = size("global_batch"), .precision = bf16};
   r.top = f.count("top").value_or(r.top);
+  if (accepts(out)) check_alone(r.of, out);
   if (f.has("predict")) r.predict = read_choice(f.object("predict"), r.of, out);
   return r;
-}
-
-std::string_view name_of(const recomputation& by) {
-  for (std::size_t i = 0; i < std::size(planner::recomputations); ++i)
-    if (by == planner::recomputations[i]) return recompute_names[i];
-  return "some";
 }
 
 }  // namespace rankc::tool

@@ -23,18 +23,23 @@ plan_request read_plan_request(const json& line, report& out);
 /// Answer a line. Errors: RC300; the rules that a plan to predict breaks.
 void answer_plans(const json& line, json& answer, report& out);
 
-/// Print the answer as a table. Errors: 1 where the line is refused; the diagnostics go to `errors`.
-int show_plans(const json& line, std::ostream& out, std::ostream& errors);
+/// Print the answer as a table, and while it is searched for, where `errors` are on a terminal, how far that is.
+/// Errors: 1 where the line is refused; the diagnostics go to `errors`.
+int show_plans(const json& line, std::ostream& out, std::ostream& errors, bool on_terminal);
 
-/// Write the fastest plan as a header that compiles. Errors: 1 where the line is refused, no plan fits or the file cannot be
-/// written; why goes to `errors`.
-int emit_plan(const json& line, const std::string& file, std::ostream& errors);
+/// Where to write what was found: the fastest plan as a header that compiles, all as a page. Empty: nowhere.
+struct plan_files {
+  std::string header, page;
+  bool any() const { return !header.empty() || !page.empty(); }
+};
+/// Errors: 1 where the line is refused, no plan fits or a file cannot be written; why goes to `errors`.
+int write_plans(const json& line, const plan_files&, std::ostream& errors, bool on_terminal);
 
 /// "pp 2 x dp_shard 4, zero_bubble_v of 8 microbatches, repeating layers".
 std::string text_of(const plan_choice&);
 
-/// Why the first is the first: what limits it, and what the second takes longer for. Shapes: at least one.
-std::string reasons_of(const std::vector<judged_plan>& by_time);
+/// "llama3-8b on 8 GPUs h200 of 141 GB".
+std::string text_of(const plan_request&);
 
 /// What each of planner::recomputations is called.
 inline constexpr std::string_view recompute_names[]{"none", "activations_norms", "full"};

@@ -10,6 +10,7 @@
 #include <rankc/planner/ranking.hpp>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,9 @@ using judged_plan = planner::judged;
 
 /// What a choice would take. Errors: those of the rules, to the report; nothing is said of memory.
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
+
+/// The step of a choice on each of several GPUs. The choice breaks no rule. Units: seconds.
+std::vector<double> steps_on(const plan_question&, const plan_choice&, std::span<const cost_model::gpu_speed>);
 
 /// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how many choices are still
 /// to be looked at)` hears of each.

@@ -29,8 +29,8 @@ search_request read_search(const json& line, report& out);
 void answer_search(const json& line, json& answer, report& out);
 
 /// Print the answer as a table, and where the model without its known defects has another best plan, that one too.
-/// Errors: 1 where the line is refused; the diagnostics go to `errors`.
-int show_search(const json& line, std::ostream& out, std::ostream& errors);
+/// Errors: 1 where the line is refused; the diagnostics go to `errors`. `on_terminal`: these are, and may show how far a search is.
+int show_search(const json& line, std::ostream& out, std::ostream& errors, bool on_terminal = false);
 
 /// Whether a line asks by rankc's own cost model.
 bool asks_rankc(const json& line);

@@ -21,7 +21,8 @@ search_flags::search_flags(CLI::App& command) {
   command.add_option_function<int>(
              "--global-batch", [this](int given) { line_["global_batch_size"] = line_["recipe"]["global_batch"] = given; }, "sequences of a step")
       ->type_name("N");
-  command.add_option("--emit", emits_, "write the fastest plan as a header, of rankc")->type_name("FILE");
+  command.add_option("--emit", files_.header, "write the fastest plan as a header, of rankc")->type_name("FILE");
+  command.add_option("--html", files_.page, "write what is found as a page, of rankc")->type_name("FILE");
   command
       .add_option_function<double>(
           "--capacity", [this](double given) { line_["capacity_gb"] = given; }, "memory of a GPU; default: the system's")

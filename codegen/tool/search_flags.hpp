@@ -4,9 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include <optional>
-#include <string>
 
-#include "lines.hpp"
+#include "plan_request.hpp"
 
 namespace rankc::tool {
 
@@ -18,11 +17,10 @@ class search_flags {
   /// The line, where there is any flag.
   std::optional<json> line() const;
 
-  /// The file for the fastest plan; empty: none.
-  const std::string& emits() const { return emits_; }
+  const plan_files& files() const { return files_; }
 
  private:
-  std::string emits_;
+  plan_files files_;
   json line_ = json::object();
 };
 

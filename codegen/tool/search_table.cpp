@@ -41,8 +41,8 @@ std::string other_best(tp::problem q, const std::vector<tp::ranked_plan>& top) {
 
 }  // namespace
 
-int show_search(const json& line, std::ostream& out, std::ostream& errors) {
-  if (asks_rankc(line)) return show_plans(line, out, errors);
+int show_search(const json& line, std::ostream& out, std::ostream& errors, bool on_terminal) {
+  if (asks_rankc(line)) return show_plans(line, out, errors, on_terminal);
   report said;
   const search_request r = read_search(line, said);
   print(said, errors);

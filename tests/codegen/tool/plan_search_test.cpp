@@ -7,12 +7,19 @@
 #include <rankc/peak_bytes.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "answers.hpp"
+#include "plan_progress.hpp"
 #include "plan_request.hpp"
 #include "search.hpp"
+#include "speed_members.hpp"
 
 namespace rankc::tool {
 
@@ -25,6 +32,21 @@ json line_of(int gpus, int global_batch) {
 }
 
 const json small_model{{"family", "llama"}, {"layers", 4}, {"hidden", 1024}, {"heads", 16}, {"kv_heads", 4}, {"ffn", 2816}, {"vocab", 32000}};
+
+/// The elements that a page opens and does not close, or closes and did not open.
+std::string open_elements(std::string_view page) {
+  std::vector<std::string> open;
+  for (std::size_t at = page.find('<'); at != page.npos; at = page.find('<', at + 1)) {
+    const std::size_t end = page.find('>', at);
+    if (end == page.npos) return "an end of a tag";
+    const std::string_view tag = page.substr(at + 1, end - at - 1);
+    if (tag.starts_with('!') || tag.ends_with('/')) continue;
+    if (!tag.starts_with('/')) open.emplace_back(tag.substr(0, tag.find(' ')));
+    else if (open.empty() || open.back() != tag.substr(1)) return std::string(tag);
+    else open.pop_back();
+  }
+  return open.empty() ? "" : open.back();
+}
 
 std::string page(const json& line) {
   std::ostringstream out, errors;
@@ -99,11 +121,103 @@ TEST_CASE("a rank alone keeps one microbatch") {
 TEST_CASE("a search says what limits the best plan") {
   const json answer = search(line_of(8, 32));
   CHECK(answer["why"].get<std::string>().starts_with("products take "));
-  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);  // long steps of large products
-  CHECK(answer["sensitivity"]["network"].get<double>() == 0);  // one node
   CHECK(page(line_of(8, 32)).starts_with("llama3-8b on 8 GPUs h200 of 141 GB: "));
+  CHECK(page(line_of(8, 32)).find("1 % more of a constant changes the step most for power (-") != std::string::npos);
+}
+
+TEST_CASE("a search says what its step is sensitive to, of every constant") {
+  const json answer = search(line_of(8, 32)), two_nodes = search(line_of(16, 16));
+  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);  // long steps of large products
+  CHECK(answer["sensitivity"].begin().key() == "power");       // the largest first
+  CHECK(!answer["sensitivity"].contains("network.latency"));  // one node
+  CHECK(!answer["sensitivity"].contains("forward.64.joules"));  // heads of 128
+  CHECK(two_nodes["sensitivity"].contains("network.latency"));
+  cost_model::gpu_speed g = cost_model::h200;
+  std::set<double*> members;
+  for (const speed_member& m : speed_members) members.insert(&m.of(g));
+  CHECK(members.size() == std::size(speed_members));
+  CHECK(sizeof g == sizeof g.name + sizeof(double) + members.size() * sizeof(double));  // the name, and the processors
+}
+
+TEST_CASE("where no plan fits, the one that comes nearest is named") {
   json line = line_of(1, 1);
-  CHECK(search(line)["why"] == "no plan fits");
+  CHECK(search(line)["why"] == "no plan fits in 141.0 GB; the one that needs least, one rank, one_f_one_b of 1 microbatch, repeating layers, needs 151.5 GB, "
+                               "10.5 GB more than there is");
+  CHECK(search(line)["top"].empty());
+  line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 152}};
+  CHECK(search(line)["top"].size() == 1);
+  CHECK(search(line)["why"].get<std::string>().ends_with("no other plan fits"));
+}
+
+TEST_CASE("where there is no plan, the rule and what is legal are named") {
+  CHECK(search(line_of(7, 1))["why"] == "each of 3 plans breaks a rule; tp 7, one_f_one_b of 1 microbatch: RC202: heads=32 does not divide by tp=7: take tp=1 "
+                                        "(with dp_replicate=infer)");
+  const json answer = search(line_of(64, 1));
+  CHECK(answer["candidates"] == 0);
+  CHECK(answer["why"] == "64 GPUs cannot share out 1 sequence: tp is at most the 8 ranks of a node, each pipeline rank needs a microbatch, and all other ranks as "
+                         "many sequences; set global_batch=8, or gpus=8");
+}
+
+TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers and of sequences") {
+  const auto first = [](json line, const json& cluster) {
+    line["model"] = small_model;
+    line["recipe"]["seq"] = 1024;
+    line["cluster"] = cluster;
+    line["top"] = 1;
+    const json answer = search(line);
+    REQUIRE(answer["ok"] == true);
+    REQUIRE(answer["top"].size() == 1);
+    // What the search says of its winner is what predicting it says.
+    json asked = line, predict = answer["top"][0]["dims"];
+    for (const char* name : {"schedule", "microbatches", "recompute"}) predict[name] = answer["top"][0][name];
+    asked["predict"] = predict;
+    if (answer["top"][0]["stages_per_rank"] != 1) asked["predict"]["stages_per_rank"] = answer["top"][0]["stages_per_rank"];
+    CHECK(search(asked)["step_s"] == answer["top"][0]["step_s"]);
+    CHECK(search(asked)["memory_bytes"] == answer["top"][0]["memory_bytes"]);
+    return answer["top"][0]["dims"]["world"].get<int>();
+  };
+  const json of_72{{"gpu", "h200"}, {"ranks_per_node", 72}};
+  CHECK(first(line_of(72, 72), of_72) == 72);
+  CHECK(first(line_of(96, 96), of_72) == 96);  // the second node is a third full
+  CHECK(first(line_of(12, 48), "h200") == 12);
+  CHECK(first(line_of(13, 26), "h200") == 13);
+  CHECK(first(line_of(1, 1), "h100") == 1);
+  json line = line_of(4, 4);
+  line["model"] = small_model, line["model"]["layers"] = 1;
+  CHECK(search(line)["top"].size() == 10);
+}
+
+TEST_CASE("a page has every winner, and is well formed") {
+  const std::string file = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") + "/rankc_plans_test.html";
+  std::ostringstream errors;
+  REQUIRE(write_plans(line_of(8, 32), {.header = "", .page = file}, errors, false) == 0);
+  CHECK(errors.str().empty());
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  std::filesystem::remove(file);
+  CHECK(open_elements(text.str()) == "");
+  report said;
+  const planner::ranking found = rank_plans(read_plan_request(line_of(8, 32), said).of, {10, true});
+  for (const std::vector<judged_plan>* plans : {&found.top, &found.front})
+    for (const judged_plan& j : *plans) CHECK(text.str().find("<td>" + text_of(j.choice) + "</td>") != std::string::npos);
+  CHECK(text.str().find("a GPU has 141 GB") != std::string::npos);
+  CHECK(text.str().find("Products take ") != std::string::npos);
+  CHECK(text.str().find('@') == std::string::npos);
+  CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) == 1);
+  CHECK(errors.str() == "error: /no/such/folder/plans.html: cannot be written\n");
+}
+
+TEST_CASE("how far a search is, is said on terminals alone") {
+  std::ostringstream out, errors;
+  CHECK(show_search(line_of(8, 32), out, errors, false) == 0);
+  CHECK(errors.str().empty());
+  {
+    progress_line progress(errors, true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    progress.hears()({.predicted = 12, .judged = 3}, 45);
+    CHECK(errors.str() == "\r12 plans timed, 3 judged, 45 to look at\x1b[K");
+  }
+  CHECK(errors.str().ends_with("\r\x1b[K"));
 }
 
 TEST_CASE("lines that ask nothing are refused") {
@@ -121,6 +235,16 @@ TEST_CASE("lines that ask nothing are refused") {
   CHECK(said(line) == "gpus is 1048576; it must be at most 16384");
   line = line_of(8, 32), line["model"] = {{"family", "llama"}, {"layers", 2}};
   CHECK(said(line) == "the line has no hidden, which it needs");
+  line = line_of(8, 32), line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
+  CHECK(said(line) == "memory_gb is 0; it must be more than 0, and at most 1000000");
+  line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 1e300}};
+  CHECK(said(line) == "memory_gb is 1e+300; it must be more than 0, and at most 1000000");
+  line["cluster"] = {{"gpu", "h200"}, {"ranks_per_node", 2147483647}};
+  CHECK(said(line) == "ranks_per_node is 2147483647; it must be at most 16384");
+  line = line_of(8, 2'000'000'000);
+  CHECK(said(line) == "a step has 16384000000000 tokens; they are counted up to 2147483647");
+  line = line_of(8, 32), line["model"] = small_model, line["model"]["heads"] = 7;
+  CHECK(said(line).starts_with("hidden=1024 does not divide into heads=7: take heads="));
   line = line_of(8, 32), line["strategy"] = "1d";
   CHECK(said(line).find("strategy") != std::string::npos);
   line = line_of(8, 32), line["predict"] = {{"pp", 3}};

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a search found, as a page that stands alone: templates/plans.html, filled.
+#pragma once
+#include <string>
+
+#include "plan_findings.hpp"
+
+namespace rankc::tool {
+
+/// Shapes: at least one plan was found.
+std::string page_of(const plan_request&, const plan_findings&);
+
+}  // namespace rankc::tool
