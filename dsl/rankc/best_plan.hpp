@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fastest plan that fits, found by the compiler: best_plan<model, cluster, recipe>(). The one include does not have it: it
-// costs a compiler half a minute on eight GPUs. `rankc search` finds the same in milliseconds, and writes it as a header.
+// costs a compiler a minute on eight GPUs. `rankc search` finds the same in milliseconds, and writes it as a header.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
 #include <rankc/planner/ranking.hpp>

@@ -67,7 +67,8 @@ class all_plans {
  private:
   static bool is_within(const planner::judged& j, const planner::bound& least) { return least.step <= j.time.step && least.bytes <= j.bytes; }
   static bool keeps_bounds(auto& bounds, const planner::judged& j) {
-    const auto step = bounds.placed_step(j.choice, false), in_halves = bounds.placed_step(j.choice, true);
+    const action_table placement = j.choice.schedule.placement(j.choice.dims.pp);
+    const auto step = bounds.placed_step(j.choice, placement, false), in_halves = bounds.placed_step(j.choice, placement, true);
     const auto predicted = bounds.predicted(j.choice, true);
     if (!step || !in_halves || !predicted) return false;
     planner::placed_memory memory = bounds.memory_of_placed(j.choice, false);

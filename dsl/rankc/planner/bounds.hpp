@@ -5,6 +5,7 @@
 #include <rankc/planner/judge.hpp>
 #include <rankc/planner/layers.hpp>
 #include <rankc/planner/memory_share.hpp>
+#include <rankc/planner/placed_memory.hpp>
 
 #include <algorithm>
 
@@ -15,68 +16,6 @@ struct bound {
   double step = 0;
   std::size_t bytes = 0;
 };
-
-/// What ranks take at least whose stages are known. Units: bytes.
-/// Shapes: (pipeline ranks).
-struct placed_memory {
-  struct rank {
-    std::size_t bytes, of_one, of_stage;  // with one microbatch of each direction; what these take of it; what one takes on a stage
-  };
-  std::vector<rank> ranks;
-
-  constexpr std::size_t most() const {
-    std::size_t most = 0;
-    for (const rank& r : ranks) most = std::max(most, r.bytes);
-    return most;
-  }
-  /// By a schedule that has so many microbatches of a stage in flight.
-  constexpr std::size_t most_with(const std::vector<int>& in_flight) const {
-    std::size_t most = 0;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const std::size_t of_all = static_cast<std::size_t>(in_flight[r]) * ranks[r].of_stage;
-      most = std::max(most, ranks[r].bytes + (of_all > ranks[r].of_one ? of_all - ranks[r].of_one : 0));
-    }
-    return most;
-  }
-  /// Of either, on the same ranks.
-  constexpr void join(const placed_memory& other) {
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-      ranks[r] = {std::min(ranks[r].bytes, other.ranks[r].bytes), std::max(ranks[r].of_one, other.ranks[r].of_one),
-                  std::min(ranks[r].of_stage, other.ranks[r].of_stage)};
-  }
-};
-
-namespace detail {
-
-/// The actions of one microbatch of each direction on given stages: whatever the order is, at some time the ranks keep what
-/// these do.
-constexpr action_table one_microbatch(action_table t, bool in_halves) {
-  const auto add = [&](int rank, int microbatch) {
-    std::vector<int> own;
-    for (int stage = 0; stage < t.stages(); ++stage)
-      if (t.rank_of(stage, microbatch) == rank) own.push_back(stage);
-    for (const int stage : own) t.actions.push_back({action_kind::F, stage, microbatch});
-    for (; !own.empty(); own.pop_back()) {
-      t.actions.push_back({in_halves ? action_kind::I : action_kind::B, own.back(), microbatch});
-      if (in_halves) t.actions.push_back({action_kind::W, own.back(), microbatch});
-    }
-  };
-  for (int rank = 0; rank < t.ranks(); ++rank) {
-    t.begin[static_cast<std::size_t>(rank)] = static_cast<int>(t.actions.size());
-    add(rank, 0);
-    if (t.bidirectional() && t.reversed_from < t.microbatches) add(rank, t.reversed_from);
-  }
-  t.begin.back() = static_cast<int>(t.actions.size());
-  return t;
-}
-
-constexpr bool has_halves(const action_table& t) {
-  for (const action& a : t.actions)
-    if (a.kind == action_kind::I || a.kind == action_kind::W) return true;
-  return false;
-}
-
-}  // namespace detail
 
 template <class Model>
 class choice_bounds {
@@ -104,23 +43,25 @@ class choice_bounds {
 
   /// The step of a choice on the stages of its schedule, by any order of actions whose backwards are whole, or in halves; none
   /// where its layers break a rule.
-  constexpr std::optional<double> placed_step(const choice& c, bool in_halves) {
-    const auto p = placed(c, in_halves);
-    if (!p) return {};
-    const cost_model::detail::predictor steps(*p, *q_.gpu, p->setting, p->forms);
+  constexpr std::optional<double> placed_step(const choice& c, const action_table& placement, bool in_halves) {
+    const auto [alike, times] = layers_of(c);
+    if (!alike) return {};
+    const planned p = plan_of(c, placement, *alike, times, in_halves);
+    const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
     return (1 - rounding) * steps.predict(steps.least_makespan(in_halves)).step;
   }
   /// The memory of the same. The choice breaks no rule.
   constexpr placed_memory memory_of_placed(const choice& c, bool in_halves) {
-    const std::optional<planned> p = placed(c, in_halves);
+    const auto [alike, times] = layers_of(c);
+    const planned p = plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike, times, in_halves);
     placed_memory out;
-    for (const program::rank_memory& m : program::memory_of(*p, p->forms, p->setting, true))
+    for (const program::rank_memory& m : program::memory_of(p, p.forms, p.setting, true))
       out.ranks.push_back({m.total(), 0, static_cast<std::size_t>(-1)});
-    const std::vector<std::vector<int>> stages = forms_of_stages(*p);
-    for (int stage = 0; stage < p->actions.stages(); ++stage) {
-      const std::size_t bytes = bytes_of_stage(*p, stages[static_cast<std::size_t>(stage)]);
-      for (int rank = 0; rank < p->dims.pp; ++rank) {
-        if (!p->actions.has_stage(rank, stage)) continue;
+    const std::vector<std::vector<int>> stages = forms_of_stages(p);
+    for (int stage = 0; stage < p.actions.stages(); ++stage) {
+      const std::size_t bytes = bytes_of_stage(p, stages[static_cast<std::size_t>(stage)]);
+      for (int rank = 0; rank < p.dims.pp; ++rank) {
+        if (!p.actions.has_stage(rank, stage)) continue;
         placed_memory::rank& r = out.ranks[static_cast<std::size_t>(rank)];
         r.of_stage = std::min(r.of_stage, bytes);
         r.of_one += bytes;
@@ -184,12 +125,6 @@ class choice_bounds {
     return p;
   }
 
-  /// On the stages of its schedule, with one microbatch of each direction.
-  constexpr std::optional<planned> placed(const choice& c, bool in_halves) {
-    const auto [alike, times] = layers_of(c);
-    if (!alike) return {};
-    return plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike, times, in_halves);
-  }
   /// Of what a stage keeps of a microbatch from forward to backward.
   /// Shapes: (layers of the stage), indices of the plan's forms.
   constexpr std::size_t bytes_of_stage(const planned& p, const std::vector<int>& layers) const {

@@ -167,14 +167,15 @@ class ranking_search {
     for (const schedules::listed& s : schedules_of(c.of.dims.pp, c.of.microbatches)) {
       const choice scheduled{c.of, s};
       const action_table t = s.placement(c.of.dims.pp);
+      const bool in_halves = s.in_halves();
       auto found = std::find_if(seen.begin(), seen.end(), [&](const stages& known) {
         return known.of.rank_of_stage == t.rank_of_stage && known.of.reversed_rank_of_stage == t.reversed_rank_of_stage;
       });
       if (found == seen.end() && bounds_.is_legal_so_far(scheduled))
-        if (const auto step = bounds_.placed_step(scheduled, false)) found = seen.insert(seen.end(), {t, add({*step})});
-      if (found != seen.end() && s.in_halves() && found->split < 0)
-        if (const auto step = bounds_.placed_step(scheduled, true)) found->split = add({std::min(*step, at(found->whole).step), found->whole});
-      const int here = found == seen.end() ? -1 : s.in_halves() ? found->split : found->whole;
+        if (const auto step = bounds_.placed_step(scheduled, t, false)) found = seen.insert(seen.end(), {t, add({*step})});
+      if (found != seen.end() && in_halves && found->split < 0)
+        if (const auto step = bounds_.placed_step(scheduled, t, true)) found->split = add({std::min(*step, at(found->whole).step), found->whole});
+      const int here = found == seen.end() ? -1 : in_halves ? found->split : found->whole;
       if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, known::placed, scheduled, here});
       ++order;
     }
