@@ -39,6 +39,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
+  src/cuda/linear_proposals.cpp
   src/cuda/linear_tuning.cpp
   src/cuda/mark_stores.cu
   src/cuda/marks.cpp
@@ -49,6 +50,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/parts.cu
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
+  src/cuda/product_choices.cpp
   src/cuda/ring_attention.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu

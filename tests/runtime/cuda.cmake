@@ -1,5 +1,5 @@
 # The CUDA core's tests. Those labelled gpu1 and gpu2 need that many GPUs and are skipped (77) without; the refusals
-# run anywhere.
+# and the choices of products run anywhere.
 find_package(CUDAToolkit REQUIRED)
 
 foreach(gpus IN ITEMS 0 1 2)
@@ -18,6 +18,7 @@ function(rankc_cuda_test name gpus)
 endfunction()
 
 rankc_cuda_test(runtime_cuda_refusals 0 runtime/cuda/refusals_test.cpp)
+rankc_cuda_test(runtime_cuda_products 0 runtime/cuda/products_test.cpp)
 # The core's library alone: every library below it is one of the test's own.
 add_executable(runtime_cuda_contexts
   runtime/cuda/contexts/contexts_test.cpp runtime/cuda/contexts/fake_cuda.cpp runtime/cuda/contexts/marks_test.cpp)

@@ -7,9 +7,11 @@
 #include "attention_plans.hpp"
 #include "check.hpp"
 #include "linear_plans.hpp"
+#include "product_choices.hpp"
 #include "trace.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::cuda {
@@ -27,8 +29,14 @@ void fill_rope(rank& r, const rope_table& table) {
 
 }  // namespace
 
-context::context(int device, const description& about, int rank_index, const memory_sources& sources)
-    : device_(device), sources_(sources) {
+context::context(int device, const description& about, int rank_index, const memory_sources& sources,
+                 std::shared_ptr<product_choices> choices)
+    : device_(device),
+      sources_(sources),
+      machine_(std::make_unique<product_machine>(product_machine::of(device))),
+      choices_(choices != nullptr ? std::move(choices) : std::make_shared<product_choices>()) {
+  r_.machine = machine_.get();
+  r_.choices = choices_.get();
   r_.about = &about;
   r_.index = rank_index;
   r_.row = &about.ranks[static_cast<std::size_t>(rank_index)];

@@ -12,6 +12,7 @@
 #include "communicators.hpp"
 #include "injected.hpp"
 #include "marks.hpp"
+#include "product_choices.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class cuda_engine final : public engine {
     for (int i = 0; i < about.world(); ++i) {
       if (where.is_one_rank() && where.rank != i) continue;
       auto& owner = ranks_[static_cast<std::size_t>(i)];
-      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i);
+      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i, memory_sources{}, choices_);
       owner->of().stop = stop_;
       owner->of().steps_done = -1;
       places_.push_back(std::make_unique<marks>(owner->of()));
@@ -167,15 +168,26 @@ class cuda_engine final : public engine {
   }
 
   /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
-  /// kernel and chooses every algorithm while no kernel waits for another rank, the second connects the
-  /// ranks.
+  /// kernel and chooses every algorithm while no kernel and no thread waits for another rank; all ranks then take the same; the
+  /// second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
+    const bool keeps = where_.speaks() && !where_.products.empty();
+    share_products(keeps ? open_products(where_.products) : "");
     run({job::what::try_alone});
+    share_products(choices_->text());
+    if (keeps) keep_products(where_.products, *choices_);
     run({job::what::try_together});
     run({job::what::capture});
     for (context* owner : held()) owner->of().steps_done = 0;
+  }
+
+  /// What this process knows of products, for all: where two differ, the lower rank's holds.
+  void share_products(const std::string& own) {
+    if (!where_.meets_others()) return choices_->take(own, where_.products);
+    const auto all = where_.exchange("algorithms of products", own);
+    for (auto lines = all.rbegin(); lines != all.rend(); ++lines) choices_->take(*lines, where_.products);
   }
 
   void run_step(kind which, std::int64_t step) {
@@ -272,6 +284,7 @@ class cuda_engine final : public engine {
   const placement where_;
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
+  std::shared_ptr<product_choices> choices_ = std::make_shared<product_choices>();
   std::vector<std::unique_ptr<context>> ranks_;
   std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
   std::unique_ptr<injected> fault_;

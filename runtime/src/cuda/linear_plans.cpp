@@ -3,6 +3,7 @@
 #include "linear_plans.hpp"
 
 #include "check.hpp"
+#include "product_choices.hpp"
 
 #include <cstdint>
 #include <string>
@@ -49,16 +50,6 @@ cublasLtMatrixLayout_t layout_of(const lane& on, cudaDataType_t type, int rows, 
   return made;
 }
 
-/// The plan of the same product on another lane of the rank: both do it alike, to the bit, and it is tuned once.
-const linear_plan* known_elsewhere(const lane& on, const product_shape& shape) {
-  for (const lane& other : on.of->all_lanes) {
-    if (&other == &on || other.plans == nullptr) continue;
-    const auto known = other.plans->by_shape.find(shape);
-    if (known != other.plans->by_shape.end() && known->second != nullptr) return known->second.get();
-  }
-  return nullptr;
-}
-
 std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape, const product_operands& with) {
   auto plan = std::make_unique<linear_plan>();
   check(on, cublasLtMatmulDescCreate(&plan->description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -76,8 +67,10 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   plan->b =
       shape.transpose_b ? layout_of(on, shape.in, shape.n, shape.k) : layout_of(on, shape.in, shape.k, shape.n);
   plan->d = layout_of(on, shape.out, shape.m, shape.n);
-  const linear_plan* known = known_elsewhere(on, shape);
-  plan->algorithm = known != nullptr ? known->algorithm : choose_algorithm(on, *plan, shape, with);
+  plan->choice = &on.of->choices->of(*on.of->machine, shape, [&](const std::optional<product_choice>& told) {
+    const bool usable = told && told->algorithm && !on.of->about->deterministic && runs(on, *plan, *told->algorithm);
+    return usable ? *told : choose_algorithm(on, *plan, shape, with);
+  });
   return plan;
 }
 
@@ -97,8 +90,8 @@ bool try_product(const lane& on, const char* name, product_shape shape, const pr
   shape.alignment = alignment_of(with);
   auto& plan = on.plans->by_shape[shape];
   if (plan == nullptr) plan = plan_of(on, shape, with);
-  if (!plan->algorithm) return false;
-  check(on, enqueue(on, *plan, *plan->algorithm, shape, with), name);
+  if (!plan->choice->algorithm) return false;
+  check(on, enqueue(on, *plan, *plan->choice->algorithm, shape, with), name);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace rankc::cuda {
 
@@ -32,11 +33,17 @@ struct product_operands {
   void* aux = nullptr;         // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
 };
 
+/// Which algorithm does a product. Units: milliseconds of a run among others like it; 0: not timed.
+struct product_choice {
+  std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: cuBLASLt cannot do it
+  float milliseconds = 0;
+};
+
 /// One plan; its descriptors are destroyed with it.
 struct linear_plan {
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
-  std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: cuBLASLt cannot do it
+  const product_choice* choice = nullptr;  // of the process (product_choices.hpp)
   linear_plan() = default;
   linear_plan(const linear_plan&) = delete;
   linear_plan& operator=(const linear_plan&) = delete;
@@ -51,10 +58,18 @@ struct linear_plans {
 cublasStatus_t enqueue(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&, const product_shape&,
                        const product_operands&);
 
-/// The fastest of cuBLASLt's proposals on these operands, none where there is none: timed where time may be
-/// taken, else the first. Outputs that are no inputs are left undefined.
-std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane&, const linear_plan&, const product_shape&,
-                                                     const product_operands&);
+/// What cuBLASLt's heuristics propose for a product, the most promising first; nothing where it cannot do it.
+std::vector<cublasLtMatmulAlgo_t> proposals(const lane&, const linear_plan&, const product_shape&);
+/// Algorithms that differ from this one in their variant (cuBLASLt's "custom option"), or in the order in which blocks take
+/// their tiles, and that cuBLASLt can run.
+std::vector<cublasLtMatmulAlgo_t> other_variants(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
+std::vector<cublasLtMatmulAlgo_t> other_orders(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
+/// Whether cuBLASLt can run it within the lane's workspace.
+bool runs(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
+
+/// The fastest algorithm on these operands: timed where time may be taken, else the first proposal. Outputs that are no inputs
+/// are left undefined.
+product_choice choose_algorithm(const lane&, const linear_plan&, const product_shape&, const product_operands&);
 
 /// d = epilogue(op(a) op(b) + beta c) ; false, with nothing enqueued, where cuBLASLt has no
 /// algorithm for it.

@@ -1,79 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of cuBLASLt's algorithms does a product: its heuristics propose up to 24, and the fastest on the very
-// operands is kept. They are timed in turns, for a GPU's clock drifts as it warms up. Time is taken on the
-// lane alone, with the other lanes that compute at rest: ranks tune side by side, and messages under way are not waited
-// for.
+// The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are timed once each, then
+// the variants of the best, then the orders of tiles of the best of those; the few that are left run in turns, for a GPU's
+// clock drifts and falls under load, and the least median is kept. What a run costs before its kernel is loaded is not counted.
+// Time is taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 namespace rankc::cuda {
 namespace {
 
-constexpr int most_proposals = 24;
-constexpr float milliseconds_per_shape = 150;
-constexpr float runs_per_shape = 60;  // of the fastest, where these take longer: a single measurement misleads
-constexpr float milliseconds_per_batch = 2;
-constexpr float hopeless = 1.5f;   // times the best so far
-constexpr float worth_it = 0.99f;  // times a proposal that ranks before it
-constexpr int rounds = 4;
-
-/// cuBLASLt's preference object, for the length of one request.
-struct preference {
-  cublasLtMatmulPreference_t of = nullptr;
-  explicit preference(const lane& on) {
-    check(on, cublasLtMatmulPreferenceCreate(&of), "cublasLtMatmulPreferenceCreate");
-  }
-  preference(const preference&) = delete;
-  preference& operator=(const preference&) = delete;
-  ~preference() { cublasLtMatmulPreferenceDestroy(of); }
-  template <class V>
-  void set(const lane& on, cublasLtMatmulPreferenceAttributes_t attribute, V value) {
-    check(on, cublasLtMatmulPreferenceSetAttribute(of, attribute, &value, sizeof(value)),
-          "cublasLtMatmulPreferenceSetAttribute");
-  }
-};
-
-/// Partial sums of a split k meet in f32, in a fixed order, or k is not split: never in the type of d.
-bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
-  std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_MASK;
-  std::size_t written = 0;
-  if (cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
-                                           sizeof(scheme), &written) != CUBLAS_STATUS_SUCCESS)
-    return false;
-  return scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-}
-
-/// The heuristics' proposals, the most promising first.
-std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& plan, const product_shape& shape,
-                                            int most) {
-  preference wish(on);
-  wish.set(on, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.workspace_bytes});
-  wish.set(on, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  const auto alignment = static_cast<std::uint32_t>(shape.alignment);
-  for (const auto attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    wish.set(on, attribute, alignment);
-  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
-  int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of, most, results.data(), &found);
-  // An epilogue may be unknown for these types: NOT_SUPPORTED, or INVALID_VALUE for its attributes.
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
-  check(on, status, "cublasLtMatmulAlgoGetHeuristic");
-  std::vector<cublasLtMatmulAlgo_t> usable;
-  for (int i = 0; i < found; ++i)
-    if (results[i].state == CUBLAS_STATUS_SUCCESS && sums_in_f32(results[i].algo))
-      usable.push_back(results[i].algo);
-  return usable;
-}
+constexpr float search_milliseconds = 150;  // of a shape, or
+constexpr float search_runs = 60;           // of the fastest, where these take longer
+constexpr float batch_milliseconds = 1;     // of one algorithm before its turn ends
+constexpr std::size_t varied = 4;           // of the best
+constexpr float hopeless = 1.5f;            // times the best
+constexpr std::size_t finalists = 6;
+constexpr float close = 1.06f;  // times the best
+constexpr int rounds = 9;
 
 /// Runs a product on its lane and says how long it took. Where d is c, it is put back in the end:
 /// an algorithm that is the fastest out of place need not be so in place.
@@ -135,8 +85,58 @@ class stopwatch {
 
 struct candidate {
   cublasLtMatmulAlgo_t algorithm;
-  float each;  // the least so far
+  float each;
 };
+
+int runs_in_a_batch(float each) { return static_cast<int>(std::clamp(batch_milliseconds / each, 1.0f, 20.0f)); }
+
+/// The candidates so far, the fastest first.
+class field {
+ public:
+  explicit field(stopwatch& watch) : watch_(watch) {}
+
+  /// Time those that are new, as long as there is time.
+  void enter(const std::vector<cublasLtMatmulAlgo_t>& some) {
+    for (const cublasLtMatmulAlgo_t& algorithm : some) {
+      if (has(algorithm) || watch_.spent() > std::max(search_milliseconds, search_runs * least())) continue;
+      if (!std::isfinite(watch_.time(algorithm, 1))) continue;  // it loads the kernel
+      float each = watch_.time(algorithm, 1);
+      if (each < hopeless * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
+      all_.push_back({algorithm, each});
+      std::stable_sort(all_.begin(), all_.end(), [](const candidate& a, const candidate& b) { return a.each < b.each; });
+    }
+  }
+  /// Of the fastest `most`, those within `times` the fastest.
+  std::vector<candidate> best(std::size_t most, float times) const {
+    std::vector<candidate> some;
+    for (const candidate& c : all_)
+      if (some.size() < most && c.each <= times * least()) some.push_back(c);
+    return some;
+  }
+
+ private:
+  float least() const { return all_.empty() ? std::numeric_limits<float>::infinity() : all_.front().each; }
+  bool has(const cublasLtMatmulAlgo_t& algorithm) const {
+    return std::any_of(all_.begin(), all_.end(),
+                       [&](const candidate& c) { return std::memcmp(&c.algorithm, &algorithm, sizeof(algorithm)) == 0; });
+  }
+  stopwatch& watch_;
+  std::vector<candidate> all_;
+};
+
+/// The one with the least median of several turns.
+candidate winner(stopwatch& watch, const std::vector<candidate>& finals) {
+  std::vector<std::array<float, rounds>> times(finals.size());
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < finals.size(); ++i)
+      times[i][static_cast<std::size_t>(round)] = watch.time(finals[i].algorithm, runs_in_a_batch(finals[i].each));
+  candidate best{finals.front().algorithm, std::numeric_limits<float>::infinity()};
+  for (std::size_t i = 0; i < finals.size(); ++i) {
+    std::nth_element(times[i].begin(), times[i].begin() + rounds / 2, times[i].end());
+    if (times[i][rounds / 2] < best.each) best = {finals[i].algorithm, times[i][rounds / 2]};
+  }
+  return best;
+}
 
 bool may_time(const lane& on) {
   if (on.of->about->deterministic) return false;  // every run shall take the same algorithm
@@ -147,38 +147,23 @@ bool may_time(const lane& on) {
 
 }  // namespace
 
-std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane& on, const linear_plan& plan,
-                                                     const product_shape& shape, const product_operands& with) {
-  const auto proposed = proposals(on, plan, shape, most_proposals);
-  if (proposed.empty()) return std::nullopt;
-  if (proposed.size() == 1 || !may_time(on)) return proposed.front();
+product_choice choose_algorithm(const lane& on, const linear_plan& plan, const product_shape& shape,
+                                const product_operands& with) {
+  const auto proposed = proposals(on, plan, shape);
+  if (proposed.empty()) return {};
+  if (!may_time(on)) return {proposed.front()};
   stopwatch watch(on, plan, shape, with);
-  if (!watch.ready()) return proposed.front();
+  if (!watch.ready()) return {proposed.front()};
   for (const lane& other : on.of->all_lanes)
     if (other.computes() && &other != &on) check(on, cudaStreamSynchronize(other.stream), "linear: tuning");
-  std::vector<candidate> candidates;
-  float least = std::numeric_limits<float>::infinity();
-  const auto spent = [&] { return watch.spent() > std::max(milliseconds_per_shape, runs_per_shape * least); };
-  for (const cublasLtMatmulAlgo_t& algorithm : proposed) {
-    if (spent()) break;
-    float each = watch.time(algorithm, 1);  // loads the kernel too, which counts where a product is short
-    if (each < milliseconds_per_batch) each = watch.time(algorithm, 1);
-    if (!(each < hopeless * least)) continue;
-    candidates.push_back({algorithm, each});
-    least = std::min(least, each);
-  }
-  if (candidates.empty()) return std::nullopt;
-  for (int round = 0; round < rounds; ++round)
-    for (candidate& c : candidates) {
-      if (spent() || c.each > hopeless * least) continue;
-      const int runs = static_cast<int>(std::clamp(milliseconds_per_batch / c.each, 1.0f, 20.0f));
-      c.each = std::min(c.each, watch.time(c.algorithm, runs));
-      least = std::min(least, c.each);
-    }
-  const candidate* best = &candidates.front();
-  for (const candidate& c : candidates)
-    if (c.each < worth_it * best->each) best = &c;
-  return best->algorithm;
+  field all(watch);
+  all.enter(proposed);
+  for (const candidate& c : all.best(varied, hopeless)) all.enter(other_variants(on, plan, c.algorithm));
+  for (const candidate& c : all.best(varied, hopeless)) all.enter(other_orders(on, plan, c.algorithm));
+  const auto finals = all.best(finalists, close);
+  if (finals.empty()) return {};
+  const candidate best = winner(watch, finals);
+  return {best.algorithm, best.each};
 }
 
 }  // namespace rankc::cuda

@@ -78,6 +78,9 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "continue from this checkpoint, with its data and recipe where not given here");
   app.add_option("--launch", raw.launch,
                  "threads: all ranks in this process (default); processes: one process per rank, on this machine");
+  add_name(app, "--products", o.where.products,
+           "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, and what is timed anew is "
+           "added; none: time all (default ~/.cache/rankc/products.tsv)");
   app.add_option("--inject", raw.inject,
                  "a fault on purpose, in test builds: rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
                  "drop|corrupt|nan|flip");

@@ -19,13 +19,29 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace rankc::runtime {
 namespace {
 
 const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
+
+/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be written.
+std::string products_file(const std::string& asked) {
+  namespace fs = std::filesystem;
+  if (!asked.empty()) return asked == "none" ? "" : asked;
+  const auto of = [](const char* name) { return fs::path(variables(name) != nullptr ? variables(name) : ""); };
+  const fs::path cache = of("XDG_CACHE_HOME").is_absolute() ? of("XDG_CACHE_HOME") : of("HOME") / ".cache";
+  if (!cache.is_absolute()) return "";
+  const fs::path file = cache / "rankc" / "products.tsv";
+  fs::path there = file;
+  std::error_code none;
+  while (!fs::exists(there, none) && there != there.root_path()) there = there.parent_path();
+  return access(there.c_str(), R_OK | W_OK) == 0 ? file.string() : "";
+}
 
 using install_at = std::function<std::unique_ptr<engine>(const placement&)>;
 
@@ -77,9 +93,10 @@ int run_as_rank(const description& about, const install_at& install, options& o,
   session& job = *joined;
   std::signal(SIGTERM, end_as_victim);
   std::signal(SIGPIPE, SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
-  const auto fault = o.where.fault;
+  const placement asked = o.where;
   o.where = job.where();
-  o.where.fault = fault;
+  o.where.fault = asked.fault;
+  o.where.products = asked.products;
   try {
     run(
         about, [&] { return install(o.where); }, o);
@@ -98,6 +115,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
 int run_where_launched(const description& about, const install_at& install, int argc, char** argv) {
   auto options = parse_command_line(about, argc, argv);
   if (!options) return 0;
+  options->where.products = products_file(options->where.products);
   if (options->starts()) {
     if (const auto place = launched_place(about, variables)) return run_as_rank(about, install, *options, *place);
     if (options->processes) return spawn_ranks(about, argv);

@@ -7,6 +7,7 @@
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <functional>
+#include <memory>
 #include <memory_resource>
 
 namespace rankc::cuda {
@@ -22,8 +23,10 @@ struct memory_sources {
 /// The resources of one rank. Construct, use and destroy it with the same `device`.
 class context {
  public:
+  /// The algorithms of its products are chosen together with all ranks that have the same `choices`; null: by itself.
   /// Errors: failure (70) naming the rank and what could not be had.
-  context(int device, const description&, int rank_index, const memory_sources& = {});
+  context(int device, const description&, int rank_index, const memory_sources& = {},
+          std::shared_ptr<product_choices> choices = nullptr);
   ~context();
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -61,6 +64,8 @@ class context {
   int device_;
   const memory_sources sources_;
   rank r_;
+  std::unique_ptr<product_machine> machine_;
+  std::shared_ptr<product_choices> choices_;
   std::unique_ptr<arena> arena_;
   std::vector<buffer> more_;
   cudaEvent_t fork_ = nullptr;

@@ -34,7 +34,9 @@ using bf16 = __nv_bfloat16;
 /// It lies in device memory at a fixed address, so that learning rate and step number change without a new capture.
 using hyperparameters = update_factors<float>;
 
-struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
+struct linear_plans;     // cuBLASLt plans by shape (linear_plans.hpp)
+struct product_machine;  // what their algorithms are the fastest on (product_choices.hpp)
+class product_choices;   // their algorithms, of all ranks of a process
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 class tracer;            // the times of a step (trace.hpp)
@@ -87,6 +89,8 @@ struct rank {
   std::vector<cudaEvent_t> events;
   ncclComm_t world = nullptr;  // all ranks; only where each has a process of its own
   cublasLtHandle_t blas = nullptr;
+  const product_machine* machine = nullptr;
+  product_choices* choices = nullptr;
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out

@@ -34,7 +34,7 @@ struct options {
   int keep = 0;                 // checkpoints that stay; 0: all
   std::int64_t check_replicas = 0;  // 0: never
   bool processes = false;       // --launch processes
-  placement where;              // not from the command line, but from the launcher
+  placement where;              // from the launcher, but for `fault` and `products`
 
   /// Whether the command starts the ranks.
   bool starts() const { return run == command::train || run == command::evaluate || run == command::generate; }

@@ -114,6 +114,7 @@ int cudaEventCreate(void** e) { return make(e), touch(); }
 int cudaEventCreateWithFlags(void** e, unsigned) { return make(e), touch(); }
 __attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) { return make(graph), touch(); }
 __attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) { return make(made), touch(); }
+std::size_t cublasLtGetVersion() { return 1; }
 int cublasLtCreate(void** handle) { return make(handle), touch(); }
 int ncclCommInitRankConfig(void** c) { return make(c), touch(); }
 int ncclCommGetAsyncError(void*, int* state) { return *state = 0, 0; }
@@ -123,7 +124,7 @@ int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
 #define TAKEN(name) \
   __attribute__((weak)) int name() { return touch(); }
 TAKEN(__cudaLaunchKernel)
-TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetAttribute) TAKEN(cudaFuncSetAttribute) TAKEN(cudaGetDriverEntryPointByVersion)
+TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetAttribute) TAKEN(cudaGetDeviceProperties) TAKEN(cudaFuncSetAttribute) TAKEN(cudaGetDriverEntryPointByVersion)
 TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
 TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
 TAKEN(cudaFreeAsync) TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync)
@@ -136,6 +137,7 @@ TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister) TAKEN(ncclCo
 TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(ncclRedOpCreatePreMulSum) TAKEN(ncclRedOpDestroy)
 TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
 TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
+TAKEN(cublasLtMatmulAlgoCapGetAttribute) TAKEN(cublasLtMatmulAlgoCheck) TAKEN(cublasLtMatmulAlgoConfigSetAttribute)
 TAKEN(cublasLtMatmulAlgoGetHeuristic) TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)
 TAKEN(cublasLtMatmulDescSetAttribute) TAKEN(cublasLtMatmulPreferenceCreate) TAKEN(cublasLtMatmulPreferenceDestroy)
 TAKEN(cublasLtMatmulPreferenceSetAttribute) TAKEN(cublasLtMatrixLayoutCreate) TAKEN(cublasLtMatrixLayoutDestroy)

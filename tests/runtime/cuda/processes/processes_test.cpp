@@ -47,7 +47,7 @@ struct folder {
 outcome run(const folder& f, const std::string& variables, const std::string& words) {
   const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
   const int status = std::system(
-      ("env " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
+      ("env XDG_CACHE_HOME=" + f.path.string() + " " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
           .c_str());
   return {WEXITSTATUS(status), content(out), content(err)};
 }

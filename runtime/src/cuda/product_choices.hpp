@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of cuBLASLt's algorithms does each product, once for all ranks of a process, and from a file where one is kept.
+#pragma once
+#include "linear_plans.hpp"
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rankc::cuda {
+
+/// What choices hold for: the same algorithm is the fastest, and is one at all, on such a GPU and library alone.
+struct product_machine {
+  std::string gpu;     // as CUDA names it
+  std::size_t cublas;  // version, as the library numbers it
+  auto operator<=>(const product_machine&) const = default;
+  static product_machine of(int device);
+};
+
+/// The choices of a process, by machine and shape, and what a file told of them.
+class product_choices {
+ public:
+  /// The choice for a shape. The first rank to ask makes it by `tune`, which is given what was told of it, if that was; others
+  /// wait for that. It stays where it is, and `take` may replace what it says.
+  const product_choice& of(const product_machine&, const product_shape&,
+                           const std::function<product_choice(const std::optional<product_choice>&)>& tune);
+
+  /// Choices of other ranks, or of a file, as `text` gives them. What is known here already is replaced.
+  /// Errors: failure (1) naming the line of `whence` that is no choice.
+  void take(const std::string& lines, const std::string& whence);
+
+  /// Every choice that was timed, and every one told: a line each, in order. Units: milliseconds.
+  std::string text() const;
+
+ private:
+  using key = std::pair<product_machine, product_shape>;
+  struct entry {
+    product_choice choice;
+    bool made = false;
+  };
+  mutable std::mutex mutex_;
+  std::condition_variable made_;
+  std::map<key, entry> by_key_;
+  std::map<key, product_choice> told_;
+};
+
+/// The lines of a file, which is made where there is none.
+/// Errors: failure (1) where it cannot be read or written.
+std::string open_products(const std::string& file);
+
+/// Add the choices to the file, which is replaced at once. Where that fails it stays as it was: the next job tunes again.
+void keep_products(const std::string& file, const product_choices&);
+
+}  // namespace rankc::cuda
