@@ -16,12 +16,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The rank's link that a communicator of the description is for.
+/// The rank's link that a communicator of the description is for, and its row in the program's tables.
 lane_link& link_of(rank& r, int group_index) {
   for (lane& on : r.all_lanes)
     for (lane_link& k : on.links)
       if (k.communicator == group_index) return k;
   fail(r, "its lanes have no place for communicator " + std::to_string(group_index));
+}
+const lane_communicator& row_of(const rank& r, int group_index) {
+  const auto& rows = r.row->links;
+  return *std::find_if(rows.begin(), rows.end(), [&](const lane_communicator& k) { return k.communicator == group_index; });
 }
 
 /// One group of calls, which take effect together at `end`.
@@ -42,6 +46,33 @@ class group {
   const rank& r_;
   const std::string name_;
 };
+
+/// The blocks that collectives of a lane that computes may take, for the kernels after them wait: what other lanes leave.
+int blocks_while_others_wait(const context& owner) {
+  int multiprocessors = 0, computing = 0, others = 0;
+  check(owner.of(), cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, owner.device()),
+        "cudaDeviceGetAttribute");
+  for (const lane& on : owner.of().all_lanes)
+    if (!on.links.empty()) ++(on.computes() ? computing : others);
+  return std::clamp((multiprocessors - others * most_blocks) / std::max(computing, 1), most_blocks, most_blocks_of_computation);
+}
+
+ncclConfig_t plain_config() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.maxCTAs = most_blocks;
+  return config;
+}
+/// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside computation (dp of two
+/// H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp with 8 blocks: 249 ms, with 32 238).
+/// Shards that are gathered beside computation go by copy engines, where NCCL has them do that.
+ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
+  ncclConfig_t config = plain_config();
+  if (owner.of()[of.lane].computes()) config.minCTAs = config.maxCTAs = blocks_while_others_wait(owner);
+  else if (of.over == over::shard || of.over == over::efsdp) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+  else if (of.over != over::peer) config.minCTAs = least_blocks_of_sums;
+  return config;
+}
 
 void use_device_of(context& c) { check(c.of(), cudaSetDevice(c.device()), "cudaSetDevice"); }
 
@@ -90,20 +121,17 @@ void communicators::exchange_ids(const placement& where) {
 void communicators::join_all(context& mine) {
   const std::string name = "the communicator of all ranks";
   group together(mine.of(), name);
-  membership& world = join(mine, ids_.back(), about_.world(), mine.of().index, name);
+  membership& world = join(mine, ids_.back(), about_.world(), mine.of().index, plain_config(), name);
   together.end();
   wait_for(mine, world.of, name);
   mine.of().world = world.of;
 }
 
 /// One rank's part in making a communicator; belongs into a group.
-communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place,
+communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place, ncclConfig_t config,
                                                const std::string& name) {
   use_device_of(owner);
   all_.push_back(std::make_unique<membership>(membership{nullptr, &owner, place, nullptr, nullptr}));
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  config.maxCTAs = most_blocks;
   const ncclResult_t status = ncclCommInitRankConfig(&all_.back()->of, members, id, place, &config);
   if (status != ncclInProgress) check(owner.of(), status, nullptr, name + ": ncclCommInitRankConfig");
   return *all_.back();
@@ -123,7 +151,8 @@ void communicators::make(int group_index, const std::vector<std::unique_ptr<cont
   group together(here->of(), name);
   for (int place = 0; place < size; ++place)
     if (context* owner = member_at(place))
-      made.push_back(&join(*owner, ids_[static_cast<std::size_t>(group_index)], size, place, name));
+      made.push_back(&join(*owner, ids_[static_cast<std::size_t>(group_index)], size, place,
+                           config_of(*owner, row_of(owner->of(), group_index)), name));
   together.end();
   for (const membership* m : made) {
     wait_for(*m->owner, m->of, name + ": ncclCommInitRankConfig");

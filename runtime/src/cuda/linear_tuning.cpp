@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are timed once each, then
 // the variants of the best, then the orders of tiles of the best of those; the few that are left run in turns, for a GPU's
-// clock drifts and falls under load, and the least median is kept. What a run costs before its kernel is loaded is not counted.
+// clock drifts and falls under load, and the least median is kept, or what cuBLASLt
+// proposes before it and is as fast. What a run costs before its kernel is loaded is not counted.
 // Time is taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
@@ -22,8 +23,10 @@ constexpr float batch_milliseconds = 1;     // of one algorithm before its turn 
 constexpr std::size_t varied = 4;           // of the best
 constexpr float hopeless = 1.5f;            // times the best
 constexpr std::size_t finalists = 6;
-constexpr float close = 1.06f;  // times the best
-constexpr int rounds = 9;
+constexpr float close = 1.06f;   // times the best
+constexpr float equal = 1.005f;  // times the best
+constexpr std::size_t rounds = 9;
+constexpr int checked_alignment = 16;  // bytes; below, cuBLASLt does not say whether a variant can run
 
 /// Runs a product on its lane and says how long it took. Where d is c, it is put back in the end:
 /// an algorithm that is the fastest out of place need not be so in place.
@@ -60,8 +63,10 @@ class stopwatch {
     cudaStream_t compute = on_.stream;
     check(on_, cudaEventRecord(begin_, compute), "cudaEventRecord");
     for (int i = 0; i < runs; ++i)
-      if (enqueue(on_, plan_, algorithm, shape_, with_) != CUBLAS_STATUS_SUCCESS)
+      if (enqueue(on_, plan_, algorithm, shape_, with_) != CUBLAS_STATUS_SUCCESS) {
+        cudaGetLastError();  // of a kernel that could not be launched
         return std::numeric_limits<float>::infinity();
+      }
     check(on_, cudaEventRecord(end_, compute), "cudaEventRecord");
     check(on_, cudaEventSynchronize(end_), "linear: tuning");
     float total = 0;
@@ -86,6 +91,7 @@ class stopwatch {
 struct candidate {
   cublasLtMatmulAlgo_t algorithm;
   float each;
+  std::size_t entered;  // after so many others
 };
 
 int runs_in_a_batch(float each) { return static_cast<int>(std::clamp(batch_milliseconds / each, 1.0f, 20.0f)); }
@@ -102,7 +108,7 @@ class field {
       if (!std::isfinite(watch_.time(algorithm, 1))) continue;  // it loads the kernel
       float each = watch_.time(algorithm, 1);
       if (each < hopeless * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
-      all_.push_back({algorithm, each});
+      all_.push_back({algorithm, each, all_.size()});
       std::stable_sort(all_.begin(), all_.end(), [](const candidate& a, const candidate& b) { return a.each < b.each; });
     }
   }
@@ -124,18 +130,20 @@ class field {
   std::vector<candidate> all_;
 };
 
-/// The one with the least median of several turns.
-candidate winner(stopwatch& watch, const std::vector<candidate>& finals) {
+/// The first to have entered of those whose median of several turns is about the least: of equals always the same.
+candidate winner(stopwatch& watch, std::vector<candidate> finals) {
+  std::sort(finals.begin(), finals.end(), [](const candidate& a, const candidate& b) { return a.entered < b.entered; });
   std::vector<std::array<float, rounds>> times(finals.size());
-  for (int round = 0; round < rounds; ++round)
+  for (std::size_t round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < finals.size(); ++i)
-      times[i][static_cast<std::size_t>(round)] = watch.time(finals[i].algorithm, runs_in_a_batch(finals[i].each));
-  candidate best{finals.front().algorithm, std::numeric_limits<float>::infinity()};
+      times[i][round] = watch.time(finals[i].algorithm, runs_in_a_batch(finals[i].each));
+  float least = std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < finals.size(); ++i) {
     std::nth_element(times[i].begin(), times[i].begin() + rounds / 2, times[i].end());
-    if (times[i][rounds / 2] < best.each) best = {finals[i].algorithm, times[i][rounds / 2]};
+    finals[i].each = times[i][rounds / 2];
+    least = std::min(least, finals[i].each);
   }
-  return best;
+  return *std::find_if(finals.begin(), finals.end(), [&](const candidate& c) { return c.each <= equal * least; });
 }
 
 bool may_time(const lane& on) {
@@ -158,8 +166,10 @@ product_choice choose_algorithm(const lane& on, const linear_plan& plan, const p
     if (other.computes() && &other != &on) check(on, cudaStreamSynchronize(other.stream), "linear: tuning");
   field all(watch);
   all.enter(proposed);
-  for (const candidate& c : all.best(varied, hopeless)) all.enter(other_variants(on, plan, c.algorithm));
-  for (const candidate& c : all.best(varied, hopeless)) all.enter(other_orders(on, plan, c.algorithm));
+  if (shape.alignment >= checked_alignment) {
+    for (const candidate& c : all.best(varied, hopeless)) all.enter(other_variants(on, plan, c.algorithm));
+    for (const candidate& c : all.best(varied, hopeless)) all.enter(other_orders(on, plan, c.algorithm));
+  }
   const auto finals = all.best(finalists, close);
   if (finals.empty()) return {};
   const candidate best = winner(watch, finals);
