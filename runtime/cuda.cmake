@@ -19,6 +19,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/buffer.cpp
   src/cuda/balance.cu
   src/cuda/check.cpp
+  src/cuda/check_collectives.cu
   src/cuda/communicate.cpp
   src/cuda/communicators.cpp
   src/cuda/context.cpp

@@ -12,6 +12,7 @@
 
 #include "../passes/lanes.hpp"
 #include "../passes/logits.hpp"
+#include "attention_engines.hpp"
 #include "emit.hpp"
 #include "predicted.hpp"
 
@@ -169,8 +170,10 @@ std::string rest_of_recipe(const training& t) {
 
 /// What the program says of itself before it runs.
 std::string note_text(const lowered& l) {
-  if (l.plan->recipe.precision != bf16 || l.type == dtype::bf16) return "";
-  return fmt::format("\n    .note = \"the recipe's precision is bf16; this program computes in {}\",", name_of(l.type));
+  const std::string note = l.plan->recipe.precision == bf16 && l.type != dtype::bf16
+                               ? fmt::format("the recipe's precision is bf16; this program computes in {}", name_of(l.type))
+                               : slow_attention(l);
+  return note.empty() ? "" : fmt::format("\n    .note = \"{}\",", note);
 }
 
 /// What a step and its actions are predicted to take, where that is known: a table, and the member that names it.

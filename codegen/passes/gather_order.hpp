@@ -4,7 +4,6 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/program/gather_order.hpp>
 
-#include <array>
 #include <vector>
 
 namespace rankc::codegen {

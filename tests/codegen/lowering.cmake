@@ -2,6 +2,7 @@
 find_package(nlohmann_json REQUIRED)
 add_executable(rankc_lowering_test codegen/lowering/proof_test.cpp codegen/lowering/passes_test.cpp codegen/lowering/fusion_test.cpp
   codegen/lowering/memory_test.cpp codegen/lowering/explain_test.cpp
+  codegen/lowering/attention_engines_test.cpp
   codegen/lowering/axes_test.cpp
   codegen/lowering/opened_test.cpp codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
 target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen" "${rankc_SOURCE_DIR}/dsl/plans")

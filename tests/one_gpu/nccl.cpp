@@ -4,6 +4,7 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -81,6 +82,7 @@ ncclResult_t send_or_receive(ncclComm_t c, cudaStream_t stream, const one_gpu::m
 /// Of a group, collectives go before messages: rankc groups one kind.
 ncclResult_t run(ncclComm_t c, cudaStream_t stream, const void* from, void* to, std::size_t count, ncclDataType_t type, what kind,
                  ncclRedOp_t how = ncclSum, int root = 0) {
+  if (kind == what::all_reduce && std::getenv("RANKC_WRONG_ALL_REDUCE") != nullptr) return ncclSuccess;  // and leave it undone
   double factor = 1;
   if (how >= ncclNumOps) {
     const std::lock_guard lock(guard);

@@ -13,8 +13,8 @@ using namespace translation;
 using runtime::at;
 
 #include "rank_calls.ipp"
-void begin_group(const lane&, over, message) {}
-void end_group(const lane&, over, message) {}
+void begin_marked(const lane&, over, message) {}
+void end_marked(const lane&, over, message) {}
 
 #include "kernels.ipp"
 

@@ -76,11 +76,7 @@ struct body : rankc::program::layer_program {
   /// "block: all_reduce of wo_out"; "block: all_gather of n1 again", for backward.
   std::string message(const node&) const;
   /// Bytes that a rank gives a collective, or gets of it.
-  std::size_t message_bytes(const node& n) const {
-    const element_kind holds = n.row->converts >= conversion::share_offsets ? element_kind::index : n.wide ? element_kind::wide : element_kind::real;
-    const bool shifts = n.row->converts == conversion::shift || n.row->converts == conversion::shift_back;  // all operands at once
-    return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) * static_cast<std::size_t>(part(n).elements()) * setting.bytes(holds);
-  }
+  std::size_t message_bytes(const node& n) const { return rankc::program::message_bytes(*this, n, setting); }
 };
 
 /// Bytes of the statistics of routers that a layer is handed (x), or hands on (y): behind the rows.

@@ -28,11 +28,10 @@ constexpr double sent_of(const program::layer_program& l, const program::layer_s
     if (!n.row->communicates()) continue;
     const conversion by = n.row->converts;
     const double ranks = span_of(n.over, s.dims, 1).ranks;
-    const auto holds = by >= conversion::share_offsets ? program::element_kind::index : n.wide ? program::element_kind::wide : program::element_kind::real;
-    const double bytes = static_cast<double>(l.part(n).elements()) * static_cast<double>(s.bytes(holds));
+    const auto bytes = static_cast<double>(program::message_bytes(l, n, s));
     const bool is_part = by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
     const bool is_sum = by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
-    if (by == conversion::shift || by == conversion::shift_back) all += bytes * n.row->count(false);
+    if (by == conversion::shift || by == conversion::shift_back) all += bytes;
     else all += bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
   }
   return all;

@@ -234,6 +234,14 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
   return s;
 }
 
+/// What a conversion gives a collective, or gets of it, on one rank. Units: bytes.
+constexpr std::size_t message_bytes(const layer_program& l, const node& n, const layer_setting& s) {
+  const conversion by = n.row->converts;
+  const element_kind holds = by >= conversion::share_offsets ? element_kind::index : n.wide ? element_kind::wide : element_kind::real;
+  const bool shifts = by == conversion::shift || by == conversion::shift_back;  // all operands at once
+  return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) * static_cast<std::size_t>(l.part(n).elements()) * s.bytes(holds);
+}
+
 /// A value where a node reads or writes it.
 struct operand {
   slice at;

@@ -309,13 +309,13 @@ void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from
 
 // A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:
 // of large tensors a tenth arrives wrong. Each call is a launch of its own.
-void begin_group(const lane& on, over what, message m) {
+void begin_marked(const lane& on, over what, message m) {
   const lane_link& k = link_of(on, what, m);
   if (!is_marked(on, k)) return;
   on.of->place->begin(on, m.name, k.communicator);
   on.of->place->group(true);
 }
-void end_group(const lane& on, over what, message m) {
+void end_marked(const lane& on, over what, message m) {
   if (!is_marked(on, link_of(on, what, m))) return;
   on.of->place->group(false);
   on.of->place->end(on);

@@ -3,6 +3,7 @@
 #include "driver.hpp"
 
 #include "check.hpp"
+#include "check_collectives.hpp"
 #include "injected.hpp"
 #include "marks.hpp"
 #include "warm_up.hpp"
@@ -34,6 +35,12 @@ void driver::take_times(std::vector<traced>& into) {
 void driver::run(const job& what) {
   rank& r = context_.of();
   switch (what.todo) {
+    case job::what::check_collectives: {
+      collective_check numbers(context_);
+      numbers.enqueue();
+      wait_for(r[0].stream);
+      return numbers.judge();
+    }
     case job::what::try_alone:
       r.alone = true;
       fill_with_noise(r[0]);

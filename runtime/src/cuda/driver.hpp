@@ -36,9 +36,9 @@ struct batch {
 /// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.
 enum class kind { train, evaluate, traced };
 
-/// What a driver is to do: the two halves of the warm-up, the captures, or a step.
+/// What a driver is to do: the parts of the warm-up, the captures, or a step.
 struct job {
-  enum class what { try_alone, try_together, capture, capture_traced, step } todo;
+  enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
   std::int64_t step = 0;  // that it is, or that went before it
 };

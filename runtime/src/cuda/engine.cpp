@@ -167,7 +167,7 @@ class cuda_engine final : public engine {
                          std::to_string(where_.rank));
   }
 
-  /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
+  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture them. The first pass loads every
   /// kernel and chooses every algorithm while no kernel and no thread waits for another rank; all ranks then take the same; the
   /// second pass connects the ranks.
   void warm_up() {
@@ -175,6 +175,7 @@ class cuda_engine final : public engine {
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     const bool keeps = where_.speaks() && !where_.products.empty();
     share_products(keeps ? open_products(where_.products) : "");
+    run({job::what::check_collectives});
     run({job::what::try_alone});
     share_products(choices_->text());
     if (keeps) keep_products(where_.products, *choices_);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 
@@ -165,6 +166,26 @@ void check_shards() {
 
 TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in f32") { check_shards<float>(); }
 TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in bf16") { check_shards<bf16>(); }
+
+// Ranks that share a GPU have communicators of the tests' own, which can be told to be wrong.
+TEST_CASE("a collective that gives wrong numbers is found before the first step") {
+  if (std::getenv("RANKC_RANKS_ON_ONE_GPU") == nullptr) return;
+  tables t(1, 2);
+  enlarge(t, 1 << 16);
+  t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
+  void (*const bodies[])(rank&) = {exchange<float>};
+  setenv("RANKC_WRONG_ALL_REDUCE", "1", 1);
+  std::string told;
+  try {
+    install({.about = t.about, .train = bodies, .evaluate = bodies});
+  } catch (const failure& f) {
+    CHECK(f.code == 70);
+    told = f.what();
+  }
+  unsetenv("RANKC_WRONG_ALL_REDUCE");
+  CHECK_MESSAGE(told.find("all_reduce over dp: element ") != std::string::npos, told);
+  CHECK_MESSAGE(told.find("is wrong, by NCCL") != std::string::npos, told);
+}
 
 TEST_CASE("collectives over two ranks in f32") { check_exchange<float>(); }
 TEST_CASE("collectives over two ranks in bf16") { check_exchange<bf16>(); }

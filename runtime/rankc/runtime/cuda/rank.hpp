@@ -186,12 +186,12 @@ void reduce_scatter_in_bf16(const lane&, over, message, at to, at from, std::siz
 
 /// Collectives of one communicator, over whose ranks they are, that the guard and a profiler see as one.
 /// Errors: failure (70) where the lane has no communicator over them.
-void begin_group(const lane&, over, message);
-void end_group(const lane&, over, message);
+void begin_marked(const lane&, over, message);
+void end_marked(const lane&, over, message);
 void together(const lane& on, over what, message m, const auto& calls) {
-  begin_group(on, what, m);
+  begin_marked(on, what, m);
   calls();
-  end_group(on, what, m);
+  end_marked(on, what, m);
 }
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is

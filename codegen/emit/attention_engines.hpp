@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels do the attention of a program's layers.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rankc::codegen {
+
+/// Layers whose attention the same kernels do: cuDNN's, or rankc's own for a reason.
+struct attention_engine {
+  bool by_cudnn = false;
+  std::string because;  // why cuDNN's do not: "the head dim is 72, and cuDNN takes multiples of 8 up to 128"
+  int layers = 0;
+};
+/// None of a program for the host, and of layers without attention.
+std::vector<attention_engine> attention_engines(const lowered&);
+
+/// "attention: 8 layers by cuDNN"; a line for each engine.
+std::string attention_text(const lowered&);
+
+/// What a bf16 program says before it runs where its attention is by slow kernels; else empty.
+std::string slow_attention(const lowered&);
+
+}  // namespace rankc::codegen

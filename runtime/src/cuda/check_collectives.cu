@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check_collectives.hpp"
+
+#include "device.cuh"
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace rankc::cuda {
+namespace {
+
+constexpr std::size_t most_trials = 64;
+constexpr std::size_t most_of_a_member = std::size_t{1} << 22;  // elements
+constexpr int blocks = 1024, threads = 256;
+
+/// What a member has at a place: a whole number below `range`, so that bf16 holds every sum of all members exactly.
+__device__ float known(int member, std::size_t place, int range) {
+  std::uint32_t x = static_cast<std::uint32_t>(place) * 2654435761u + static_cast<std::uint32_t>(member) * 0x85ebca6bu;
+  x = (x ^ (x >> 15)) * 0xc2b2ae35u;
+  return static_cast<float>((x ^ (x >> 16)) % static_cast<std::uint32_t>(range));
+}
+int range_of(int members) { return std::clamp(256 / members, 2, 64); }
+
+template <class T>
+__global__ void fill(T* to, std::size_t count, int member, int range) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x)
+    to[i] = from_float<T>(known(member, i, range));
+}
+
+/// The complement of the first element that is none of the members' parts, each of `part`, in their order.
+template <class T>
+__global__ void compare_parts(unsigned long long* wrong, const T* got, std::size_t part, int members, int range) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part * members; i += std::size_t{gridDim.x} * blockDim.x)
+    if (to_float(got[i]) != known(static_cast<int>(i / part), i % part, range)) atomicMax(wrong, ~static_cast<unsigned long long>(i));
+}
+
+/// The complement of the first element that is no sum of all members' from place `first` on.
+template <class T>
+__global__ void compare_sums(unsigned long long* wrong, const T* got, std::size_t count, std::size_t first, int members, int range) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+    float sum = 0.0f;
+    for (int m = 0; m < members; ++m) sum += known(m, first + i, range);
+    if (to_float(got[i]) != sum) atomicMax(wrong, ~static_cast<unsigned long long>(i));
+  }
+}
+
+template <class T>
+constexpr ncclDataType_t type_of = std::is_same_v<T, float> ? ncclFloat32 : ncclBfloat16;
+
+int members_of(const rank& r, const lane_link& k) {
+  int members = 0;
+  check(r, ncclCommCount(k.nccl, &members), k.nccl, "ncclCommCount");
+  return members;
+}
+
+}  // namespace
+
+collective_check::collective_check(context& owner) : context_(owner) {
+  rank& r = owner.of();
+  wrong_ = reinterpret_cast<unsigned long long*>(r[0].workspace);
+  told_ = reinterpret_cast<unsigned long long*>(owner.more_pinned(most_trials * sizeof(*told_), "results of collectives"));
+}
+
+/// Elements of a member's part: members of them, and one more, lie in the arena.
+template <class T>
+std::size_t collective_check::part_of(int members) const {
+  const std::size_t room = context_.of().where->arena_bytes / sizeof(T) / static_cast<std::size_t>(members + 1);
+  return std::min(most_of_a_member, room) / 128 * 128;
+}
+
+unsigned long long* collective_check::result(const char* name, const lane_link& k, std::size_t elements) {
+  trials_.push_back({std::string(name) + " over " + over_names[static_cast<int>(k.over)], elements});
+  return wrong_ + (trials_.size() - 1);
+}
+
+template <class T>
+void collective_check::gather(const lane_link& k) {
+  const lane& on = context_.of()[0];
+  const int members = members_of(on, k), range = range_of(members);
+  const std::size_t part = part_of<T>(members);
+  T *all = on.at<T>({0}), *own = all + part * members;
+  launch(on, "check of all_gather", fill<T>, blocks, threads, 0, own, part, k.place, range);
+  check(on, cudaMemsetAsync(all, 0xff, part * members * sizeof(T), on.stream), "check of all_gather");
+  check(on, ncclAllGather(own, all, part, type_of<T>, k.nccl, on.stream), k.nccl, "check: ncclAllGather");
+  launch(on, "check of all_gather", compare_parts<T>, blocks, threads, 0, result("all_gather", k, part * members), all, part, members, range);
+}
+
+template <class T>
+void collective_check::reduce_scatter(const lane_link& k) {
+  const lane& on = context_.of()[0];
+  const int members = members_of(on, k), range = range_of(members);
+  const std::size_t part = part_of<T>(members);
+  T *all = on.at<T>({0}), *own = all + part * members;
+  launch(on, "check of reduce_scatter", fill<T>, blocks, threads, 0, all, part * members, k.place, range);
+  check(on, cudaMemsetAsync(own, 0xff, part * sizeof(T), on.stream), "check of reduce_scatter");
+  check(on, ncclReduceScatter(all, own, part, type_of<T>, ncclSum, k.nccl, on.stream), k.nccl, "check: ncclReduceScatter");
+  launch(on, "check of reduce_scatter", compare_sums<T>, blocks, threads, 0, result("reduce_scatter", k, part), own, part,
+         part * static_cast<std::size_t>(k.place), members, range);
+}
+
+template <class T>
+void collective_check::all_reduce(const lane_link& k) {
+  const lane& on = context_.of()[0];
+  const int members = members_of(on, k), range = range_of(members);
+  const std::size_t count = part_of<T>(members);
+  T* all = on.at<T>({0});
+  launch(on, "check of all_reduce", fill<T>, blocks, threads, 0, all, count, k.place, range);
+  check(on, ncclAllReduce(all, all, count, type_of<T>, ncclSum, k.nccl, on.stream), k.nccl, "check: ncclAllReduce");
+  launch(on, "check of all_reduce", compare_sums<T>, blocks, threads, 0, result("all_reduce", k, count), all, count, std::size_t{0}, members,
+         range);
+}
+
+void collective_check::enqueue() {
+  rank& r = context_.of();
+  const lane& on = r[0];
+  check(r, cudaMemsetAsync(wrong_, 0, most_trials * sizeof(*wrong_), on.stream), "check of collectives");
+  const auto of_activations = [&](const lane_link& k, auto element) {
+    using T = decltype(element);
+    const bool of_layers = k.over == over::tp || k.over == over::cp || k.over == over::etp, of_shards = k.over == over::shard || k.over == over::efsdp;
+    if (of_layers || of_shards) gather<T>(k);
+    if (of_layers) reduce_scatter<T>(k), all_reduce<T>(k);
+    if (of_shards) reduce_scatter<float>(k);
+    if (k.over == over::dp) all_reduce<float>(k);
+  };
+  for (const lane_communicator& row : r.row->links)
+    for (const lane_link& k : r[row.lane].links) {
+      if (k.communicator != row.communicator || k.nccl == nullptr) continue;
+      if (r.about->type == dtype::bf16) of_activations(k, bf16{});
+      else of_activations(k, float{});
+    }
+  check(r, cudaMemcpyAsync(told_, wrong_, most_trials * sizeof(*told_), cudaMemcpyDeviceToHost, on.stream), "check of collectives");
+}
+
+void collective_check::judge() const {
+  int version = 0;
+  ncclGetVersion(&version);
+  for (std::size_t i = 0; i < trials_.size(); ++i)
+    if (told_[i] != 0)
+      fail(context_.of(), trials_[i].what + ": element " + std::to_string(~told_[i]) + " of " + std::to_string(trials_[i].elements) +
+                              " is wrong, by NCCL " + std::to_string(version) +
+                              " on this machine; nothing was trained. Another version may be right, or NCCL_WIN_ENABLE=0");
+}
+
+}  // namespace rankc::cuda
