@@ -43,7 +43,8 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/parts_test.cpp
   runtime/cuda/rope_test.cpp
   runtime/cuda/rounding_test.cpp
-  runtime/cuda/softmax_test.cpp)
+  runtime/cuda/softmax_test.cpp
+  runtime/cuda/tuning_test.cpp)
 rankc_cuda_test(runtime_cuda_grouped 1 runtime/cuda/grouped_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
 rankc_cuda_test(runtime_cuda_beside 1 runtime/cuda/beside_test.cpp runtime/cuda/meet.cu)
@@ -90,7 +91,7 @@ if(RANKC_INJECT)
     $<TARGET_FILE:rankc_runtime_cuda> rankc::runtime_tools Threads::Threads ${CMAKE_DL_LIBS})
   add_executable(runtime_cuda_faked runtime/cuda/processes/processes_test.cpp)
   target_link_libraries(runtime_cuda_faked PRIVATE rankc_test_main)
-  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*")
+  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,choices of products*")
   add_dependencies(runtime_cuda_faked runtime_cuda_faked_program)
   target_compile_definitions(runtime_cuda_faked PRIVATE RANKC_INJECT RANKC_TEST_WITHOUT_GPUS=true
     RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_faked_program>")

@@ -177,7 +177,7 @@ class cuda_engine final : public engine {
     share_products(keeps ? open_products(where_.products) : "");
     run({job::what::check_collectives});
     run({job::what::try_alone});
-    share_products(choices_->text());
+    share_products(choices_->made());
     if (keeps) keep_products(where_.products, *choices_);
     run({job::what::try_together});
     run({job::what::capture});

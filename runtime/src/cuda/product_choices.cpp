@@ -140,13 +140,28 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
   }
 }
 
+std::string product_choices::made() const {
+  const std::lock_guard lock(mutex_);
+  return lines_of(made_here());
+}
+
 std::string product_choices::text() const {
   const std::lock_guard lock(mutex_);
-  auto all = told_;
+  auto all = made_here();
+  all.insert(told_.begin(), told_.end());
+  return lines_of(all);
+}
+
+product_choices::table product_choices::made_here() const {
+  table timed;
   for (const auto& [which, e] : by_key_)
-    if (e.made && e.choice.algorithm && e.choice.milliseconds > 0) all[which] = e.choice;
+    if (e.made && e.choice.algorithm && e.choice.milliseconds > 0) timed[which] = e.choice;
+  return timed;
+}
+
+std::string product_choices::lines_of(const table& choices) {
   std::ostringstream out;
-  for (const auto& [which, choice] : all)
+  for (const auto& [which, choice] : choices)
     out << which.first.gpu << between << which.first.cublas << between << text_of(which.second) << between
         << choice.milliseconds << between << hexadecimal(*choice.algorithm) << '\n';
   return out.str();

@@ -33,7 +33,9 @@ class product_choices {
   /// Errors: failure (1) naming the line of `whence` that is no choice.
   void take(const std::string& lines, const std::string& whence);
 
-  /// Every choice that was timed, and every one told: a line each, in order. Units: milliseconds.
+  /// The choices of shapes that ranks here have asked for, where they were timed: a line each, in order. Units: milliseconds.
+  std::string made() const;
+  /// These, and what was told besides.
   std::string text() const;
 
  private:
@@ -42,10 +44,14 @@ class product_choices {
     product_choice choice;
     bool made = false;
   };
+  using table = std::map<key, product_choice>;
+  table made_here() const;
+  static std::string lines_of(const table&);
+
   mutable std::mutex mutex_;
   std::condition_variable made_;
   std::map<key, entry> by_key_;
-  std::map<key, product_choice> told_;
+  table told_;
 };
 
 /// The lines of a file, which is made where there is none.

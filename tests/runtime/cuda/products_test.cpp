@@ -108,7 +108,11 @@ TEST_CASE("what other ranks chose replaces what this one did, where it is") {
   theirs.of(h200, shape(64), [](const auto&) { return choice(2, 2); });
   own.take(theirs.text(), "rank 0");
   CHECK(same(here.algorithm, choice(2, 2).algorithm));
-  CHECK(own.text() == theirs.text());
+  CHECK(own.made() == theirs.made());
+  product_choices told;
+  told.take(theirs.text(), "a file");
+  CHECK(told.made().empty());  // nobody has asked
+  CHECK(told.text() == theirs.text());
 }
 
 TEST_CASE("a line that is no choice is refused by its number") {

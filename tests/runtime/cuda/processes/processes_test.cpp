@@ -147,6 +147,27 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
 }
 #endif
 
+TEST_CASE("choices of products are kept in the user's cache, or where --products says") {
+  const folder f;
+  const fs::path cache = f.path / "rankc" / "products.tsv", own = f.path / "own.tsv";
+  for (const std::string launch : {" --launch processes", ""}) {
+    CAPTURE(launch);
+    CHECK(run(f, "", "train --steps 2 --products none" + launch).code == 0);
+    CHECK(!fs::exists(cache));
+    CHECK(run(f, "", "train --steps 2 --products " + own.string() + launch).code == 0);
+    CHECK(!fs::exists(cache));
+    CHECK(fs::exists(own));
+    CHECK(run(f, "", "train --steps 2" + launch).code == 0);
+    CHECK(fs::exists(cache));
+    fs::remove(own);
+    fs::remove(cache);
+    const outcome refused = run(f, "", "train --steps 2 --products " + f.path.string() + launch);
+    CHECK(refused.code == 1);
+    CHECK_MESSAGE(refused.err.find(f.path.string() + ": the choices of products cannot be kept there: Is a directory") != std::string::npos,
+                  refused.err);
+  }
+}
+
 TEST_CASE("a launcher's processes that the plan does not have are refused") {
   const folder f;
   const outcome refused = run(f, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3", "train --steps 1");
@@ -158,7 +179,7 @@ TEST_CASE("a launcher's processes that the plan does not have are refused") {
 TEST_CASE("a launcher's variables make each process one rank") {
   const folder f;
   const std::string both =
-      "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
+      "XDG_CACHE_HOME=" + f.path.string() + " OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
       "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM
       " train --steps 2 & "
       "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 " RANKC_TEST_PROGRAM " train --steps 2; wait $!'";
