@@ -68,9 +68,22 @@ ncclConfig_t plain_config() {
 /// Shards that are gathered beside computation go by copy engines, where NCCL has them do that.
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
-  if (owner.of()[of.lane].computes()) config.minCTAs = config.maxCTAs = blocks_while_others_wait(owner);
-  else if (of.over == over::shard || of.over == over::efsdp) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-  else if (of.over != over::peer) config.minCTAs = least_blocks_of_sums;
+  const bool is_waited_for = owner.of()[of.lane].computes();
+  switch (of.over) {
+    case over::tp:
+    case over::cp:
+    case over::etp:
+      if (is_waited_for) config.minCTAs = config.maxCTAs = blocks_while_others_wait(owner);
+      break;
+    case over::shard:
+    case over::efsdp:
+      if (!is_waited_for) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+      break;
+    case over::dp:
+      if (!is_waited_for) config.minCTAs = least_blocks_of_sums;
+      break;
+    default: break;
+  }
   return config;
 }
 
