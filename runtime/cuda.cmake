@@ -45,6 +45,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/mark_stores.cu
   src/cuda/marks.cpp
   src/cuda/norms.cu
+  src/cuda/norms_dw.cu
   src/cuda/norms_grad.cu
   src/cuda/norms_narrow.cu
   src/cuda/optimizer.cu

@@ -212,6 +212,9 @@ constexpr line lines[]{
      "dx = layer_norm_dx(dy, x, statistics, gain); dgain dshift = layer_norm_dw(dy, x, statistics)"},
     {"layer_norm_grad_add", "dx(t w)^residual,dy +dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2) gain(w) residual(t w)",
      "u = layer_norm_dx(dy, x, statistics, gain); dgain dshift = layer_norm_dw(dy, x, statistics); dx = add(u, residual)"},
+    {"layer_norm_grad_add_bias", "dx(t w)^residual,dy +dgain(w) +dshift(w) +db(w) dy(t w) x(t w) statistics(t 2) gain(w) residual(t w)",
+     "u = layer_norm_dx(dy, x, statistics, gain); dgain dshift = layer_norm_dw(dy, x, statistics); dx = add(u, residual); "
+     "db = bias_grad(residual)"},
     {"rms_norm_grad", "dx(t w)^dy +dgain(w) dy(t w) x(t w) statistics(t 1) gain(w)",
      "dx = rms_norm_dx(dy, x, statistics, gain); dgain = rms_norm_dw(dy, x, statistics)"},
     {"rms_norm_grad_add", "dx(t w)^residual,dy +dgain(w) dy(t w) x(t w) statistics(t 1) gain(w) residual(t w)",

@@ -33,7 +33,8 @@
 #define RANKC_KERNELS_OF_CUDA(X)                                                                              \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
-  X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(rms_norm_grad) X(rms_norm_grad_add)             \
+  X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(layer_norm_grad_add_bias)                       \
+  X(rms_norm_grad) X(rms_norm_grad_add)                                                                       \
   X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two)
 // clang-format on
 

@@ -147,6 +147,20 @@ void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x
       .in(residual, all<T>(tokens, width));
 }
 template <class T>
+void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats, at gain,
+                              at residual, int tokens, int width, bool accumulate) {
+  kernel(on, "layer_norm_grad_add_bias")
+      .out(dx, all<T>(tokens, width))
+      .sum(dgain, accumulate, all<float>(width))
+      .sum(dshift, accumulate, all<float>(width))
+      .sum(db, accumulate, all<float>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<float>(tokens, 2))
+      .in(gain, all<T>(width))
+      .in(residual, all<T>(tokens, width));
+}
+template <class T>
 void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate) {
   kernel(on, "rms_norm_grad")
@@ -216,5 +230,5 @@ void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offse
   &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
-      &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>,         \
+      &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, \
       &grouped_linear_add<T>, &grouped_linear_two<T>

@@ -103,6 +103,12 @@ inline constexpr op_row layer_norm_grad_add{
               in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width"),
               in("residual", "tokens width")},
     .cuda = {"layer_norm_grad_add", "tokens width"}};
+inline constexpr op_row layer_norm_grad_add_bias{
+    .name = "layer_norm_grad_add_bias",
+    .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), sum("dshift", "width"), sum("db", "width"),
+              in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width"),
+              in("residual", "tokens width")},
+    .cuda = {"layer_norm_grad_add_bias", "tokens width"}};
 inline constexpr op_row rms_norm_grad{.name = "rms_norm_grad",
                                       .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"),
                                                 in("dy", "tokens width"), in("x", "tokens width"),
@@ -131,7 +137,8 @@ inline constexpr op_row softmax_grad{
               in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(), in("targets", "tokens").index()},
     .cuda = {"softmax_grad", "tokens vocab first number"}};
 
-/// In the order in which they are tried on a node.
+/// In the order in which they are tried, each on all nodes: a bias's gradient is summed by the kernel that has dy in
+/// registers anyway, where there is one, and else beside the weight's, by a pass over dy.
 inline constexpr fusion forward_fusions[]{
     {{&linear, "u x w"}, {&bias, "y u b"}, {&linear_bias, "y x w b"}},
     {{&linear, "u x w"}, {&gelu, "y u"}, {&linear_gelu, "y u x w"}},
@@ -148,6 +155,8 @@ inline constexpr fusion backward_fusions[]{
     {{&linear_dx_gelu, "dx dy w before"}, {&bias_grad, "db dx"}, {&linear_dx_gelu_bias, "dx db dy w before"}},
     {{&layer_norm_dx, "dx dy x t gain"}, {&layer_norm_dw, "dgain dshift dy x t"}, {&layer_norm_grad, "dx dgain dshift dy x t gain"}},
     {{&layer_norm_grad, "u dgain dshift dy x t gain"}, {&add, "dx u r"}, {&layer_norm_grad_add, "dx dgain dshift dy x t gain r"}},
+    {{&layer_norm_grad_add, "dx dgain dshift dy x t gain r"}, {&bias_grad, "db r"},
+     {&layer_norm_grad_add_bias, "dx dgain dshift db dy x t gain r"}},
     {{&rms_norm_dx, "dx dy x t gain"}, {&rms_norm_dw, "dgain dy x t"}, {&rms_norm_grad, "dx dgain dy x t gain"}},
     {{&head_norm_dx, "dx dy x t gain"}, {&head_norm_dw, "dgain dy x t"}, {&head_norm_grad, "dx dgain dy x t gain"}},
     {{&rms_norm_grad, "u dgain dy x t gain"}, {&add, "dx u r"}, {&rms_norm_grad_add, "dx dgain dy x t gain r"}},

@@ -55,12 +55,10 @@ class fuser {
   constexpr fuser(Program& p, nodes& list, target t) : p_(p), list_(list), target_(t) {}
 
   constexpr void run(std::span<const fusion> table) {
-    for (int i = 0; i < static_cast<int>(list_.size()); ++i)
-      for (bool again = true; again;) {
-        again = false;
-        for (const fusion& f : table)
-          while (list_[i].is(*f.first.kind) && !kernel_of(*f.into.kind, target_).name.empty() && fuse_at(i, f)) again = true;
-      }
+    for (const fusion& f : table)
+      if (!kernel_of(*f.into.kind, target_).name.empty())
+        for (int i = 0; i < static_cast<int>(list_.size()); ++i)
+          while (list_[i].is(*f.first.kind) && fuse_at(i, f)) {}
   }
 
  private:

@@ -174,15 +174,13 @@ struct linear_dx_gelu_bias {
 };
 
 template <class T, std::size_t Out, std::size_t In, std::size_t Tokens>
-struct linear_dw_bias {
+struct linear_dw {
   matrix<wide, Out, In> dw;
-  vector<wide, Out> db;
   matrix<T, Tokens, Out> dy;
   matrix<T, Tokens, In> x;
   store into;
   void operator()(const lane& on) const {
-    rankc::cuda::linear_dw_bias<T>(on, dw.where, db.where, dy.where, x.where, Tokens, In, Out,
-    into == store::add);
+    rankc::cuda::linear_dw<T>(on, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
   }
 };
 
@@ -197,29 +195,19 @@ struct linear_dx {
   }
 };
 
-template <class T, std::size_t Out, std::size_t In, std::size_t Tokens>
-struct linear_dw {
-  matrix<wide, Out, In> dw;
-  matrix<T, Tokens, Out> dy;
-  matrix<T, Tokens, In> x;
-  store into;
-  void operator()(const lane& on) const {
-    rankc::cuda::linear_dw<T>(on, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
-  }
-};
-
 template <class T, std::size_t Tokens, std::size_t Width>
-struct layer_norm_grad_add {
+struct layer_norm_grad_add_bias {
   matrix<T, Tokens, Width> dx;
-  vector<wide, Width> dgain, dshift;
+  vector<wide, Width> dgain, dshift, db;
   matrix<T, Tokens, Width> dy, x;
   matrix<wide, Tokens, 2> statistics;
   vector<T, Width> gain;
   matrix<T, Tokens, Width> residual;
   store into;
   void operator()(const lane& on) const {
-    rankc::cuda::layer_norm_grad_add<T>(on, dx.where, dgain.where, dshift.where, dy.where, x.where,
-    statistics.where, gain.where, residual.where, Tokens, Width, into == store::add);
+    rankc::cuda::layer_norm_grad_add_bias<T>(on, dx.where, dgain.where, dshift.where, db.where,
+    dy.where, x.where, statistics.where, gain.where, residual.where, Tokens, Width,
+    into == store::add);
   }
 };
 
@@ -245,6 +233,19 @@ struct attention_grad {
     rankc::cuda::attention_grad<T>(on, dq.where, dk.where, dv.where, scratch.where, d_o.where,
     q.where, k.where, v.where, o.where, lse.where, Rows, Seq, Heads, Kv_heads, Dim, Q_stride,
     Kv_stride);
+  }
+};
+
+template <class T, std::size_t Out, std::size_t In, std::size_t Tokens>
+struct linear_dw_bias {
+  matrix<wide, Out, In> dw;
+  vector<wide, Out> db;
+  matrix<T, Tokens, Out> dy;
+  matrix<T, Tokens, In> x;
+  store into;
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_dw_bias<T>(on, dw.where, db.where, dy.where, x.where, Tokens, In, Out,
+    into == store::add);
   }
 };
 

@@ -71,14 +71,14 @@ struct parameters {
 struct saved {
   at base;
   matrix<real, tokens, hidden> h1{base + 0};  // 256.0 KiB, linear_dw_bias
-  matrix<wide, tokens, statistics> n1_statistics{base + 262144};  // 4.0 KiB, layer_norm_grad_add
+  matrix<wide, tokens, statistics> n1_statistics{base + 262144};  // 4.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, heads * head_dim> o{base + 266240};  // 256.0 KiB, attention_grad
   matrix<wide, tokens, heads> o_lse{base + 528384};  // 8.0 KiB, attention_grad
-  matrix<real, tokens, hidden> x_mid{base + 536576};  // 256.0 KiB, layer_norm_grad_add
+  matrix<real, tokens, hidden> x_mid{base + 536576};  // 256.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, hidden> h2{base + 798720};  // 256.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n2_statistics{base + 1060864};  // 4.0 KiB, layer_norm_grad_add
+  matrix<wide, tokens, statistics> n2_statistics{base + 1060864};  // 4.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, ffn> up{base + 1064960};  // 1.0 MiB, linear_dx_gelu_bias
-  matrix<real, tokens, ffn> act{base + 2113536};  // 1.0 MiB, linear_dw_bias
+  matrix<real, tokens, ffn> act{base + 2113536};  // 1.0 MiB, linear_dw
   matrix<real, tokens, wq_wk_wv_width> qkv{base + 3162112};  // 768.0 KiB, attention_grad
 };
 
@@ -107,17 +107,17 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 256.0 KiB, linear_dx .. attention_grad
   const matrix<real, tokens, wq_wk_wv_width> d_qkv{work + 262144};  // 768.0 KiB, attention_grad .. linear_dw_bias
   const workspace attention_grad_scratch{work + 1048576};  // 8.0 KiB, attention_grad
-  const matrix<real, tokens, hidden> d_h1{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_grad_add
+  const matrix<real, tokens, hidden> d_h1{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_grad_add_bias
   run(on, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = dy, .w = w.w2, .before = s.up,
       .into = into});
-  run(on, linear_dw_bias{.dw = dw.w2, .db = dw.w2_bias, .dy = dy, .x = s.act, .into = into});
+  run(on, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
   run(on, linear_dx{.dx = dx, .dy = d_up, .w = w.w1});
   run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
-      .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2, .residual = dy,
-      .into = into});
+  run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias,
+      .db = dw.w2_bias, .dy = dx, .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2,
+      .residual = dy, .into = into});
   run(on, linear_dx{.dx = d_o, .dy = dx, .w = w.wo});
-  run(on, linear_dw_bias{.dw = dw.wo, .db = dw.wo_bias, .dy = dx, .x = s.o, .into = into});
+  run(on, linear_dw{.dw = dw.wo, .dy = dx, .x = s.o, .into = into});
   run(on, attention_grad{.dq = d_qkv.columns<heads * head_dim>(0),
       .dk = d_qkv.columns<heads * head_dim>(128), .dv = d_qkv.columns<heads * head_dim>(256),
       .scratch = attention_grad_scratch, .d_o = d_o, .q = s.qkv.columns<heads * head_dim>(0),
@@ -127,8 +127,9 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run(on, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
   run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
       .x = s.h1, .into = into});
-  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_h1,
-      .x = x, .statistics = s.n1_statistics, .gain = w.norm1, .residual = dx, .into = into});
+  run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias,
+      .db = dw.wo_bias, .dy = d_h1, .x = x, .statistics = s.n1_statistics, .gain = w.norm1,
+      .residual = dx, .into = into});
 }
 
 }  // namespace block_layer

@@ -181,16 +181,6 @@ struct bias_add {
   }
 };
 
-template <class T, std::size_t Width, std::size_t Tokens>
-struct bias_grad {
-  vector<wide, Width> db;
-  matrix<T, Tokens, Width> dy;
-  store into;
-  void operator()(const lane& on) const {
-    rankc::cuda::bias_grad<T>(on, db.where, dy.where, Tokens, Width, into == store::add);
-  }
-};
-
 template <class T, std::size_t Tokens, std::size_t In, std::size_t Out>
 struct linear_dx_gelu_bias {
   matrix<T, Tokens, In> dx;
@@ -228,17 +218,18 @@ struct linear_dx {
 };
 
 template <class T, std::size_t Tokens, std::size_t Width>
-struct layer_norm_grad_add {
+struct layer_norm_grad_add_bias {
   matrix<T, Tokens, Width> dx;
-  vector<wide, Width> dgain, dshift;
+  vector<wide, Width> dgain, dshift, db;
   matrix<T, Tokens, Width> dy, x;
   matrix<wide, Tokens, 2> statistics;
   vector<T, Width> gain;
   matrix<T, Tokens, Width> residual;
   store into;
   void operator()(const lane& on) const {
-    rankc::cuda::layer_norm_grad_add<T>(on, dx.where, dgain.where, dshift.where, dy.where, x.where,
-    statistics.where, gain.where, residual.where, Tokens, Width, into == store::add);
+    rankc::cuda::layer_norm_grad_add_bias<T>(on, dx.where, dgain.where, dshift.where, db.where,
+    dy.where, x.where, statistics.where, gain.where, residual.where, Tokens, Width,
+    into == store::add);
   }
 };
 

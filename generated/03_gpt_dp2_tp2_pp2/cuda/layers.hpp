@@ -83,12 +83,12 @@ struct parameters {
 /// What forward keeps for backward: when it is last read there.
 struct saved {
   at base;
-  matrix<wide, tokens / tp, statistics> n1_statistics{base + 0};  // 1.0 KiB, layer_norm_grad_add
+  matrix<wide, tokens / tp, statistics> n1_statistics{base + 0};  // 1.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, hidden> h1{base + 1024};  // 128.0 KiB, linear_dw_bias
   matrix<real, tokens, heads / tp * head_dim> o{base + 132096};  // 64.0 KiB, attention_grad
   matrix<wide, tokens, heads / tp> o_lse{base + 197632};  // 2.0 KiB, attention_grad
-  matrix<real, tokens / tp, hidden> x_mid{base + 199680};  // 64.0 KiB, layer_norm_grad_add
-  matrix<wide, tokens / tp, statistics> n2_statistics{base + 265216};  // 1.0 KiB, layer_norm_grad_add
+  matrix<real, tokens / tp, hidden> x_mid{base + 199680};  // 64.0 KiB, layer_norm_grad_add_bias
+  matrix<wide, tokens / tp, statistics> n2_statistics{base + 265216};  // 1.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, hidden> h2{base + 266240};  // 128.0 KiB, linear_dw
   matrix<real, tokens, ffn / tp> up{base + 397312};  // 256.0 KiB, linear_dx_gelu_bias
   matrix<real, tokens, ffn / tp> act{base + 659456};  // 256.0 KiB, linear_dw
@@ -137,8 +137,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   const matrix<real, tokens, wq_wk_wv_width> d_qkv{work + 196608};  // 192.0 KiB, attention_grad .. linear_dw_bias
   const workspace attention_grad_scratch{work + 0};  // 2.0 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
-  const matrix<real, tokens / tp, hidden> d_n1{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add
-  run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
+  const matrix<real, tokens / tp, hidden> d_n1{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add_bias
   run(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
       .site = {6, "block: all_gather of dy"}});
   run(on, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = d_down, .w = w.w2,
@@ -148,10 +147,9 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
   run(on, reduce_scatter{.over = over::tp, .to = dx, .from = d_h2,
       .site = {7, "block: reduce_scatter of d_h2"}});
-  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
-      .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2, .residual = dy,
-      .into = into});
-  run(on, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
+  run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias,
+      .db = dw.w2_bias, .dy = dx, .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2,
+      .residual = dy, .into = into});
   run(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
       .site = {8, "block: all_gather of d_x_mid"}});
   run(on, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
@@ -168,8 +166,9 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
       .x = s.h1, .into = into});
   run(on, reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
       .site = {9, "block: reduce_scatter of d_h1"}});
-  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_n1,
-      .x = x, .statistics = s.n1_statistics, .gain = w.norm1, .residual = dx, .into = into});
+  run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias,
+      .db = dw.wo_bias, .dy = d_n1, .x = x, .statistics = s.n1_statistics, .gain = w.norm1,
+      .residual = dx, .into = into});
 }
 
 }  // namespace block_layer

@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(warp_size* warp_size)
   __syncthreads();
   if (threadIdx.y != 0 || c >= width) return;
   float* out = to.out[0];
-  if constexpr (Outputs == 2) out = blockIdx.y == 0 ? to.out[0] : to.out[1];
+  for (int o = 1; o < Outputs; ++o)
+    if (blockIdx.y == o) out = to.out[o];
   float total = accumulate ? out[c] : 0.0f;
   for (int part = 0; part < warp_size; ++part) total += shared[part][threadIdx.x];
   out[c] = total;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of LayerNorm and RMSNorm. The kernel that finds dx can sum up dgain and dshift on the way: a
 // fixed number of blocks walk the tokens, each thread keeps the sums of its columns in registers, and a
-// second kernel adds the blocks' sums. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// second kernel adds the blocks' sums. The residual, whose sum is the gradient of the bias that was added
+// before it, is summed in shared memory: registers are taken. Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
@@ -28,58 +29,90 @@ struct backward_operands {
   const T *gain, *residual;
 };
 
-/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
-/// Where a block has several teams, its dynamic shared memory is f32 (teams, width).
-template <int N, int P>
-__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
+/// What becomes of a residual: nothing, for there is none; it is added to dx; its columns are summed, too.
+enum class residual_use { none, added, summed };
+
+/// to[0, N) = x, or += x, by packs.
+template <int N>
+__device__ void store_floats(float* to, const float (&x)[N]) {
   constexpr int n = N < 4 ? N : 4;
-  partial += std::size_t{blockIdx.x} * width;
-  float* of_team = dynamic_shared();
-  float* mine = blockDim.y == 1 ? partial : of_team + threadIdx.y * width;
-  __syncthreads();  // what an earlier call left has been read
+  for (int i = 0; i < N; i += n) {
+    pack<float, n> part;
+    for (int j = 0; j < n; ++j) part.element[j] = x[i + j];
+    store(to + i, part);
+  }
+}
+template <int N>
+__device__ void add_floats(float* to, const float (&x)[N]) {
+  constexpr int n = N < 4 ? N : 4;
+  for (int i = 0; i < N; i += n) {
+    pack<float, n> part = load<float, n>(to + i);
+    for (int j = 0; j < n; ++j) part.element[j] += x[i + j];
+    store(to + i, part);
+  }
+}
+
+/// to[c] = the thread's sum of column c, of each that it has.
+template <int N, int P>
+__device__ void store_sums(float* to, const float (&sum)[P][N], int width) {
 #pragma unroll
   for (int p = 0; p < P; ++p) {
     const int c = team_column<N>(p);
     if (c >= width) break;
-    for (int i = 0; i < N; i += n) {
-      pack<float, n> part;
-      for (int j = 0; j < n; ++j) part.element[j] = sum[p][i + j];
-      store(mine + c + i, part);
-    }
+    store_floats(to + c, sum[p]);
   }
-  if (blockDim.y == 1) return;
+}
+
+/// The calling thread's team's row of the block's dynamic shared memory, f32 (teams, width).
+__device__ float* row_of_team(int width) { return dynamic_shared() + threadIdx.y * width; }
+
+/// partial[block][c] = sum over the block's teams of column c of their rows. Every thread calls it.
+__device__ void add_teams(float* partial, int width) {
+  partial += std::size_t{blockIdx.x} * width;
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
   for (int c = thread; c < width; c += threads) {
     float total = 0.0f;
-    for (unsigned t = 0; t < blockDim.y; ++t) total += of_team[t * width + c];
+    for (unsigned t = 0; t < blockDim.y; ++t) total += dynamic_shared()[t * width + c];
     partial[c] = total;
   }
 }
 
+/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
+template <int N, int P>
+__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
+  if (blockDim.y == 1) return store_sums(partial + std::size_t{blockIdx.x} * width, sum, width);
+  __syncthreads();  // what an earlier call left has been read
+  store_sums(row_of_team(width), sum, width);
+  add_teams(partial, width);
+}
+
 /// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
-/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy.
-/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 or
-///         2, blocks, width). dx may be dy or residual.
-template <bool Centred, bool Gains, bool Added, int N, int P, class T>
+/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy, then those of the
+/// residual.
+/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 to
+///         3, blocks, width). dx may be dy or residual.
+template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
 __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
+  constexpr bool added = Residual != residual_use::none, summed = Residual == residual_use::summed;
   team mine;
   float dgain[P][N] = {}, dshift[P][N] = {};
+  if constexpr (summed) store_sums(row_of_team(width), dgain, width);
   pack<T, N> gain[P];
 #pragma unroll
   for (int p = 0; p < P; ++p)
     if (const int c = team_column<N>(p); c < width) gain[p] = load<T, N>(o.gain + c);
   for (int token = blockIdx.x * blockDim.y + threadIdx.y; token < tokens; token += gridDim.x * blockDim.y) {
     const std::size_t begin = static_cast<std::size_t>(token) * width;
-    pack<T, N> dy[P], x[P], residual[Added ? P : 1];
+    pack<T, N> dy[P], x[P], residual[added ? P : 1];
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int c = team_column<N>(p);
       if (c >= width) break;
       dy[p] = load<T, N>(o.dy + begin + c);
       x[p] = load<T, N>(o.x + begin + c);
-      if constexpr (Added) residual[p] = load<T, N>(o.residual + begin + c);
+      if constexpr (added) residual[p] = load<T, N>(o.residual + begin + c);
     }
     float offset = 0.0f, scale;  // xhat = scale x + offset
     if constexpr (Centred) {
@@ -122,111 +155,74 @@ __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains
       unpack(hat, x[p]);
       unpack(g, gain[p]);
       for (int i = 0; i < N; ++i) d[i] = d[i] * g[i] * scale + constant + (hat[i] * scale + offset) * of_hat;
-      if constexpr (Added) {
+      if constexpr (added) {
         unpack(g, residual[p]);
         for (int i = 0; i < N; ++i) d[i] += g[i];
+        if constexpr (summed) add_floats(row_of_team(width) + c, g);
       }
       store(o.dx + begin + c, packed<T>(d));
     }
   }
+  const std::size_t of_blocks = std::size_t{gridDim.x} * width;
+  if constexpr (summed) add_teams(partial + 2 * of_blocks, width);
   if constexpr (Gains) {
     write_partials(partial, dgain, width);
-    if constexpr (Centred) write_partials(partial + std::size_t{gridDim.x} * width, dshift, width);
+    if constexpr (Centred) write_partials(partial + of_blocks, dshift, width);
   }
 }
 
-template <bool Centred, bool Gains, bool Added, int N, int P, class T>
+template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
 int run_with(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
   using of = resident<Gains, N, P>;
   const dim3 block = team_block(ceil_div(width, N), P, of::threads);
-  const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
+  const bool shares = Residual == residual_use::summed || (Gains && block.y > 1);
+  const std::size_t of_teams = shares ? sizeof(float) * block.y * width : 0;
   const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
   const int blocks = needed < most ? needed : most;
-  launch(on, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, of_teams, o,
+  launch(on, name, norm_backward<Centred, Gains, Residual, N, P, T>, blocks, block, of_teams, o,
          reinterpret_cast<float*>(on.workspace), tokens, width);
   return blocks;
 }
 
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 /// Returns the number of partial sums left in the workspace.
-template <bool Centred, bool Gains, bool Added, class T>
+template <bool Centred, bool Gains, residual_use Residual, class T>
 int run(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
   if (width > widest_row)
     fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
-      if (width <= warp_size * 8) return run_with<Centred, Gains, Added, 8, 1>(on, name, o, tokens, width);
-      if (width <= warp_size * 24) return run_with<Centred, Gains, Added, 8, 3>(on, name, o, tokens, width);
-      if (width <= 384 * 32) return run_with<Centred, Gains, Added, 8, 4>(on, name, o, tokens, width);
-      return run_with<Centred, Gains, Added, 8, 8>(on, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Gains, Residual, 8, 1>(on, name, o, tokens, width);
+      if (width <= warp_size * 24) return run_with<Centred, Gains, Residual, 8, 3>(on, name, o, tokens, width);
+      if (width <= 384 * 32) return run_with<Centred, Gains, Residual, 8, 4>(on, name, o, tokens, width);
+      return run_with<Centred, Gains, Residual, 8, 8>(on, name, o, tokens, width);
     }
-  if (width <= 512 * 8) return run_with<Centred, Gains, Added, 1, 8>(on, name, o, tokens, width);
-  return run_with<Centred, Gains, Added, 1, 64>(on, name, o, tokens, width);
+  if (width <= 512 * 8) return run_with<Centred, Gains, Residual, 1, 8>(on, name, o, tokens, width);
+  return run_with<Centred, Gains, Residual, 1, 64>(on, name, o, tokens, width);
 }
 
-/// dgain sums dy xhat, dshift sums dy.
-template <bool Centred, class T>
-struct gain_term {
-  static constexpr int outputs = Centred ? 2 : 1;
-  const T *dy, *x;
-  const float* stats;
-  int width;
-  template <int N>
-  __device__ void add(float (&sum)[outputs][N], int n, int c) const {
-    const std::size_t token = n;
-    float d[N], hat[N];
-    unpack(d, load<T, N>(dy + token * width + c));
-    unpack(hat, load<T, N>(x + token * width + c));
-    float mean = 0.0f, scale;
-    if constexpr (Centred) {
-      mean = stats[2 * token];
-      scale = stats[2 * token + 1];
-    } else scale = stats[token];
-    for (int i = 0; i < N; ++i) {
-      sum[0][i] += d[i] * (hat[i] - mean) * scale;
-      if constexpr (Centred) sum[1][i] += d[i];
-    }
-  }
-};
-
-template <bool Centred, class T>
-void run_dw(const lane& on, const char* name, const sum_targets<Centred ? 2 : 1>& to, at dy, at x, at stats,
-            int tokens, int width, bool accumulate) {
-  const T *d = on.at<T>(dy), *row = on.at<T>(x);
-  column_sums<wide<T>>(on, name, to, gain_term<Centred, T>{d, row, on.at<float>(stats), width}, tokens, width,
-                       packable<wide<T>>(width, d, row), accumulate);
-}
-
-template <bool Centred, bool Gains, class T>
+template <bool Centred, bool Gains, residual_use Residual, class T>
 int run_grad(const lane& on, const char* name, at dx, at dy, at x, at stats, at gain, const T* residual, int tokens,
              int width) {
   const backward_operands<T> o{on.at<T>(dx),        on.at<T>(dy),   on.at<T>(x),
                                on.at<float>(stats), on.at<T>(gain), residual};
-  if constexpr (Gains)
-    if (residual != nullptr) return run<Centred, Gains, true>(on, name, o, tokens, width);
-  return run<Centred, Gains, false>(on, name, o, tokens, width);
+  return run<Centred, Gains, Residual>(on, name, o, tokens, width);
 }
 
 }  // namespace
 
 template <class T>
 void layer_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<true, false, T>(on, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
-}
-
-template <class T>
-void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
-                   bool accumulate) {
-  run_dw<true, T>(on, "layer_norm_dw", {{on.at<float>(dgain), on.at<float>(dshift)}}, dy, x, stats, tokens,
-                  width, accumulate);
+  run_grad<true, false, residual_use::none, T>(on, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
 }
 
 template <class T>
 void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens,
                      int width, bool accumulate) {
   const char* name = "layer_norm_grad";
-  const int blocks = run_grad<true, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+  const int blocks =
+      run_grad<true, true, residual_use::none, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
   add_partials<2>(on, name, {{on.at<float>(dgain), on.at<float>(dshift)}}, blocks, width, accumulate);
 }
 
@@ -234,19 +230,24 @@ template <class T>
 void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate) {
   const char* name = "layer_norm_grad_add";
-  const int blocks =
-      run_grad<true, true, T>(on, name, dx, dy, x, stats, gain, on.at<T>(residual), tokens, width);
+  const int blocks = run_grad<true, true, residual_use::added, T>(on, name, dx, dy, x, stats, gain,
+                                                                  on.at<T>(residual), tokens, width);
   add_partials<2>(on, name, {{on.at<float>(dgain), on.at<float>(dshift)}}, blocks, width, accumulate);
 }
 
 template <class T>
-void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<false, false, T>(on, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
+void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats, at gain,
+                              at residual, int tokens, int width, bool accumulate) {
+  const char* name = "layer_norm_grad_add_bias";
+  const int blocks = run_grad<true, true, residual_use::summed, T>(on, name, dx, dy, x, stats, gain,
+                                                                   on.at<T>(residual), tokens, width);
+  add_partials<3>(on, name, {{on.at<float>(dgain), on.at<float>(dshift), on.at<float>(db)}}, blocks, width,
+                  accumulate);
 }
 
 template <class T>
-void rms_norm_dw(const lane& on, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
-  run_dw<false, T>(on, "rms_norm_dw", {{on.at<float>(dgain)}}, dy, x, stats, tokens, width, accumulate);
+void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  run_grad<false, false, residual_use::none, T>(on, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
 }
 
 template <class T>
@@ -257,7 +258,7 @@ void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at ga
     if constexpr (std::is_same_v<T, bf16>)
       if (is_narrow(width) && packable<8>(width, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<T>(gain)))
         return narrow_rms_norm_grad(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<float>(stats), on.at<T>(gain), tokens, width);
-    return run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+    return run_grad<false, true, residual_use::none, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
   };
   add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks(), width, accumulate);
 }
@@ -266,23 +267,21 @@ template <class T>
 void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
                        int width, bool accumulate) {
   const char* name = "rms_norm_grad_add";
-  const int blocks =
-      run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, on.at<T>(residual), tokens, width);
+  const int blocks = run_grad<false, true, residual_use::added, T>(on, name, dx, dy, x, stats, gain,
+                                                                   on.at<T>(residual), tokens, width);
   add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks, width, accumulate);
 }
 
 template void layer_norm_dx<float>(const lane&, at, at, at, at, at, int, int);
 template void layer_norm_dx<bf16>(const lane&, at, at, at, at, at, int, int);
-template void layer_norm_dw<float>(const lane&, at, at, at, at, at, int, int, bool);
-template void layer_norm_dw<bf16>(const lane&, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad<float>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad<bf16>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad_add<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad_add_bias<float>(const lane&, at, at, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad_add_bias<bf16>(const lane&, at, at, at, at, at, at, at, at, at, int, int, bool);
 template void rms_norm_dx<float>(const lane&, at, at, at, at, at, int, int);
 template void rms_norm_dx<bf16>(const lane&, at, at, at, at, at, int, int);
-template void rms_norm_dw<float>(const lane&, at, at, at, at, int, int, bool);
-template void rms_norm_dw<bf16>(const lane&, at, at, at, at, int, int, bool);
 template void rms_norm_grad<float>(const lane&, at, at, at, at, at, at, int, int, bool);
 template void rms_norm_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, bool);
 template void rms_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, int, int, bool);

@@ -203,6 +203,10 @@ void norms(bench& b, int tokens, int width) {
     layer_norm_grad_add<bf16>(on, o.take(bytes), o.take(row), o.take(row), o.take(bytes), o.take(bytes),
                               o.take(stats), o.take(row), o.take(bytes), tokens, width, true);
   });
+  b.time("layer_norm_grad_add_bias", shape, 4 * one, [=](const lane& on, operands& o) {
+    layer_norm_grad_add_bias<bf16>(on, o.take(bytes), o.take(row), o.take(row), o.take(row), o.take(bytes),
+                                   o.take(bytes), o.take(stats), o.take(row), o.take(bytes), tokens, width, true);
+  });
   b.time("rms_norm", shape, 2 * one, [=](const lane& on, operands& o) {
     rms_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
   });

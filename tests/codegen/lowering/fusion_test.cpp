@@ -49,8 +49,8 @@ TEST_CASE("GPT-2 on one rank: every pattern is fused") {
   CHECK(forward(l.bodies[1]) ==
         "layer_norm linear_bias attention linear_bias_add layer_norm linear_bias_gelu linear_bias_add");
   CHECK(backward(l.bodies[1]) ==
-        "linear_dx_gelu_bias linear_dw_bias linear_dx linear_dw layer_norm_grad_add linear_dx linear_dw_bias attention_grad "
-        "linear_dx linear_dw_bias layer_norm_grad_add");
+        "linear_dx_gelu_bias linear_dw linear_dx linear_dw layer_norm_grad_add_bias linear_dx linear_dw attention_grad "
+        "linear_dx linear_dw_bias layer_norm_grad_add_bias");
   CHECK(forward(l.bodies[2]) == "layer_norm linear softmax_sums cross_entropy");
   CHECK(backward(l.bodies[2]) == "softmax_grad linear_dx linear_dw layer_norm_grad");
 }
@@ -92,6 +92,10 @@ TEST_CASE("where a collective stands between two ops, the patterns around it app
   CHECK(forward(lower_for_cuda("llama_8", "tp2_sp").bodies[1]) ==
         "rms_norm all_gather linear rope attention linear reduce_scatter add_rms_norm all_gather linear swiglu linear "
         "reduce_scatter add");
+  // Biases after a collective: dy of the weights is another value, and the norm that reads the residual has theirs.
+  CHECK(backward(lower_for_cuda("gpt2_8", "tp2_sp").bodies[1]) ==
+        "all_gather linear_dx_gelu_bias linear_dw linear_dx linear_dw reduce_scatter layer_norm_grad_add_bias all_gather "
+        "linear_dx linear_dw attention_grad linear_dx linear_dw_bias reduce_scatter layer_norm_grad_add_bias");
   // The vocabulary is split: a row's maximum is known only after the reduction.
   CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[2]) ==
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");

@@ -161,6 +161,10 @@ static constexpr row table[]{
     {"layer_norm_grad_add", "dx dgain dshift = dy x statistics gain residual", nullptr,
      "layer_norm_dx t = dy x statistics gain; layer_norm_dw dgain dshift = dy x statistics; add dx = t residual", "",
      "dx:dy dx:residual"},
+    {"layer_norm_grad_add_bias", "dx dgain dshift db = dy x statistics gain residual", nullptr,
+     "layer_norm_dx t = dy x statistics gain; layer_norm_dw dgain dshift = dy x statistics; bias_grad db = residual; "
+     "add dx = t residual", "",
+     "dx:dy dx:residual"},
     {"rms_norm_grad", "dx dgain = dy x statistics gain", nullptr,
      "rms_norm_dx dx = dy x statistics gain; rms_norm_dw dgain = dy x statistics", "", "dx:dy"},
     {"rms_norm_grad_add", "dx dgain = dy x statistics gain residual", nullptr,

@@ -77,6 +77,35 @@ TEST_CASE_TEMPLATE("layer norm's gradients in one pass", T, float, bf16) {
   }
 }
 
+TEST_CASE_TEMPLATE("layer norm's gradients and that of the bias behind the residual in one pass", T, float, bf16) {
+  for (const norm_shape& s : norm_shapes) {
+    const auto [tokens, width, misplaced] = s;
+    CAPTURE(tokens);
+    CAPTURE(width);
+    norm_operands<T> o(s);
+    bench& b = o.b;
+    const at db_at = b.room<float>(width);
+    numbers db(width, 0.0);
+    for (std::size_t i = 0; i < o.count; ++i) db[i % width] += o.residual[i];
+    const norm_reference added(true, o.x, o.gain, o.shift, o.dy, o.residual, tokens, width);
+    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width, eps);
+    layer_norm_grad_add_bias<T>(b.on(), o.dx_at, o.dgain_at, o.dshift_at, db_at, o.dy_at, o.x_at, o.stats_at,
+                                o.gain_at, o.residual_at, tokens, width, false);
+    check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), added.dx, 4.0);
+    check_close("dgain", b.take<float>(o.dgain_at, width), added.dgain, 1e-5, of_sums(tokens));
+    check_close("dshift", b.take<float>(o.dshift_at, width), added.dshift, 1e-5, of_sums(tokens));
+    check_close("db", b.take<float>(db_at, width), db, 1e-5, of_sums(tokens));
+    layer_norm_grad_add_bias<T>(b.on(), o.residual_at, o.dgain_at, o.dshift_at, db_at, o.dy_at, o.x_at,
+                                o.stats_at, o.gain_at, o.residual_at, tokens, width, true);
+    check_rounded<T>("dx in place of the residual", b.take<T>(o.residual_at, o.count), added.dx, 4.0);
+    check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(added.dgain), 1e-5,
+                2 * of_sums(tokens));
+    check_close("dshift, accumulated", b.take<float>(o.dshift_at, width), doubled(added.dshift), 1e-5,
+                2 * of_sums(tokens));
+    check_close("db, accumulated", b.take<float>(db_at, width), doubled(db), 1e-5, 2 * of_sums(tokens));
+  }
+}
+
 TEST_CASE_TEMPLATE("rms norm's gradients in one pass", T, float, bf16) {
   for (const norm_shape& s : norm_shapes) {
     const auto [tokens, width, misplaced] = s;

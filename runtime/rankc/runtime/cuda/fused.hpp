@@ -52,14 +52,18 @@ template <class T>
 void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
                   double eps);
 
-/// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx.
-/// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width). dx may be dy or residual.
+/// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx; with
+/// `_bias`, the sum of the residual over tokens into db.
+/// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width), db (width). dx may be dy or residual.
 template <class T>
 void layer_norm_grad(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
                      bool accumulate);
 template <class T>
 void layer_norm_grad_add(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate);
+template <class T>
+void layer_norm_grad_add_bias(const lane&, at dx, at dgain, at dshift, at db, at dy, at x, at stats, at gain,
+                              at residual, int tokens, int width, bool accumulate);
 template <class T>
 void rms_norm_grad(const lane&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate);
