@@ -3,7 +3,6 @@
 #pragma once
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
-#include <rankc/schedules/from_csv.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 namespace bench {
@@ -64,9 +63,6 @@ inline constexpr auto llama3_8b_8l_zero = on_node(llama3_8b_8l, llama_recipe(4),
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
 inline constexpr auto llama3_8b_8l_tp2_sp =
     on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});
-/// Two microbatches of a sequence each, one's forward beside the other's backward: what one waits for, the other computes beside.
-inline constexpr auto llama3_8b_8l_tp2_sp_overlap = on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true},
-                                                            schedules::from_csv<"0F0, OVERLAP(0F1,0B0), 0B1">{});
 inline constexpr auto llama3_8b_8l_cp2 = on_node(llama3_8b_8l, {.seq = 32768, .global_batch = 1, .precision = bf16},
                                                  {.world = 2, .cp = 2, .ulysses = 2, .reshard = reshard::after_step});
 inline constexpr auto llama3_8b_8l_cp2_ring =

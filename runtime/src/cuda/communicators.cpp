@@ -47,16 +47,6 @@ class group {
   const std::string name_;
 };
 
-/// The blocks that collectives of a lane that computes may take, for the kernels after them wait: what other lanes leave.
-int blocks_while_others_wait(const context& owner) {
-  int multiprocessors = 0, computing = 0, others = 0;
-  check(owner.of(), cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, owner.device()),
-        "cudaDeviceGetAttribute");
-  for (const lane& on : owner.of().all_lanes)
-    if (!on.links.empty()) ++(on.computes() ? computing : others);
-  return std::clamp((multiprocessors - others * most_blocks) / std::max(computing, 1), most_blocks, most_blocks_of_computation);
-}
-
 ncclConfig_t plain_config() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -64,8 +54,8 @@ ncclConfig_t plain_config() {
   return config;
 }
 /// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside computation (dp of two
-/// H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp with 8 blocks: 249 ms, with 32 238).
-/// Shards that are gathered beside computation go by copy engines, where NCCL has them do that.
+/// H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp: with 8 blocks 249 ms, with 16 241, with
+/// 32 240 and 400 MiB more). Shards that are gathered beside computation go by copy engines, where NCCL has them do that.
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
   const bool is_waited_for = owner.of()[of.lane].computes();
@@ -73,7 +63,7 @@ ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
     case over::tp:
     case over::cp:
     case over::etp:
-      if (is_waited_for) config.minCTAs = config.maxCTAs = blocks_while_others_wait(owner);
+      if (is_waited_for) config.minCTAs = most_blocks;
       break;
     case over::shard:
     case over::efsdp:

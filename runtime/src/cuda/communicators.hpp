@@ -11,10 +11,10 @@
 
 namespace rankc::cuda {
 
-/// Thread blocks that a communicator may take of a GPU. The lanes that communicate and the collectives of those that compute
-/// may be under way at once, and their kernels wait for each other across ranks: all must find room on the multiprocessors,
-/// of which an H200 has 132. What lanes that communicate alone leave is for the others, as far as it helps.
-inline constexpr int most_blocks = 16, most_blocks_of_computation = 32, least_blocks_of_sums = 12;
+/// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of two
+/// that compute may be under way at once, and their kernels wait for each other across ranks: all must
+/// find room on the 132 multiprocessors of an H200. Sums beside computation take no fewer than the second.
+inline constexpr int most_blocks = 16, least_blocks_of_sums = 12;
 
 /// Makes all communicators in the description's order, gives each lane its own, and registers the
 /// ranks' arenas with them.
