@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ios>
 #include <map>
 #include <mutex>
 #include <set>
@@ -55,13 +56,20 @@ std::set<std::string> shared_memory() {
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
+/// The words that a process was started with; empty where it has ended meanwhile.
+std::string words_of(const fs::path& process) {
+  try {
+    return contents(process / "cmdline");
+  } catch (const std::ios_base::failure&) {
+    return "";
+  }
+}
+
 /// Whether a process lives that was started with this text among its words.
 bool is_there(const std::string& word) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") == std::string::npos &&
-        contents(entry.path() / "cmdline").find(word) != std::string::npos)
-      return true;
+    if (name.find_first_not_of("0123456789") == std::string::npos && words_of(entry.path()).find(word) != std::string::npos) return true;
   }
   return false;
 }
