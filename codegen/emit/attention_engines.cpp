@@ -18,17 +18,17 @@ bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("
 std::string why_not_cudnn(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::program::sizes_of(b, n, ring_ranks(l.plan->dims));
   const cuda::attention_shape shape = ops::chunk_shape(sizes, {l.real_bytes(), b.setting.deterministic});
-  if (n.row->find("starts") >= 0) return "tokens attend to their own documents, which cuDNN's are not given";
+  const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
+  if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
+  if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   if (l.type != dtype::bf16) return fmt::format("they compute in {}", name_of(l.type));
   if (shape.dim % 8 != 0 || shape.dim > 128) return fmt::format("the head dim is {}, and cuDNN's take multiples of 8 up to 128", shape.dim);
-  const bool of_chunks = shape.seq < sizes("seq");
-  if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   return fmt::format("a rank has {} tokens of a sequence, and cuDNN's take multiples of {}", shape.seq, of_chunks ? 256 : 128);
 }
 
 std::string text_of(const attention_engine& e) {
   const std::string layers = fmt::format("{} {}", e.layers, e.layers == 1 ? "layer" : "layers");
-  return layers + (e.by_cudnn ? " by cuDNN" : " by rankc's own kernels: " + e.because);
+  return layers + (e.by_cudnn() ? " by cuDNN" : " by rankc's own kernels: " + e.because);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::vector<attention_engine> attention_engines(const lowered& l) {
         if (n == b.forward.end()) continue;
         const std::string why = why_not_cudnn(l, b, *n);
         auto at = std::find_if(all.begin(), all.end(), [&](const attention_engine& e) { return e.because == why; });
-        if (at == all.end()) at = all.insert(all.end(), {why.empty(), why, 0});
+        if (at == all.end()) at = all.insert(all.end(), {why, 0});
         ++at->layers;
       }
   return all;
@@ -59,7 +59,7 @@ std::string attention_text(const lowered& l) {
 std::string slow_attention(const lowered& l) {
   std::string out;
   for (const attention_engine& e : attention_engines(l))
-    if (!e.by_cudnn && l.type == dtype::bf16) out += (out.empty() ? "attention of " : "; of ") + text_of(e);
+    if (!e.by_cudnn() && l.type == dtype::bf16) out += (out.empty() ? "attention of " : "; of ") + text_of(e);
   return out.empty() ? "" : out + "; these are several times slower";
 }
 

@@ -10,9 +10,9 @@ namespace rankc::codegen {
 
 /// Layers whose attention the same kernels do: cuDNN's, or rankc's own for a reason.
 struct attention_engine {
-  bool by_cudnn = false;
-  std::string because;  // why cuDNN's do not: "the head dim is 72, and cuDNN takes multiples of 8 up to 128"
+  std::string because;  // why cuDNN's do not: "the head dim is 12, and cuDNN's take multiples of 8 up to 128"; empty: they do
   int layers = 0;
+  bool by_cudnn() const { return because.empty(); }
 };
 /// None of a program for the host, and of layers without attention.
 std::vector<attention_engine> attention_engines(const lowered&);

@@ -372,7 +372,7 @@ std::string describe_json(const lowered& l) {
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const attention_engine& e : attention_engines(l))
-    j["attention"].push_back({{"engine", e.by_cudnn ? "cudnn" : "rankc"}, {"layers", e.layers}, {"because", e.because}});
+    j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"}, {"layers", e.layers}, {"because", e.because}});
   if (const auto predicted = predict(l)) {
     j["predicted"] = {{"gpu", predicted->gpu}, {"step_s", predicted->step.step}};
     for (const auto& [name, seconds] : terms_of(predicted->step)) j["predicted"]["terms"][std::string(name)] = seconds;

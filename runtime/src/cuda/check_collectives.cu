@@ -2,10 +2,10 @@
 #include "check_collectives.hpp"
 
 #include "device.cuh"
+#include "nccl_calls.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 namespace rankc::cuda {
 namespace {
@@ -45,14 +45,20 @@ __global__ void compare_sums(unsigned long long* wrong, const T* got, std::size_
   }
 }
 
+/// Where the members' parts of a collective lie in the arena, all of them and then one.
 template <class T>
-constexpr ncclDataType_t type_of = std::is_same_v<T, float> ? ncclFloat32 : ncclBfloat16;
-
-int members_of(const rank& r, const lane_link& k) {
-  int members = 0;
-  check(r, ncclCommCount(k.nccl, &members), k.nccl, "ncclCommCount");
-  return members;
-}
+struct operands {
+  int members, range;
+  std::size_t part;  // elements of a member
+  T *all, *own;
+  operands(const lane& on, const lane_link& k, const char* what)
+      : members(members_of(on, k, what)),
+        range(range_of(members)),
+        part(std::min(most_of_a_member, on.of->where->arena_bytes / sizeof(T) / static_cast<std::size_t>(members + 1)) / 128 * 128),
+        all(on.at<T>({0})),
+        own(all + whole()) {}
+  std::size_t whole() const { return part * static_cast<std::size_t>(members); }
+};
 
 }  // namespace
 
@@ -60,13 +66,6 @@ collective_check::collective_check(context& owner) : context_(owner) {
   rank& r = owner.of();
   wrong_ = reinterpret_cast<unsigned long long*>(r[0].workspace);
   told_ = reinterpret_cast<unsigned long long*>(owner.more_pinned(most_trials * sizeof(*told_), "results of collectives"));
-}
-
-/// Elements of a member's part: members of them, and one more, lie in the arena.
-template <class T>
-std::size_t collective_check::part_of(int members) const {
-  const std::size_t room = context_.of().where->arena_bytes / sizeof(T) / static_cast<std::size_t>(members + 1);
-  return std::min(most_of_a_member, room) / 128 * 128;
 }
 
 unsigned long long* collective_check::result(const char* name, const lane_link& k, std::size_t elements) {
@@ -77,38 +76,34 @@ unsigned long long* collective_check::result(const char* name, const lane_link& 
 template <class T>
 void collective_check::gather(const lane_link& k) {
   const lane& on = context_.of()[0];
-  const int members = members_of(on, k), range = range_of(members);
-  const std::size_t part = part_of<T>(members);
-  T *all = on.at<T>({0}), *own = all + part * members;
-  launch(on, "check of all_gather", fill<T>, blocks, threads, 0, own, part, k.place, range);
-  check(on, cudaMemsetAsync(all, 0xff, part * members * sizeof(T), on.stream), "check of all_gather");
-  check(on, ncclAllGather(own, all, part, type_of<T>, k.nccl, on.stream), k.nccl, "check: ncclAllGather");
-  launch(on, "check of all_gather", compare_parts<T>, blocks, threads, 0, result("all_gather", k, part * members), all, part, members, range);
+  const char* name = "check of all_gather";
+  const operands<T> o(on, k, name);
+  launch(on, name, fill<T>, blocks, threads, 0, o.own, o.part, k.place, o.range);
+  check(on, cudaMemsetAsync(o.all, 0xff, o.whole() * sizeof(T), on.stream), name);
+  check(on, ncclAllGather(o.own, o.all, o.part, nccl_type<T>, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_parts<T>, blocks, threads, 0, result("all_gather", k, o.whole()), o.all, o.part, o.members, o.range);
 }
 
 template <class T>
 void collective_check::reduce_scatter(const lane_link& k) {
   const lane& on = context_.of()[0];
-  const int members = members_of(on, k), range = range_of(members);
-  const std::size_t part = part_of<T>(members);
-  T *all = on.at<T>({0}), *own = all + part * members;
-  launch(on, "check of reduce_scatter", fill<T>, blocks, threads, 0, all, part * members, k.place, range);
-  check(on, cudaMemsetAsync(own, 0xff, part * sizeof(T), on.stream), "check of reduce_scatter");
-  check(on, ncclReduceScatter(all, own, part, type_of<T>, ncclSum, k.nccl, on.stream), k.nccl, "check: ncclReduceScatter");
-  launch(on, "check of reduce_scatter", compare_sums<T>, blocks, threads, 0, result("reduce_scatter", k, part), own, part,
-         part * static_cast<std::size_t>(k.place), members, range);
+  const char* name = "check of reduce_scatter";
+  const operands<T> o(on, k, name);
+  launch(on, name, fill<T>, blocks, threads, 0, o.all, o.whole(), k.place, o.range);
+  check(on, cudaMemsetAsync(o.own, 0xff, o.part * sizeof(T), on.stream), name);
+  check(on, ncclReduceScatter(o.all, o.own, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_sums<T>, blocks, threads, 0, result("reduce_scatter", k, o.part), o.own, o.part,
+         o.part * static_cast<std::size_t>(k.place), o.members, o.range);
 }
 
 template <class T>
 void collective_check::all_reduce(const lane_link& k) {
   const lane& on = context_.of()[0];
-  const int members = members_of(on, k), range = range_of(members);
-  const std::size_t count = part_of<T>(members);
-  T* all = on.at<T>({0});
-  launch(on, "check of all_reduce", fill<T>, blocks, threads, 0, all, count, k.place, range);
-  check(on, ncclAllReduce(all, all, count, type_of<T>, ncclSum, k.nccl, on.stream), k.nccl, "check: ncclAllReduce");
-  launch(on, "check of all_reduce", compare_sums<T>, blocks, threads, 0, result("all_reduce", k, count), all, count, std::size_t{0}, members,
-         range);
+  const char* name = "check of all_reduce";
+  const operands<T> o(on, k, name);
+  launch(on, name, fill<T>, blocks, threads, 0, o.all, o.part, k.place, o.range);
+  check(on, ncclAllReduce(o.all, o.all, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_sums<T>, blocks, threads, 0, result("all_reduce", k, o.part), o.all, o.part, std::size_t{0}, o.members, o.range);
 }
 
 void collective_check::enqueue() {

@@ -31,8 +31,6 @@ class collective_check {
   void reduce_scatter(const lane_link&);
   template <class T>
   void all_reduce(const lane_link&);
-  template <class T>
-  std::size_t part_of(int members) const;
   unsigned long long* result(const char* name, const lane_link&, std::size_t elements);
 
   context& context_;

@@ -3,6 +3,7 @@
 #include "check.hpp"
 #include "exchange.hpp"
 #include "marks.hpp"
+#include "nccl_calls.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
 #include "rounded_parts.hpp"
@@ -13,16 +14,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace rankc::cuda {
 namespace {
-
-template <class T>
-constexpr ncclDataType_t type_of = std::is_same_v<T, float>    ? ncclFloat32
-                                   : std::is_same_v<T, double> ? ncclFloat64
-                                                               : ncclBfloat16;
 
 const lane_link& link_of(const lane& on, over what, message m) {
   for (const lane_link& k : on.links)
@@ -36,12 +31,6 @@ const lane_link& edge_of(const lane& on, message m, int place) {
   const lane_link& k = link_of(on, over::peer, m);
   if (k.place != place) fail(on, std::string(m.name) + " goes the other way on lane " + on.name());
   return k;
-}
-
-int members_of(const lane& on, const lane_link& k, message m) {
-  int members = 0;
-  check(on, ncclCommCount(k.nccl, &members), k.nccl, std::string(m.name) + ": ncclCommCount");
-  return members;
 }
 
 /// NCCL's kernels for symmetric windows (seen in 2.28.3) go wrong where a piece does not begin at a multiple
@@ -117,7 +106,7 @@ void all_reduce(const lane& on, over what, message m, at data, std::size_t count
   if (on.of->alone) return;
   T* values = on.at<T>(data);
   const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(k, awkward(values, values, count));
-  check(on, ncclAllReduce(values, values, count, type_of<T>, op, k.nccl, on.stream), k.nccl,
+  check(on, ncclAllReduce(values, values, count, nccl_type<T>, op, k.nccl, on.stream), k.nccl,
         std::string(m.name) + ": ncclAllReduce");
 }
 
@@ -131,12 +120,12 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
   T* all = on.at<T>(to);
   const std::string call = std::string(m.name) + ": ncclAllGather";
   if (!awkward(all, own, count)) {
-    check(on, ncclAllGather(own, all, count, type_of<T>, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclAllGather(own, all, count, nccl_type<T>, k.nccl, on.stream), k.nccl, call);
     return;
   }
-  for (int i = 0, members = members_of(on, k, m); i < members; ++i)
+  for (int i = 0, members = members_of(on, k, m.name); i < members; ++i)
     check(on,
-          ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, type_of<T>, i, k.nccl, on.stream),
+          ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, nccl_type<T>, i, k.nccl, on.stream),
           k.nccl, call);
 }
 
@@ -149,7 +138,7 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
   T* own = on.at<T>(to);
   const T* all = on.at<T>(from);
   check(on,
-        ncclReduceScatter(all, own, count, type_of<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
+        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }
 
@@ -198,7 +187,7 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
-  const int members = members_of(on, k, m), by = way == ring_way::next ? 1 : members - 1;
+  const int members = members_of(on, k, m.name), by = way == ring_way::next ? 1 : members - 1;
   const int taker = (k.place + by) % members, giver = (k.place + members - by) % members;
   const std::string call = std::string(m.name) + ": shift";
   check(on, ncclGroupStart(), k.nccl, call);
@@ -296,7 +285,7 @@ void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   bf16* const rounded = memory_to_round(on, m);
-  const std::size_t members = static_cast<std::size_t>(members_of(on, k, m)), most = most_rounded / members / 8 * 8;
+  const std::size_t members = static_cast<std::size_t>(members_of(on, k, m.name)), most = most_rounded / members / 8 * 8;
   for (std::size_t first = 0; first < count; first += most) {
     const std::size_t now = std::min(most, count - first);
     round_parts(on, rounded, on.at<float>(from) + first, members, count, now);

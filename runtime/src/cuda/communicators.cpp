@@ -55,7 +55,8 @@ ncclConfig_t plain_config() {
 }
 /// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside computation (dp of two
 /// H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp: with 8 blocks 249 ms, with 32 238; on
-/// another pair with 16 241, with 32 240 and 400 MiB more). Shards that are gathered beside computation go by copy engines, where NCCL has them do that.
+/// another pair with 16 241, with 32 240 and 400 MiB more). Shards that are gathered beside computation go by copy engines,
+/// where NCCL has them do that.
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
   const bool is_waited_for = owner.of()[of.lane].computes();

@@ -39,7 +39,8 @@ class embedded_rank final : public engine {
         driver_(context_, p, batches_.of(context_.of().row->dp, context_.of().row->cp), report_, s.stream) {
     context_.of().steps_done = -1;
     context_.set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
-    for (const auto what : {job::what::check_collectives, job::what::try_alone, job::what::try_together, job::what::capture}) driver_.run({what});
+    for (const auto what : {job::what::check_collectives, job::what::try_alone, job::what::try_together, job::what::capture})
+      driver_.run({what});
     context_.of().steps_done = 0;
   }
   ~embedded_rank() override {

@@ -167,9 +167,9 @@ class cuda_engine final : public engine {
                          std::to_string(where_.rank));
   }
 
-  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture them. The first pass loads every
-  /// kernel and chooses every algorithm while no kernel and no thread waits for another rank; all ranks then take the same; the
-  /// second pass connects the ranks.
+  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture them. The
+  /// first pass loads every kernel and chooses every algorithm while no kernel waits for another rank; all ranks then
+  /// take the same algorithms; the second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
@@ -177,7 +177,7 @@ class cuda_engine final : public engine {
     share_products(keeps ? open_products(where_.products) : "");
     run({job::what::check_collectives});
     run({job::what::try_alone});
-    share_products(choices_->made());
+    if (where_.meets_others()) share_products(choices_->made());
     if (keeps) keep_products(where_.products, *choices_);
     run({job::what::try_together});
     run({job::what::capture});

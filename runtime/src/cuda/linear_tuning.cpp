@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are timed once each, then
 // the variants of the best, then the orders of tiles of the best of those; the few that are left run in turns, for a GPU's
-// clock drifts and falls under load, and the least median is kept, or what cuBLASLt
-// proposes before it and is as fast. What a run costs before its kernel is loaded is not counted.
-// Time is taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
+// clock drifts and falls under load, and the least median is kept, or what was proposed before it and is as fast. What a run
+// costs before its kernel is loaded is not counted. Time is taken on the lane alone, with the other lanes that compute at
+// rest; messages under way are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -183,10 +185,11 @@ void keep_products(const std::string& file, const product_choices& choices) {
   product_choices all;
   all.take(before, file);
   all.take(choices.text(), "this job");
-  if (all.text() == before) return;
+  const std::string after = all.text();
+  if (after == before) return;
   const fs::path next = file + "." + std::to_string(getpid());
   std::ofstream out(next, std::ios::binary);
-  out << all.text();
+  out << after;
   out.close();
   std::error_code error;
   if (out) fs::rename(next, file, error);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choices of algorithms that ranks share and a file keeps; nothing here needs a GPU.
 #include "../../../runtime/src/cuda/product_choices.hpp"
+#include "../tools/scratch.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,21 +38,6 @@ bool same(const std::optional<cublasLtMatmulAlgo_t>& a, const std::optional<cubl
 product_choice not_tuned(const std::optional<product_choice>& told) {
   REQUIRE(told);
   return *told;
-}
-
-struct scratch {
-  fs::path folder = fs::temp_directory_path() / ("rankc_products_" + std::to_string(getpid()));
-  ~scratch() { fs::remove_all(folder); }
-};
-
-std::string refusal(const auto& act) {
-  try {
-    act();
-  } catch (const failure& f) {
-    CHECK(f.code == 1);
-    return f.what();
-  }
-  return "";
 }
 
 TEST_CASE("a shape is tuned once by one of many threads, and all get that choice") {
@@ -120,18 +104,18 @@ TEST_CASE("a line that is no choice is refused by its number") {
   known.of(h200, shape(64), [](const auto&) { return choice(1, 1); });
   const std::string good = known.text(), line = good.substr(0, good.size() - 1);
   const auto taken = [](const std::string& text) {
-    return refusal([&] { product_choices().take(text, "products.tsv"); });
+    return refusal_of([&] { product_choices().take(text, "products.tsv"); });
   };
-  CHECK(taken(good + good).empty());
+  CHECK(taken(good + good) == "nothing was thrown");
   CHECK(taken(good + "NVIDIA H200\t1\n") ==
-        "products.tsv: line 2 is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): 'NVIDIA H200\t1'");
+        "1: products.tsv: line 2 is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): 'NVIDIA H200\t1'");
   for (const std::string& bad : {line.substr(0, line.size() - 1), line + "0", line + "\tmore", "\t" + line, std::string("?")})
-    CHECK(taken(bad).starts_with("products.tsv: line 1 is no choice"));
+    CHECK(taken(bad).starts_with("1: products.tsv: line 1 is no choice"));
 }
 
 TEST_CASE("a file keeps what other jobs put there, and is made with its folder where there is none") {
   const scratch s;
-  const std::string file = (s.folder / "cache" / "products.tsv").string();
+  const std::string file = s.path("cache/products.tsv");
   CHECK(open_products(file).empty());
   product_choices first, second;
   first.of(h200, shape(1), [](const auto&) { return choice(1, 1); });
@@ -142,16 +126,15 @@ TEST_CASE("a file keeps what other jobs put there, and is made with its folder w
   both.take(open_products(file), file);
   CHECK(same(both.of(h200, shape(1), not_tuned).algorithm, choice(1, 1).algorithm));
   CHECK(same(both.of(h100, shape(2), not_tuned).algorithm, choice(2, 2).algorithm));
-  CHECK(std::distance(fs::directory_iterator(s.folder / "cache"), {}) == 1);
+  CHECK(std::distance(fs::directory_iterator(s.path("cache")), {}) == 1);
 }
 
 TEST_CASE("a file that cannot be kept is refused before anything is tuned") {
   const scratch s;
-  fs::create_directories(s.folder);
-  std::ofstream(s.folder / "plain") << "text";
-  const std::string file = (s.folder / "plain" / "products.tsv").string();
-  CHECK(refusal([&] { open_products(file); }) == file + ": the choices of products cannot be kept there: Not a directory");
-  CHECK(refusal([&] { open_products(s.folder.string()); }).ends_with("cannot be kept there: Is a directory"));
+  s.write("plain", "text");
+  const std::string file = s.path("plain/products.tsv");
+  CHECK(refusal_of([&] { open_products(file); }) == "1: " + file + ": the choices of products cannot be kept there: Not a directory");
+  CHECK(refusal_of([&] { open_products(s.path()); }) == "1: " + s.path() + ": the choices of products cannot be kept there: Is a directory");
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ TEST_CASE("every algorithm that may be chosen gives the same product") {
                    {.d = on.at<float>(dw), .a = on.at<bf16>(x), .b = on.at<bf16>(dy), .c = on.at<float>(dw)}, w_count, 1e-5, 1e-3);
 }
 
-/// What a rank that is told `lines` says of its products after a forward.
-std::string choices_after(const std::string& lines, bool deterministic = false) {
+/// The choices of a rank that is told `lines`, after a forward.
+std::shared_ptr<product_choices> choices_after(const std::string& lines, bool deterministic = false) {
   const lone_rank alone(std::size_t{8} << 20, deterministic);
   const auto choices = std::make_shared<product_choices>();
   choices->take(lines, "the test");
@@ -70,22 +70,24 @@ std::string choices_after(const std::string& lines, bool deterministic = false) 
   const at x{0}, w{2 * x_count}, y{2 * (x_count + w_count)};
   linear<bf16>(owner.of()[0], y, x, w, tokens, in, out);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  return choices->text();
+  return choices;
 }
 
 TEST_CASE("a choice that was told is taken and not timed again") {
-  const std::string made = choices_after("");
+  const std::string made = choices_after("")->text();
   CHECK(std::count(made.begin(), made.end(), '\n') == 1);
-  CHECK(choices_after(made) == made);
+  CHECK(choices_after(made)->text() == made);
+  CHECK(choices_after(made)->made() == made);
 }
 
 TEST_CASE("a choice told for another GPU, and any told to a deterministic program, is not taken") {
-  const std::string made = choices_after("");
+  const std::string made = choices_after("")->text();
   const std::string elsewhere = "Some GPU" + made.substr(made.find('\t'));
-  const std::string both = choices_after(elsewhere);
+  const std::string both = choices_after(elsewhere)->text();
   CHECK(std::count(both.begin(), both.end(), '\n') == 2);
   CHECK(both.find(elsewhere) != std::string::npos);
-  CHECK(choices_after("", true).empty());
+  CHECK(choices_after("", true)->text().empty());
+  CHECK(choices_after(made, true)->made().empty());
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls of NCCL are given: the type of an element, and how many members a communicator has.
+#pragma once
+#include "check.hpp"
+
+#include <string>
+#include <type_traits>
+
+namespace rankc::cuda {
+
+template <class T>
+inline constexpr ncclDataType_t nccl_type = std::is_same_v<T, float>    ? ncclFloat32
+                                            : std::is_same_v<T, double> ? ncclFloat64
+                                                                        : ncclBfloat16;
+
+/// Errors: failure (70) that names `what`.
+inline int members_of(const rank& r, const lane_link& k, const char* what) {
+  int members = 0;
+  check(r, ncclCommCount(k.nccl, &members), k.nccl, std::string(what) + ": ncclCommCount");
+  return members;
+}
+
+}  // namespace rankc::cuda
