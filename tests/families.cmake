@@ -71,7 +71,7 @@ rankc_family_programs(experts host 4)
 rankc_family_counts(experts 9 118)
 add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
-target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_main rankc_test_json)
 add_test(NAME experts COMMAND rankc_experts_test)
 
 # Models whose experts are spread over ranks that share out their columns too.
@@ -80,7 +80,7 @@ rankc_family_programs(columns host 2)
 rankc_family_counts(columns 5 38)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
-target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_main rankc_test_json)
 add_test(NAME columns COMMAND rankc_columns_test)
 
 # Models whose experts are spread over ranks that have the same tokens.
@@ -89,7 +89,7 @@ rankc_family_programs(independent host 2)
 rankc_family_counts(independent 3 26)
 add_executable(rankc_independent_test families/split_test.cpp families/check_lowered.cpp independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp)
 target_include_directories(rankc_independent_test PRIVATE programs families)
-target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc_independent_host rankc_test_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc_independent_host rankc_test_main rankc_test_json)
 add_test(NAME independent COMMAND rankc_independent_test)
 
 # Models whose routers have losses.
