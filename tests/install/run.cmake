@@ -9,7 +9,7 @@ function(run out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Objects that the build of rankc has cached are found from another folder too.
+# What one of them has built is found by another, from its own folder.
 set(ENV{CCACHE_BASEDIR} "${BUILD}")
 set(ENV{CCACHE_NOHASHDIR} 1)
 file(REMOVE_RECURSE "${BUILD}")
