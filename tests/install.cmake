@@ -1,5 +1,5 @@
-# Projects outside rankc that use it in the three ways there are. Those that build rankc again do so at -O1: few of its
-# objects are in the compiler's cache, which tells a unity file by its path in the build folder.
+# Projects outside rankc that use it in the three ways there are. Those that build rankc again do so at -O1: with its own
+# flags, too, they would not find its unity files in the compiler's cache, which tells those by their path in the build folder.
 set(prefix "${CMAKE_CURRENT_BINARY_DIR}/install/prefix")
 add_test(NAME install/install COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
 set_tests_properties(install/install PROPERTIES FIXTURES_SETUP rankc_installed)

@@ -9,7 +9,7 @@ function(run out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# What one of them has built is found by another, from its own folder.
+# Objects in the compiler's cache are found from another folder too.
 set(ENV{CCACHE_BASEDIR} "${BUILD}")
 set(ENV{CCACHE_NOHASHDIR} 1)
 file(REMOVE_RECURSE "${BUILD}")
