@@ -34,10 +34,12 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/exchange.cu
   src/cuda/slots.cu
   src/cuda/experts.cu
+  src/cuda/fp8.cu
   src/cuda/gates.cu
   src/cuda/grouped.cu
   src/cuda/injected.cpp
   src/cuda/linear.cpp
+  src/cuda/linear_fp8.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
   src/cuda/linear_proposals.cpp

@@ -92,7 +92,7 @@ add_test(NAME folders COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P
 # g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
   set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime" ${boost_includes} ${ARGN})
-  foreach(family IN ITEMS balance capacity columns dims documents experts gates independent loss memory model ops parts recipe schedule several typed)
+  foreach(family IN ITEMS balance capacity columns dims documents experts gates independent linears loss memory model ops parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")

@@ -2,7 +2,7 @@
 # without tests, fails the build.
 add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp rows/chunks.cpp rows/operands.cpp
   rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shared_sequences.cpp rows/ring.cpp rows/shift.cpp
-  rows/slots.cpp)
+  rows/fp8.cpp rows/slots.cpp)
 target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl rankc_test_options)
 
 add_executable(rankc_rows_test rows/collectives_test.cpp rows/coverage_test.cpp rows/host_test.cpp rows/optimizer_test.cpp rows/slots_test.cpp)

@@ -14,6 +14,7 @@
 #include "attention_engines.hpp"
 #include "communications.hpp"
 #include "emit.hpp"
+#include "linear_operands.hpp"
 #include "predicted.hpp"
 
 namespace rankc::codegen {
@@ -313,7 +314,7 @@ std::string describe_text(const lowered& l) {
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
   if (p.recipe.has_documents())
     out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n", p.recipe.end_of_document);
-  out += experts_text(l) + attention_text(l) + tuning_text(l) + optimizer_text(l);
+  out += experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) + schedule_text(p) + "\n" + learning_rate_text(l) + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
@@ -371,6 +372,7 @@ std::string describe_json(const lowered& l) {
                          {"decoder_sparse_step", e.every}, {"mlp_only_layers", e.dense}});
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
+  for (const rounded_linears& r : linears_in_fp8(l)) j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {"fp8", r.in_fp8}});
   for (const attention_engine& e : attention_engines(l))
     j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"}, {"layers", e.layers}, {"because", e.because}});
   if (const auto predicted = predict(l)) {

@@ -101,7 +101,8 @@ class kernel_struct {
 
   std::string type_of(const port& p) {
     if (p.as == use::scratch) return "workspace";
-    const std::string element = p.holds == element::index ? "std::int32_t" : p.holds == element::wide || p.as == use::sum ? "wide" : "T";
+    constexpr std::string_view elements[]{"T", "wide", "std::int32_t", "e4m3", "e5m2"};
+    const std::string element(elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
     if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
     if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
     return "matrix<" + element + ", " + dim_text(p.shape.dim[0]) + ", " + dim_text(p.shape.dim[1]) +

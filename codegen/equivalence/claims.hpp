@@ -32,6 +32,7 @@ class claims {
   std::vector<content> update(const std::vector<const content*>& given, bool decays, const load_balance&);
   void check_norm(const content&) const;
   void note_bf16_reduction() { bf16_reductions_ = true; }
+  void note_fp8() { fp8_linears_ = true; }
 
   /// After the last op. Errors: refusal where something is not owned, or not left.
   void check_all();
@@ -65,6 +66,7 @@ class claims {
   std::map<std::string, std::vector<held>> held_;  // of each parameter
   int losses_ = 0, norms_ = 0, updates_ = 0;
   bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
+  bool fp8_linears_ = false;                          // operands are rounded so
   bool bf16_reductions_ = false;                      // gradients are sent so
 };
 

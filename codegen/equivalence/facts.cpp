@@ -201,6 +201,18 @@ constexpr line lines[]{
     {"linear_dx_gelu_bias", "dx(t i) +db(i) dy(t o) w(o i) before(t i)",
      "u = linear_dx(dy, w); dx = gelu_grad(u, before); db = bias_grad(dx)"},
     {"linear_dw_bias", "+dw(o i) +db(o) dy(t o) x(t i)", "dw = linear_dw(dy, x); db = bias_grad(dy)"},
+
+    // ---- the same of operands that are rounded to eight bits, which is no matter here, as it is none to what type others are rounded
+    {"to_e4m3", "q(t w)/e4m3 x(t w)", "q = 1 * x"},
+    {"weight_to_e4m3", "q(o i)/e4m3 w(o i)", "q = 1 * w"},
+    {"to_e5m2", "q(t w)/e5m2 x(t w)", "q = 1 * x"},
+    {"linear_fp8", "y(t o) x(t i)/e4m3 w(o i)/e4m3", "y = linear(x, w)"},
+    {"linear_bias_fp8", "y(t o) x(t i)/e4m3 w(o i)/e4m3 b(o)", "y = linear_bias(x, w, b)"},
+    {"linear_add_fp8", "y(t o)^residual x(t i)/e4m3 w(o i)/e4m3 residual(t o)", "y = linear_add(x, w, residual)"},
+    {"linear_bias_add_fp8", "y(t o)^residual x(t i)/e4m3 w(o i)/e4m3 b(o) residual(t o)", "y = linear_bias_add(x, w, b, residual)"},
+    {"linear_dx_fp8", "+dx(t i) dy(t o)/e5m2 w(o i)/e4m3", "dx = linear_dx(dy, w)"},
+    {"linear_dw_fp8", "+dw(o i) dy(t o)/e5m2 x(t i)/e4m3", "dw = linear_dw(dy, x)"},
+
     {"bias_add", "y(t w)^x,residual x(t w) b(w) residual(t w)", "u = bias(x, b); y = add(u, residual)"},
     {"add_layer_norm", "sum(t w)^x,residual y(t w) statistics(t 2) x(t w) residual(t w) gain(w) shift(w)",
      "sum = add(x, residual); y statistics = layer_norm(sum, gain, shift)"},

@@ -19,7 +19,9 @@ namespace rankc::codegen::algebra {
 /// is a size.
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
 ///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
-///   each other. "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
+///   each other.
+///   "q(t w)/e4m3"  elements of eight bits, and of that type; those of other ports are none.
+///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
 ///   operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.
 ///   "y = sum(i) x' w'"  a function of operands, summed over the axes in brackets (nothing: an element at a
@@ -83,6 +85,7 @@ struct port {
   bool adds = false;
   char stride = 0;
   std::vector<std::string> over;
+  std::string in_fp8;  // what its elements are of eight bits; empty: none
   bool sums_tokens = false;  // a result that is a sum over tokens
 };
 

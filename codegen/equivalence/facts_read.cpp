@@ -34,7 +34,7 @@ class reader {
     for (std::string_view rest = l.ports; !rest.empty();) {
       const std::size_t open = rest.find('('), close = rest.find(')'),
                         end = std::min(rest.find(' ', close), rest.size());
-      port p{std::string(rest.substr(0, open)), {}, rest[0] == '+', '\0', {}};
+      port p{std::string(rest.substr(0, open)), {}, rest[0] == '+', '\0', {}, {}};
       if (p.adds) p.name.erase(0, 1);
       for (const std::string& axis : parts_of(rest.substr(open + 1, close - open - 1), " "))
         p.axes.push_back({axis[0], axis.size() == 3 ? axis[2] : '\0'});
@@ -42,6 +42,7 @@ class reader {
       if (after.starts_with(':')) p.stride = after[1];
       if (const std::size_t over = after.find('^'); over != std::string_view::npos)
         p.over = parts_of(after.substr(over + 1), ",");
+      if (after.starts_with('/')) p.in_fp8 = after.substr(1);
       f.names.push_back(p.name);
       f.ports.push_back(std::move(p));
       rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -144,6 +144,10 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
       throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
   check_layout(o, f);
+  if (!f.ports[0].in_fp8.empty()) {
+    if (!model_.has_fp8_linears()) throw refusal(fmt::format("it rounds to {}, and the recipe does not say so", f.ports[0].in_fp8));
+    claims_.note_fp8();
+  }
   if (add_tensors(o, f)) return;
   space_.clear();
   if (ports_.size() < f.names.size()) ports_.resize(f.names.size());

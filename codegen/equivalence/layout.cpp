@@ -80,6 +80,18 @@ void check_adds(const op& o, const fact& f) {
   }
 }
 
+/// Operands are of eight bits where the kernel takes such, and of its type.
+void check_types(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i)
+    for (const int a : o.views[i].accesses) {
+      const element_type type = (o.views[i].written ? o.writes : o.reads)[static_cast<std::size_t>(a)].type;
+      const std::string_view is = element_type_names[static_cast<int>(type)];
+      const bool in_fp8 = type == element_type::e4m3 || type == element_type::e5m2;
+      if (f.ports[i].in_fp8 != (in_fp8 ? is : ""))
+        throw refusal(fmt::format("{} is of {}; expected {}", f.ports[i].name, is, f.ports[i].in_fp8.empty() ? "more bits" : f.ports[i].in_fp8));
+    }
+}
+
 bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
 /// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole numbers.
@@ -146,6 +158,7 @@ void check_layout(const op& o, const fact& f) {
   check_strides(o, f);
   check_first(o, f);
   check_adds(o, f);
+  check_types(o, f);
   check_sums(o, f);
   check_scratch(o);
   check_overlaps(o, f);

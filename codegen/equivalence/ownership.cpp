@@ -205,6 +205,7 @@ std::vector<std::string> claims::sentences() const {
   const std::string wide = kept(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0), narrow = kept(bf16_weights_, bf16_moments_);
   all.push_back(fmt::format("these sums{} are kept in f32 or f64", wide.empty() ? "" : (wide == "weights and moments" ? ", " : " and ") + wide));
   if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
+  if (fp8_linears_) all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");
   if (bf16_reductions_) all.push_back("gradients go between ranks in bf16, as the recipe says");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));

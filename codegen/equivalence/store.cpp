@@ -33,16 +33,17 @@ content& store::at(const access& a) {
 
 /// What is not yet of all tokens is added up further: not in a type of few digits.
 static void check_type(const content& c) {
+  if (size_of(c.type) > 2 || c.type == element_type::bytes) return;
   for (int i = 0; i < c.pieces.size(); ++i)
     for (int s = 0; s < c.pieces[i].holds.sum.size(); ++s) {
       const few<pending, 1>& over = c.pieces[i].holds.sum[s].over;
       for (int k = 0; k < over.size(); ++k)
-        if (over[k].letter == 't') throw refusal("a sum over tokens is kept in bf16; expected f32 or f64");
+        if (over[k].letter == 't') throw refusal(fmt::format("a sum over tokens is kept in {}; expected f32 or f64", element_type_names[static_cast<int>(c.type)]));
     }
 }
 
 void store::put(const access& a, content c) {
-  if (c.type == element_type::bf16) check_type(c);
+  check_type(c);
   const auto value = static_cast<std::size_t>(a.value);
   if (slot_of_[value] >= 0) throw refusal("it writes a value that is written already");
   if (reads_left_[value] == 0) return;

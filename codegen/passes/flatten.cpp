@@ -32,6 +32,16 @@ std::vector<int> flattener::kept_of(const placed_parameter& p) const {
 static element_type element_of(dtype t) {
   return t == dtype::f64 ? element_type::f64 : t == dtype::f32 ? element_type::f32 : element_type::bf16;
 }
+element_type flattener::type_of(element_kind k) const {
+  switch (k) {
+    case element_kind::bytes: return element_type::bytes;
+    case element_kind::index: return element_type::i32;
+    case element_kind::e4m3: return element_type::e4m3;
+    case element_kind::e5m2: return element_type::e5m2;
+    case element_kind::wide: return wide();
+    default: return real();
+  }
+}
 element_type flattener::real() const { return element_of(l_.type); }
 element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_type::f32 : real(); }
 
@@ -145,8 +155,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     whole.begin += v.offset;
     whole.bytes = v.bytes;
     whole.what.back() = index;
-    whole.type = v.holds == element_kind::bytes ? element_type::bytes : v.holds == element_kind::index ? element_type::i32
-                 : v.holds == element_kind::wide ? wide() : real();
+    whole.type = type_of(v.holds);
     return whole;
   };
   switch (v.where) {
@@ -242,7 +251,7 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
   });
   const value& v = b.at(out);
   const bool is_own = v.where == space::temp || v.where == space::saved || v.where == space::halfway;
-  return is_own && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
+  return is_own && elements > 0 && elements < b.shape(v).elements();
 }
 
 static collective_kind kind_of(conversion c) {

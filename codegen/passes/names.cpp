@@ -3,6 +3,7 @@
 #include "names.hpp"
 
 #include <rankc/codegen/names.hpp>
+#include <rankc/ops/fp8.hpp>
 #include <rankc/ops/table.hpp>
 
 #include <algorithm>
@@ -25,6 +26,8 @@ std::vector<std::string_view> reserved_names() {
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
   for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
+  for (const ops::narrowed_product& p : ops::fp8_products) names.push_back(p.in_fp8->name);
+  for (const op_row* row : ops::fp8_casts) names.push_back(row->name);
   return names;
 }
 
@@ -148,12 +151,17 @@ class namer {
   void name_made() {
     out_.values.resize(b_.values.size());
     out_.packed.resize(b_.composed.size());
-    const auto again = [](const name_source& s) { return s.again ? "_again" : ""; };
+    const auto with_endings = [](const std::string& text, const name_source& s) {
+      return text + (s.again ? "_again" : "") + (s.rounded.empty() ? "" : "_" + std::string(s.rounded));
+    };
     each_from(name_source::traced, [&](const name_source& s) {
-      return s.of < 0 ? "" : s.again ? scope_.take((traced_[s.of].empty() ? "made" : traced_[s.of]) + "_again") : traced_[s.of];
+      if (s.of < 0 || (!s.again && s.rounded.empty())) return s.of < 0 ? "" : traced_[s.of];
+      const int weight = t_.find_parameter(s.of);
+      const std::string text = weight >= 0 ? t_.weights[weight].name.text() : traced_[s.of].empty() ? "made" : traced_[s.of];
+      return scope_.take(with_endings(text, s));
     });
     each_from(name_source::copy, [&](const name_source& s) {
-      return scope_.take((traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy") + again(s));
+      return scope_.take(with_endings(traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy", s));
     });
     for (std::size_t c = 0; c < b_.composed.size(); ++c) {
       if (b_.composed[c].how != rankc::program::composed_dim::packed) continue;
@@ -167,8 +175,9 @@ class namer {
       out_.constants.push_back({out_.packed[c], width});
       const std::string given = join_names(b_.composed[c]), made = given.empty() ? name + "_out" : given;
       const auto is_of = [&](const name_source& s) { return s.of == static_cast<int>(c); };
-      each_from(name_source::packed, [&](const name_source& s) { return scope_.take(made + again(s)); }, is_of);
-      each_from(name_source::packed_gradient, [&](const name_source&) { return scope_.take("d_" + made); }, is_of);
+      each_from(name_source::packed, [&](const name_source& s) { return scope_.take(with_endings(made, s)); }, is_of);
+      each_from(name_source::packed_gradient, [&](const name_source& s) { return scope_.take(with_endings("d_" + made, s)); }, is_of);
+      each_from(name_source::packed_weight, [&](const name_source& s) { return scope_.take(with_endings(name, s)); }, is_of);
     }
     each_from(name_source::scratch, [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
   }

@@ -128,6 +128,7 @@ class flattener {
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
   access write(const place&);
+  element_type type_of(element_kind) const;
   element_type real() const;
   element_type wide() const;
   /// Bytes between the parameters of a bucket, which its reduction covers too.

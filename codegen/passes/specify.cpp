@@ -66,6 +66,7 @@ specification specify(const plan_data& p) {
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
+  s.fp8_linears = r.linears == linear_precision::fp8;
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

@@ -259,8 +259,8 @@ std::string model_text(const specification& s) {
     out += "]]";
   }
   const auto& o = s.optimizer;
-  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]}}", s.tokens, quoted(o.row), o.moments,
-                           o.bf16_weights, o.bf16_moments, o.bf16_reductions);
+  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]{}}}", s.tokens, quoted(o.row), o.moments,
+                           o.bf16_weights, o.bf16_moments, o.bf16_reductions, s.fp8_linears ? ", \"fp8_linears\": true" : "");
 }
 
 /// Of the steps of one plan, as text.

@@ -66,8 +66,15 @@ specification::update to_optimizer(const json& j) {
 
 specification to_model(const json& j) {
   if (j.is_null()) return {};
-  expect_fields(j, {"layers", "uses", "tokens", "optimizer"}, "the model");
+  const bool has_precision = j.is_object() && j.contains("fp8_linears");
+  std::vector<const char*> fields{"layers", "uses", "tokens", "optimizer"};
+  if (has_precision) fields.push_back("fp8_linears");
+  expect_fields(j, fields, "the model");
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
+  if (has_precision) {
+    if (!j["fp8_linears"].is_boolean()) refuse("fp8_linears", "must be true or false");
+    s.fp8_linears = j["fp8_linears"].get<bool>();
+  }
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
     specification::use made{to_int(u[0], "uses"), to_text(u[1], "uses"),

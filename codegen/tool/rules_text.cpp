@@ -429,6 +429,13 @@ constexpr rule_text texts[]{
      "mean over the step, and where ranks count different numbers of tokens no multiple of it.",
      "cross_entropy(logits, c.targets, axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
      "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
+    {261, "linear layers in eight bits are there, and the GPU multiplies them",
+     "linears = fp8 is of plans in which a linear layer of a repeated layer, a router's aside, has on each rank multiples of 16 of tokens, of "
+     "inputs and of outputs, and of clusters whose GPU has products of e4m3 and e5m2.",
+     "Tensor cores take eight-bit operands 16 at a time. Layers of other sizes stay in the plan's precision, and a plan of such layers alone "
+     "would train as if the word were not there.",
+     "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",
+     "Take sizes that divide, as .hidden = 112; or leave linears out."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -27,6 +27,11 @@ constexpr training gpt2_recipe(int batch, bool deterministic = false) {
 constexpr training llama_recipe(int batch, recomputation recompute = {}, precision reductions = f32) {
   return {.seq = 8192, .global_batch = batch, .precision = bf16, .recompute = recompute, .reductions = reductions};
 }
+/// The same, with products of linear layers in eight bits.
+constexpr training narrowed(training recipe) {
+  recipe.linears = fp8;
+  return recipe;
+}
 inline constexpr parallel_dims one_rank{.world = 1};
 
 template <class Schedule = schedules::gpipe>
@@ -38,6 +43,8 @@ inline constexpr auto gpt2_124m_b64 = on_node(gpt2_124m, gpt2_recipe(64));
 inline constexpr auto gpt2_124m_b4 = on_node(gpt2_124m, gpt2_recipe(4));
 inline constexpr auto gpt2_124m_b4_deterministic = on_node(gpt2_124m, gpt2_recipe(4, true));
 inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
+inline constexpr auto gpt2_1_5b_b16_fp8 = on_node(gpt2_1_5b, narrowed(gpt2_recipe(16)));
+inline constexpr auto llama3_8b_8l_b2_fp8 = on_node(llama3_8b_8l, narrowed(llama_recipe(2)));
 inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
 inline constexpr auto llama3_8b_8l_b4 = on_node(llama3_8b_8l, llama_recipe(4));
 inline constexpr auto llama3_8b_8l_b4_selective = on_node(llama3_8b_8l, llama_recipe(4, {.activations = true, .norms = true}));

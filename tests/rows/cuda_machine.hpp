@@ -27,6 +27,7 @@ class cuda_machine final : public typed_machine<cuda::lane, T, float> {
   double tolerance() const override {
     return is_f32 ? 2e-5 : 0x1p-6;
   }  // bf16: four roundings to 8 bits, half a unit each
+  double fp8_tolerance() const override { return std::max(tolerance(), 0x1p-10); }  // tensor cores add up 32 terms in 14 bits
 
  private:
   static constexpr bool is_f32 = std::is_same_v<T, float>;
@@ -43,6 +44,7 @@ class cuda_machine final : public typed_machine<cuda::lane, T, float> {
             cudaSuccess);
   }
   const cuda::lane& lane() override { return context_.of()[0]; }
+  bool has_columns() const override { return true; }
 
   cuda::test::lone_rank alone_{std::size_t{64} << 20, true};
   cuda::context context_{0, alone_.about, 0};

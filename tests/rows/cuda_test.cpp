@@ -59,6 +59,11 @@ TEST_CASE("parts around a ring") {
   cuda_machine<cuda::bf16> bf16;
   for (machine* on : {static_cast<machine*>(&f32), static_cast<machine*>(&bf16)}) check_ring(*on);
 }
+TEST_CASE("operands of eight bits") {
+  cuda_machine<float> f32;
+  cuda_machine<cuda::bf16> bf16;
+  for (machine* on : {static_cast<machine*>(&f32), static_cast<machine*>(&bf16)}) check_fp8(*on);
+}
 TEST_CASE("slots of tokens") {
   cuda_machine<float> f32;
   cuda_machine<cuda::bf16> bf16;

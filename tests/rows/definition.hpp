@@ -18,5 +18,7 @@ struct row_call {
 using maker = operands (*)(machine&, const row&, const setting&, const operands&);
 operands by_calls(machine&, const row&, const setting&, const operands& given,
                   const std::vector<std::string>& ports, const std::vector<row_call>&, maker otherwise);
+/// The same of calls that the facts name.
+operands by_definition(machine&, const row&, const setting&, const operands& given);
 
 }  // namespace rankc::test::rows

@@ -58,6 +58,9 @@ TEST_CASE("parts around a ring") {
   CHECK(ring_rows().size() == 5);
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_ring(*on);
 }
+TEST_CASE("operands of eight bits") {
+  for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_fp8(*on);
+}
 TEST_CASE("slots of tokens") {
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_slots(*on);
 }

@@ -29,13 +29,14 @@
   X(normalize) X(normalize_grad) X(arrange) X(arrange_limited) X(own_slots) X(dispatch) X(collect)         \
   X(softmax_statistics) X(softmax_statistics_grad) X(sigmoid_statistics) X(sigmoid_statistics_grad) X(dropped_statistics) X(push)   \
   X(push_grad) X(balance_loss) X(balance_loss_grad) X(layer_balance_loss) X(layer_balance_loss_grad)          \
-  X(z_loss) X(z_loss_grad) X(overflow_loss) X(overflow_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw)
+  X(z_loss) X(z_loss_grad) X(overflow_loss) X(overflow_loss_grad) X(combine) X(combine_grad) X(grouped_linear) X(grouped_linear_dx) X(grouped_linear_dw) \
+  X(to_e4m3) X(to_e5m2) X(linear_fp8) X(linear_dx_fp8) X(linear_dw_fp8)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                              \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
   X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(layer_norm_grad_add_bias)                       \
   X(rms_norm_grad) X(rms_norm_grad_add)                                                                       \
-  X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two)
+  X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two) X(linear_bias_fp8) X(linear_add_fp8) X(linear_bias_add_fp8)
 // clang-format on
 
 namespace rankc::test::rows {

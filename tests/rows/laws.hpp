@@ -45,6 +45,9 @@ void check_ring(machine&);
 /// sums over them.
 void check_slots(machine&);
 
+/// Operands of eight bits are the nearest to what they are made of, and products of them those of their numbers.
+void check_fp8(machine&);
+
 /// The loss and its gradient do not depend on what the logits are shifted by.
 void check_shift(machine&, const setting&);
 

@@ -18,6 +18,8 @@ class machine {
   virtual bool has_gaps() const = 0;
   /// How far results of sums of a few hundred terms may be apart, for numbers near 1.
   virtual double tolerance() const = 0;
+  /// The same of products of eight bits.
+  virtual double fp8_tolerance() const { return tolerance(); }
   /// What a port keeps of numbers.
   virtual values rounded(const row&, std::size_t port, const values&) const = 0;
   /// Run a row's kernel; what is given of results is there before. What the kernel must leave alone is

@@ -57,15 +57,18 @@ std::vector<const op_row*> op_rows() {
   std::vector<const op_row*> all(std::begin(ops::all), std::end(ops::all));
   for (const fusion& f : ops::forward_fusions) all.push_back(f.into.kind);
   for (const fusion& f : ops::backward_fusions) all.push_back(f.into.kind);
+  for (const ops::narrowed_product& p : ops::fp8_products) all.push_back(p.in_fp8);
+  all.insert(all.end(), std::begin(ops::fp8_casts), std::end(ops::fp8_casts));
   all.push_back(&ops::clear);
   all.push_back(&ops::copy);
   return all;
 }
 
 namespace {
-enum class shares { none, chunks, ring };
+enum class shares { none, chunks, ring, fp8 };
 shares shares_of(const row& r) {
   const bool merges = r.is->equations[0].is == equation::kind::merge;
+  if (std::any_of(r.op->used_ports().begin(), r.op->used_ports().end(), [](const port& p) { return is_fp8(p.holds); })) return shares::fp8;
   return r.is->ring || merges ? shares::ring : r.is->chunks ? shares::chunks : shares::none;
 }
 std::vector<row> make_rows(shares which) {
@@ -85,6 +88,11 @@ const std::vector<row>& chunk_rows() {
 }
 const std::vector<row>& ring_rows() {
   static const std::vector<row> all = make_rows(shares::ring);
+  return all;
+}
+
+const std::vector<row>& fp8_rows() {
+  static const std::vector<row> all = make_rows(shares::fp8);
   return all;
 }
 

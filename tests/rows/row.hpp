@@ -3,7 +3,7 @@
 // letters.
 #pragma once
 #include <equivalence/facts.hpp>
-#include <rankc/ops/fused.hpp>
+#include <rankc/ops/fp8.hpp>
 #include <rankc/ops/memory.hpp>
 #include <rankc/ops/table.hpp>
 
@@ -32,11 +32,12 @@ struct row {
 
 /// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel, but for chunks of sequences and parts around a ring; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
+/// Those that have a kernel, but for chunks of sequences, parts around a ring and operands of eight bits; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
 /// have.
 const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
+const std::vector<row>& fp8_rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.

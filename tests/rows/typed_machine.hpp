@@ -4,6 +4,8 @@
 #include "kernels.hpp"
 #include "machine.hpp"
 
+#include <rankc/runtime/fp8.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ class typed_machine : public machine {
   values rounded(const row& r, std::size_t port, const values& v) const override {
     values made = v;
     if (r.of(port).holds == element::index) return made;
-    for (double& x : made) x = is_wide(r, port) ? through<Wide>(x) : through<T>(x);
+    for (double& x : made) x = is_fp8(r.of(port).holds) ? number_of(r, port, code_of(r, port, x)) : is_wide(r, port) ? through<Wide>(x) : through<T>(x);
     return made;
   }
 
@@ -51,6 +53,8 @@ class typed_machine : public machine {
   virtual void upload(const std::vector<std::byte>&) = 0;
   virtual void download(std::vector<std::byte>&) = 0;
   virtual const Lane& lane() = 0;
+  /// Whether its tensors of eight bits lie by columns, too.
+  virtual bool has_columns() const { return false; }
 
  private:
   static constexpr std::byte guard{0x7B};
@@ -60,9 +64,17 @@ class typed_machine : public machine {
     if constexpr (std::is_same_v<U, double>) return x;
     else return static_cast<double>(static_cast<float>(U(static_cast<float>(x))));
   }
-  static bool is_wide(const row& r, std::size_t port) { return r.of(port).holds != element::real; }
+  static bool is_wide(const row& r, std::size_t port) { return r.of(port).holds == element::wide || r.of(port).holds == element::index; }
+  static unsigned char code_of(const row& r, std::size_t port, double x) {
+    const auto number = static_cast<float>(x);
+    return r.of(port).holds == element::e4m3 ? runtime::to_fp8<runtime::e4m3>(number).bits : runtime::to_fp8<runtime::e5m2>(number).bits;
+  }
+  static double number_of(const row& r, std::size_t port, unsigned char code) {
+    return r.of(port).holds == element::e4m3 ? runtime::from_fp8<double>(runtime::e4m3{code}) : runtime::from_fp8<double>(runtime::e5m2{code});
+  }
   static std::size_t element_bytes(const row& r, std::size_t port) {
-    return r.of(port).holds == element::index ? sizeof(std::int32_t)
+    return is_fp8(r.of(port).holds)           ? 1
+           : r.of(port).holds == element::index ? sizeof(std::int32_t)
            : is_wide(r, port)                 ? sizeof(Wide)
                                               : sizeof(T);
   }
@@ -101,7 +113,7 @@ class typed_machine : public machine {
     at_.clear();
     for (std::size_t p = 0; p < r.ports.size(); ++p) {
       const location l = locate(r, p, s, 0);
-      at_.push_back(locate(r, p, s, take(l.of(l.count - 1) + l.bytes)));
+      at_.push_back(locate(r, p, s, take(is_fp8(r.of(p).holds) ? runtime::fp8_layout{l.count}.bytes() : l.of(l.count - 1) + l.bytes)));
     }
     if (instead) at_[instead->result] = at_[instead->operand];
     const auto bytes = kernel_of(r).scratch;
@@ -118,7 +130,34 @@ class typed_machine : public machine {
     return made;
   }
 
+  /// Where an element lies by columns.
+  std::size_t by_columns(std::size_t port, std::size_t index) const {
+    const location& l = at_[port];
+    return l.begin + runtime::fp8_layout{l.count}.by_columns() + index % l.columns * (l.count / l.columns) + index / l.columns;
+  }
+  /// With a factor of 1.
+  void write_fp8(const row& r, std::size_t port, const values& v) {
+    const float one = 1;
+    std::memcpy(image_.data() + at_[port].begin + runtime::fp8_layout{at_[port].count}.factor(), &one, sizeof one);
+    for (std::size_t i = 0; i < v.size(); ++i)
+      image_[at_[port].of(i)] = image_[by_columns(port, i)] = std::byte{code_of(r, port, v[i])};
+  }
+  values read_fp8(const row& r, std::size_t port) const {
+    float factor;
+    std::memcpy(&factor, image_.data() + at_[port].begin + runtime::fp8_layout{at_[port].count}.factor(), sizeof factor);
+    values v(at_[port].count);
+    bool turned = true;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      v[i] = number_of(r, port, std::to_integer<unsigned char>(image_[at_[port].of(i)])) * static_cast<double>(factor);
+      turned &= !has_columns() || image_[at_[port].of(i)] == image_[by_columns(port, i)];
+    }
+    INFO(name() << " " << r.op->name << ": by columns other numbers than by rows");
+    CHECK(turned);
+    return v;
+  }
+
   void write(const row& r, std::size_t port, const values& v) {
+    if (is_fp8(r.of(port).holds)) return write_fp8(r, port, v);
     for (std::size_t i = 0; i < v.size(); ++i) {
       const auto put = [&](auto x) {
         std::memcpy(image_.data() + at_[port].of(i), static_cast<const void*>(&x), sizeof x);
@@ -130,6 +169,7 @@ class typed_machine : public machine {
     }
   }
   values read(const row& r, std::size_t port) const {
+    if (is_fp8(r.of(port).holds)) return read_fp8(r, port);
     values v(at_[port].count);
     for (std::size_t i = 0; i < v.size(); ++i) {
       const auto get = [&]<class U>(U x) {
@@ -170,7 +210,9 @@ class typed_machine : public machine {
   /// All that is no result and no scratch is as it was.
   void check_rest(const row& r, const std::vector<std::byte>& before) {
     for (std::size_t p = 0; p < r.results(); ++p)
-      for (std::size_t i = 0; i < at_[p].count; ++i)
+      if (const std::size_t begin = at_[p].begin; is_fp8(r.of(p).holds))
+        std::memcpy(image_.data() + begin, before.data() + begin, runtime::fp8_layout{at_[p].count}.bytes());
+      else for (std::size_t i = 0; i < at_[p].count; ++i)
         std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
     std::memcpy(image_.data() + scratch_.byte, before.data() + scratch_.byte, scratch_bytes_);
     INFO(name() << " " << r.op->name << " writes where it has no result");

@@ -226,9 +226,35 @@ void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offse
       .in(offsets, all<std::int32_t>(2, segments));
 }
 
+template <class T>
+void linear_bias_fp8(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
+  kernel(on, "linear_bias_fp8")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<e4m3>(tokens, in))
+      .in(w, all<e4m3>(out, in))
+      .in(b, all<T>(out));
+}
+template <class T>
+void linear_add_fp8(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
+  kernel(on, "linear_add_fp8")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<e4m3>(tokens, in))
+      .in(w, all<e4m3>(out, in))
+      .in(residual, all<T>(tokens, out));
+}
+template <class T>
+void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+  kernel(on, "linear_bias_add_fp8")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<e4m3>(tokens, in))
+      .in(w, all<e4m3>(out, in))
+      .in(b, all<T>(out))
+      .in(residual, all<T>(tokens, out));
+}
+
 #define RANKC_RECORDED_FUSED(T)                                                                          \
   &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
       &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, \
-      &grouped_linear_add<T>, &grouped_linear_two<T>
+      &grouped_linear_add<T>, &grouped_linear_two<T>, &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>

@@ -15,8 +15,8 @@
 
 namespace rankc::codegen {
 
-enum class element_type { bytes, i32, bf16, f32, f64 };
-inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64"};
+enum class element_type { bytes, i32, bf16, f32, f64, e4m3, e5m2 };
+inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2"};
 
 /// Bytes [begin, end) of the rank's arena holding `value` (unique within the whole program).
 struct access {

@@ -60,6 +60,7 @@ struct specification {
   std::vector<use> uses;
   std::int64_t tokens = 0;  // of a step
   update optimizer = {};
+  bool fp8_linears = false;  // whether linear layers may take operands of eight bits
 };
 
 }  // namespace rankc::codegen

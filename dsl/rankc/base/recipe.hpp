@@ -53,6 +53,14 @@ struct parameter_names {
   constexpr bool operator==(const parameter_names&) const = default;
 };
 
+/// What products of linear layers in repeated layers are of: numbers of the plan's precision, or of eight bits. With `fp8` what
+/// such a layer is given and its weights are rounded to e4m3, gradients to e5m2, each tensor on a rank multiplied by the largest
+/// number of its type over its own largest; sums are in f32, weights, what products give and all else as without. It is of
+/// layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers and what lora adds are left out.
+/// Source: Micikevicius et al. 2022; the scales as torchao's tensorwise recipe has them.
+enum class linear_precision : unsigned char { plain, fp8 };
+inline constexpr linear_precision fp8 = linear_precision::fp8;
+
 /// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
 /// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a, which starts
 /// uniform in +-1 / sqrt(in), and <w>.lora_b, which starts with zeros. All other parameters are frozen, but for those in
@@ -109,6 +117,7 @@ struct training {
   bool nesterov = false;
   rankc::precision moments = f32;
   rankc::precision reductions = f32;
+  linear_precision linears = linear_precision::plain;
   bool master_weights = true;
   bf16_rounding rounding = nearest;
   int rounding_seed = 0;

@@ -32,6 +32,14 @@ constexpr work work_of(const op_row& row) {
   return sums && writes ? work::column_sum : work::pass;
 }
 
+/// Whether a product is of eight bits, and whether a row makes operands for such.
+constexpr bool takes_fp8(const op_row& row) {
+  for (const port& p : row.used_ports())
+    if (p.is_read() && is_fp8(p.holds)) return true;
+  return false;
+}
+constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds); }
+
 /// The kernels of a layer on one rank.
 class kernel_times {
  public:
@@ -80,6 +88,7 @@ class kernel_times {
     if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
     const auto element = static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
     const double all = element * static_cast<double>(shape(n, p).elements());
+    if (is_fp8_cast(*n.row)) return 2 * all;  // read twice, and written by rows and by columns
     const bool adds = as.as == use::sum && n.accumulate != program::accumulation::overwrite;
     return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
   }
@@ -110,8 +119,10 @@ class kernel_times {
     const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
     const kept_apart apart = apart_of(n, written, has_bias);
     const double share = apart.any ? 1 : results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1;
-    effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product, share * products_.speed),
-             operations * g_.joules_of_product * products_.joules + passing * g_.joules_of_byte};
+    const bool in_fp8 = takes_fp8(*n.row);
+    effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product,
+                          share * (in_fp8 ? fp8_speed : products_.speed)),
+             operations * g_.joules_of_product * (in_fp8 ? fp8_joules : products_.joules) + passing * g_.joules_of_byte};
     e += pass(apart.passed_over);
     if (!of_weight) e += pass(products_.cast_bytes * static_cast<double>(rows) * static_cast<double>(depth));
     e += dropout(n);

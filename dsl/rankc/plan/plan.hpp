@@ -3,6 +3,7 @@
 // generator.
 #pragma once
 #include <rankc/plan/check_layers.hpp>
+#include <rankc/plan/check_linears.hpp>
 #include <rankc/plan/check_loss.hpp>
 #include <rankc/plan/check_parameters.hpp>
 #include <rankc/plan/check_tuning.hpp>
@@ -159,6 +160,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   int routers = 0;
   bool typed = true;  // so far; what follows a mistake is a consequence
   bool families[n_op_families]{};  // of the ops of repeated layers
+  bool has_fp8_linear = false;     // of repeated layers
   each_entry(model, [&](const auto& entry) {
     if (!typed) return;
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
@@ -186,6 +188,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     parameters.add(out, t, layer.name, repeated, number, count);
     tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;
+    has_fp8_linear |= repeated && recipe.linears == fp8 && detail::has_fp8_linear(t, d);
     if (repeated) number += count;
     routers += count * detail::count_routers(t);
     const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
@@ -200,6 +203,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (typed) detail::check_routers(out, c.routers, routers);
   const action_table actions = complete(schedule, d.pp);
   if (typed) tuned.check(out, recipe, actions.inference);
+  if (typed) detail::check_linears(out, recipe, machines, has_fp8_linear);
   if (typed) check_recompute(out, recipe.recompute, blocks.repeats ? blocks.blocks : 0, actions.inference, families);
   const std::size_t before = out.size();
   check_actions(out, actions);

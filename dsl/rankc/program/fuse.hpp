@@ -2,7 +2,7 @@
 // Fusion by the table: two nodes whose operands match a row's names become the row's op, where the first stood. A value
 // that only the two had is gone afterwards.
 #pragma once
-#include <rankc/ops/fused.hpp>
+#include <rankc/ops/fp8.hpp>
 #include <rankc/program/node.hpp>
 
 #include <algorithm>
@@ -52,16 +52,22 @@ struct bindings {
 template <class Program>
 class fuser {
  public:
-  constexpr fuser(Program& p, nodes& list, target t) : p_(p), list_(list), target_(t) {}
+  constexpr fuser(Program& p, nodes& list, const layer_setting& s) : p_(p), list_(list), s_(s) {}
 
   constexpr void run(std::span<const fusion> table) {
     for (const fusion& f : table)
-      if (!kernel_of(*f.into.kind, target_).name.empty())
+      if (is_taken(f))
         for (int i = 0; i < static_cast<int>(list_.size()); ++i)
           while (list_[i].is(*f.first.kind) && fuse_at(i, f)) {}
   }
 
  private:
+  /// A product of eight bits is fused with what it can be in eight bits.
+  constexpr bool is_taken(const fusion& f) const {
+    const bool widens = s_.in_fp8 && ops::in_fp8(*f.first.kind) && !ops::in_fp8(*f.into.kind);
+    return !widens && !kernel_of(*f.into.kind, s_.to).name.empty();
+  }
+
   constexpr bool fuse_at(int& i, const fusion& f) {
     for (int j = 0; j < static_cast<int>(list_.size()); ++j) {
       if (j == i || !list_[j].is(*f.second.kind) || !meet(list_[i], list_[j])) continue;
@@ -135,13 +141,13 @@ class fuser {
 
   Program& p_;
   nodes& list_;
-  const target target_;
+  const layer_setting& s_;
 };
 
 }  // namespace detail
 
 /// Pairs of nodes that the table of fusions makes one, where the target has the kernel.
-constexpr void fuse_forward(auto& p, target t) { detail::fuser(p, p.forward, t).run(ops::forward_fusions); }
-constexpr void fuse_backward(auto& p, target t) { detail::fuser(p, p.backward, t).run(ops::backward_fusions); }
+constexpr void fuse_forward(auto& p, const layer_setting& s) { detail::fuser(p, p.forward, s).run(ops::forward_fusions); }
+constexpr void fuse_backward(auto& p, const layer_setting& s) { detail::fuser(p, p.backward, s).run(ops::backward_fusions); }
 
 }  // namespace rankc::program

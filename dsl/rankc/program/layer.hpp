@@ -8,6 +8,7 @@
 #include <rankc/program/fuse.hpp>
 #include <rankc/program/pack.hpp>
 #include <rankc/program/recompute.hpp>
+#include <rankc/program/round_linears.hpp>
 #include <rankc/program/select.hpp>
 #include <rankc/program/send_ahead.hpp>
 #include <rankc/program/split.hpp>
@@ -20,11 +21,12 @@ namespace rankc::program {
 constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
   bool splits = false;
   for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
-  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference, plan.recipe.recompute};
+  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference, plan.recipe.recompute, true, plan.recipe.linears == fp8};
 }
 /// What they are told of layers of one form.
 constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   if (!f.recomputes) s.recompute = {};
+  s.in_fp8 &= f.repeated;
   s.gives_dx = f.gives_dx;
   return s;
 }
@@ -39,9 +41,10 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("clear_sums", [&] { clear_sums(p); });
   around("split_backward", [&] { if (s.splits_backward) split_backward(p); });
   around("add_in_place", [&] { add_in_place(p); });
-  around("fuse_forward", [&] { fuse_forward(p, s.to); });
+  around("fuse_forward", [&] { fuse_forward(p, s); });
   around("pack_linears", [&] { if (s.to == target::cuda) pack_linears(p, s); });
-  around("fuse_backward", [&] { fuse_backward(p, s.to); });
+  around("round_linears", [&] { if (s.in_fp8) round_linears(p); });
+  around("fuse_backward", [&] { fuse_backward(p, s); });
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });
   around("send_ahead", [&] { send_ahead(p); });

@@ -63,6 +63,13 @@ constexpr local_shape local(const type& t, const parallel_dims& d) {
   return s;
 }
 
+/// Whether products of eight bits take it.
+constexpr bool fits_fp8(const local_shape& s) {
+  for (int i = 0; i < s.ndim; ++i)
+    if (s.dims[i].width() % 16) return false;
+  return true;
+}
+
 /// The sequences of a microbatch, some tokens of each of which a rank has.
 constexpr int rows_of(const type& t, int seq, const parallel_dims& d) { return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq; }
 

@@ -20,7 +20,7 @@ enum class target : unsigned char { host, cuda };
 enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers, starts };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
-enum class element_kind : unsigned char { real, wide, index, bytes };
+enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, bytes };
 
 /// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
 /// the stage before waits for, and the rest.
@@ -40,19 +40,21 @@ struct layer_setting {
   bool trains = true;
   recomputation recompute = {};  // of the layer: none, where it keeps all
   bool gives_dx = true;          // the layer: else nothing before it is trained
+  bool in_fp8 = false;           // its linear layers
   constexpr std::size_t bytes(element_kind c) const {
     const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
-    return c == element_kind::bytes ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;
+    return c >= element_kind::e4m3 ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;
   }
 };
 
 /// After what a value is named.
 struct name_source {
-  enum kind : unsigned char { traced, copy, packed, packed_gradient, scratch } from = traced;
+  enum kind : unsigned char { traced, copy, packed, packed_gradient, packed_weight, scratch } from = traced;
   int of = -1;                  // traced, copy: a value of the trace; packed: a composed dim
   const op_row* row = nullptr;  // scratch: the op whose it is
   bool of_model = false;        // traced: the model names it, or that whose gradient it is
   bool again = false;           // made once more, for backward
+  std::string_view rounded = "";  // to what: "e4m3"
 };
 
 /// The first and the last node of a list that touch a value; -1: none does.

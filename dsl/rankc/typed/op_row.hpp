@@ -88,6 +88,8 @@ struct port {
   constexpr bool is_traced() const { return is_written() || as == use::in || as == use::parameter; }
   constexpr port wide() const { return with_element(element::wide); }
   constexpr port index() const { return with_element(element::index); }
+  constexpr port e4m3() const { return with_element(element::e4m3); }
+  constexpr port e5m2() const { return with_element(element::e5m2); }
   constexpr port over(std::string_view a, std::string_view b = {}) const {
     port p = *this;
     p.may_replace[0] = a, p.may_replace[1] = b;

@@ -42,6 +42,8 @@ void set(const lane& on, cublasLtMatmulDesc_t description, cublasLtMatmulDescAtt
 void set_pointers(const lane& on, const linear_plan& plan, const product_operands& with) {
   if (with.bias != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, with.bias);
   if (with.aux != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, with.aux);
+  if (with.factor_a != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, with.factor_a);
+  if (with.factor_b != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, with.factor_b);
 }
 
 cublasLtMatrixLayout_t layout_of(const lane& on, cudaDataType_t type, int rows, int cols) {
@@ -61,11 +63,12 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   if (with.bias != nullptr) set(on, plan->description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, shape.out);
   if (with.aux != nullptr)
     set(on, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
+  if (shape.fast_sums) set(on, plan->description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
   set_pointers(on, *plan, with);
   plan->a =
       shape.transpose_a ? layout_of(on, shape.in, shape.k, shape.m) : layout_of(on, shape.in, shape.m, shape.k);
   plan->b =
-      shape.transpose_b ? layout_of(on, shape.in, shape.n, shape.k) : layout_of(on, shape.in, shape.k, shape.n);
+      shape.transpose_b ? layout_of(on, shape.in_b, shape.n, shape.k) : layout_of(on, shape.in_b, shape.k, shape.n);
   plan->d = layout_of(on, shape.out, shape.m, shape.n);
   plan->choice = &on.of->choices->of(*on.of->machine, shape, [&](const std::optional<product_choice>& told) {
     const bool usable = told && told->algorithm && !on.of->about->deterministic && runs(on, *plan, *told->algorithm);

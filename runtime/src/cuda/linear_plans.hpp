@@ -18,8 +18,11 @@ struct product_shape {
   int m, n, k;
   bool transpose_a, transpose_b;
   bool add;                // beta = 1
-  cudaDataType_t in, out;  // type of a and b; type of c and d
+  cudaDataType_t in;         // type of a
+  cudaDataType_t in_b = in;  // type of b
+  cudaDataType_t out;        // type of c and d
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  bool fast_sums = false;    // of operands of eight bits: in part with fewer digits than f32
   int alignment = 0;
   auto operator<=>(const product_shape&) const = default;
 };
@@ -31,6 +34,7 @@ struct product_operands {
   const void* c = nullptr;
   const void* bias = nullptr;  // (m), of d's type
   void* aux = nullptr;         // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
+  const float *factor_a = nullptr, *factor_b = nullptr;  // of operands of eight bits: what they are multiplied by
 };
 
 /// Which algorithm does a product. Units: milliseconds of a run among others like it; 0: not timed.

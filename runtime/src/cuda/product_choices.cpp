@@ -51,7 +51,7 @@ bool read_algorithm(cublasLtMatmulAlgo_t& to, std::string_view text) {
 std::string text_of(const product_shape& s) {
   std::ostringstream out;
   out << s.m << ' ' << s.n << ' ' << s.k << ' ' << (s.transpose_a ? 't' : 'n') << (s.transpose_b ? 't' : 'n')
-      << (s.add ? '+' : '=') << ' ' << static_cast<int>(s.in) << ' ' << static_cast<int>(s.out) << ' '
+      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << ' ' << static_cast<int>(s.in) << ' ' << static_cast<int>(s.in_b) << ' ' << static_cast<int>(s.out) << ' '
       << static_cast<int>(s.epilogue) << ' ' << s.alignment;
   return out.str();
 }
@@ -60,12 +60,14 @@ std::optional<product_shape> shape_from(const std::string& text) {
   std::istringstream in(text);
   product_shape s{};
   std::string form;
-  int from = 0, to = 0, epilogue = 0;
-  if (!(in >> s.m >> s.n >> s.k >> form >> from >> to >> epilogue >> s.alignment) || form.size() != 3) return std::nullopt;
+  int a = 0, b = 0, to = 0, epilogue = 0;
+  if (!(in >> s.m >> s.n >> s.k >> form >> a >> b >> to >> epilogue >> s.alignment) || form.size() < 3) return std::nullopt;
   s.transpose_a = form[0] == 't';
   s.transpose_b = form[1] == 't';
   s.add = form[2] == '+';
-  s.in = static_cast<cudaDataType_t>(from);
+  s.fast_sums = form.ends_with('~');
+  s.in = static_cast<cudaDataType_t>(a);
+  s.in_b = static_cast<cudaDataType_t>(b);
   s.out = static_cast<cudaDataType_t>(to);
   s.epilogue = static_cast<cublasLtEpilogue_t>(epilogue);
   return text_of(s) == text ? std::optional(s) : std::nullopt;

@@ -175,7 +175,7 @@ struct mutator {
   mutation change_type() {
     access* a = any_access();
     if (a == nullptr) return {};
-    a->type = static_cast<element_type>((static_cast<int>(a->type) + 1 + below(4)) % 5);
+    a->type = static_cast<element_type>((static_cast<int>(a->type) + 1 + below(6)) % 7);
     return {"change type", at(i)};
   }
 

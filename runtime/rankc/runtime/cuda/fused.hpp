@@ -4,6 +4,7 @@
 // gradients (f32), overwritten or added to as `accumulate` says.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
+#include <rankc/runtime/fp8.hpp>
 
 namespace rankc::cuda {
 
@@ -20,6 +21,26 @@ template <class T>
 void linear_gelu(const lane&, at y, at before, at x, at w, int tokens, int in, int out);
 template <class T>
 void linear_bias_gelu(const lane&, at y, at before, at x, at w, at b, int tokens, int in, int out);
+
+/// q = x in eight bits, of which the largest is the largest that there is: by rows, by columns, and its factor (fp8_layout).
+/// Shapes: x, q (rows, columns), each a multiple of 16.
+template <class T>
+void to_e4m3(const lane&, at q, at x, int rows, int columns);
+template <class T>
+void to_e5m2(const lane&, at q, at x, int rows, int columns);
+/// Linear layers on such operands: x and w are of e4m3, dy is of e5m2. Shapes as without; all sizes are multiples of 16.
+template <class T>
+void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_bias_fp8(const lane&, at y, at x, at w, at b, int tokens, int in, int out);
+template <class T>
+void linear_add_fp8(const lane&, at y, at x, at w, at residual, int tokens, int in, int out);
+template <class T>
+void linear_bias_add_fp8(const lane&, at y, at x, at w, at b, at residual, int tokens, int in, int out);
+template <class T>
+void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// dx = (dy w) * gelu'(before); linear_dx_gelu_bias also sums dx over tokens into db.
 /// Shapes: dx and before (tokens, in), db (in), dy (tokens, out), w (out, in).

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of generated host code, in f32 and f64. Operands are arena offsets; outputs come first, then
 // inputs, then sizes. `tokens` counts tokens of a microbatch on this rank (rows x seq, flattened). Gradient
-// kernels of parameters take `accumulate`: false overwrites, true adds. No kernel allocates.
+// kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits allocates.
 #pragma once
+#include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/host/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
 #include <rankc/runtime/router.hpp>
@@ -11,6 +12,7 @@
 
 namespace rankc::host {
 
+using runtime::e4m3, runtime::e5m2;
 using bf16 = bf16_bits;  // moments, where the program keeps them so
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
@@ -52,6 +54,14 @@ template <class T> void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats
 template <class T> void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T> void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
 template <class T> void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+
+/// q = x in eight bits, of which the largest is the largest that there is (fp8_layout; by columns nothing is written). Shapes: x, q
+/// (rows, columns). Linear layers on such operands, which memory of the thread has as numbers: x and w are of e4m3, dy is of e5m2.
+template <class T> void to_e4m3(const lane&, at q, at x, int rows, int columns);
+template <class T> void to_e5m2(const lane&, at q, at x, int rows, int columns);
+template <class T> void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T> void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T> void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
 template <class T> void bias(const lane&, at y, at x, at b, int tokens, int width);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers on operands of eight bits, and what makes these: of activations, of weights, of gradients.
+#pragma once
+#include <rankc/ops/fused.hpp>
+
+namespace rankc::ops {
+using namespace ports;
+
+inline constexpr op_row to_e4m3{.name = "to_e4m3",
+                                .ports = {out("q", "tokens width").e4m3(), in("x", "tokens width")},
+                                .host = {"to_e4m3", "tokens width"},
+                                .cuda = {"to_e4m3", "tokens width"}};
+inline constexpr op_row weight_to_e4m3{.name = "weight_to_e4m3",
+                                       .ports = {out("q", "out in").e4m3(), parameter("w", "out in")},
+                                       .host = {"to_e4m3", "out in"},
+                                       .cuda = {"to_e4m3", "out in"}};
+inline constexpr op_row to_e5m2{.name = "to_e5m2",
+                                .ports = {out("q", "tokens width").e5m2(), in("x", "tokens width")},
+                                .host = {"to_e5m2", "tokens width"},
+                                .cuda = {"to_e5m2", "tokens width"}};
+
+inline constexpr op_row linear_fp8{.name = "linear_fp8",
+                                   .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3()},
+                                   .flops = product_flops,
+                                   .host = {"linear_fp8", "tokens in out"},
+                                   .cuda = {"linear_fp8", "tokens in out"}};
+inline constexpr op_row linear_bias_fp8{
+    .name = "linear_bias_fp8",
+    .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(), parameter("b", "out")},
+    .flops = product_flops,
+    .cuda = {"linear_bias_fp8", "tokens in out"}};
+inline constexpr op_row linear_add_fp8{.name = "linear_add_fp8",
+                                       .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(),
+                                                 in("w", "out in").e4m3(), in("residual", "tokens out")},
+                                       .flops = product_flops,
+                                       .cuda = {"linear_add_fp8", "tokens in out"}};
+inline constexpr op_row linear_bias_add_fp8{
+    .name = "linear_bias_add_fp8",
+    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
+              parameter("b", "out"), in("residual", "tokens out")},
+    .flops = product_flops,
+    .cuda = {"linear_bias_add_fp8", "tokens in out"}};
+inline constexpr op_row linear_dx_fp8{
+    .name = "linear_dx_fp8",
+    .ports = {out("dx", "tokens in").adding(), in("dy", "tokens out").e5m2(), in("w", "out in").e4m3()},
+    .flops = product_flops,
+    .host = {"linear_dx_fp8", "tokens in out"},
+    .cuda = {"linear_dx_fp8", "tokens in out"}};
+inline constexpr op_row linear_dw_fp8{
+    .name = "linear_dw_fp8",
+    .ports = {sum("dw", "out in"), in("dy", "tokens out").e5m2(), in("x", "tokens in").e4m3()},
+    .flops = product_flops,
+    .host = {"linear_dw_fp8", "tokens in out"},
+    .cuda = {"linear_dw_fp8", "tokens in out"}};
+
+inline constexpr const op_row* fp8_casts[]{&to_e4m3, &weight_to_e4m3, &to_e5m2};
+/// A product, and the same of operands of eight bits: its ports are the other's, in their order.
+struct narrowed_product {
+  const op_row *of, *in_fp8;
+};
+inline constexpr narrowed_product fp8_products[]{
+    {&linear, &linear_fp8},   {&linear_bias, &linear_bias_fp8}, {&linear_add, &linear_add_fp8}, {&linear_bias_add, &linear_bias_add_fp8},
+    {&linear_dx, &linear_dx_fp8}, {&linear_dw, &linear_dw_fp8}};
+/// A row's like with operands of eight bits; none where it has none.
+constexpr const op_row* in_fp8(const op_row& row) {
+  for (const narrowed_product& p : fp8_products)
+    if (p.of == &row) return p.in_fp8;
+  return nullptr;
+}
+
+}  // namespace rankc::ops

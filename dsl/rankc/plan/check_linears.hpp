@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC261: linear layers in eight bits are there, and the cluster's GPU multiplies such numbers.
+#pragma once
+#include <rankc/base/diagnostic.hpp>
+#include <rankc/base/recipe.hpp>
+#include <rankc/ops/linear.hpp>
+#include <rankc/program/local_shape.hpp>
+
+namespace rankc::detail {
+
+/// Whether a layer has a product with a weight that can be in eight bits.
+constexpr bool has_fp8_linear(const trace& t, const parallel_dims& d) {
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (o.kind != &ops::linear || t.values[o.out[0]].bad) continue;
+    const int weight = t.find_parameter(o.in[1]);
+    const bool is_plain = weight >= 0 && t.weights[static_cast<std::size_t>(weight)].name.part.empty() && t.values[o.in[1]].shape[0].name != "experts";
+    if (is_plain && program::fits_fp8(program::local(t.values[o.in[0]], d)) && program::fits_fp8(program::local(t.values[o.in[1]], d))) return true;
+  }
+  return false;
+}
+
+/// RC261. `any`: whether a repeated layer has such a product.
+constexpr void check_linears(report& out, const training& r, const cluster& machines, bool any) {
+  if (r.linears != linear_precision::fp8) return;
+  if (machines.gpu == "a100")
+    refuse(out, 261) << "linears=fp8, and an a100 multiplies no numbers of eight bits; leave it out, or take clusters::h100, h200, b200 or gb200";
+  if (!any)
+    refuse(out, 261) << "linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and outputs on each rank; "
+                        "leave it out, or take such sizes";
+}
+
+}  // namespace rankc::detail

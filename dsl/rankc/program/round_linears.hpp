@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers whose products are of eight bits: each operand is rounded in front of the first product that takes it, and
+// what forward has rounded of activations backward takes as it is. Weights it rounds again, so that none are kept.
+#pragma once
+#include <rankc/ops/fp8.hpp>
+#include <rankc/program/node.hpp>
+#include <rankc/runtime/fp8.hpp>
+
+namespace rankc::program {
+
+namespace detail {
+
+template <class Program>
+class rounder {
+ public:
+  constexpr explicit rounder(Program& p) : p_(p) {}
+
+  constexpr void run() {
+    round(p_.forward);
+    std::erase_if(known_, [&](const rounded& r) { return p_.values[r.of.at.value].where == space::weight; });
+    round(p_.backward);
+  }
+
+ private:
+  /// An operand, and what it is rounded to.
+  struct rounded {
+    port_use of;
+    element as;
+    int value;
+  };
+
+  constexpr void round(nodes& list) {
+    nodes all;
+    for (node& n : list) {
+      const op_row* row = is_narrowed(n) ? ops::in_fp8(*n.row) : nullptr;
+      for (std::size_t p = 0; row && p < n.ports.size(); ++p)
+        if (is_fp8(row->ports[p].holds)) n.ports[p] = take(n, p, row->ports[p].holds, list, all);
+      if (row) n.row = row;
+      n.each_write([&](const port_use& w) {  // what it was is no more
+        std::erase_if(known_, [&](const rounded& r) { return r.of.at.value == w.at.value; });
+      });
+      all.push_back(std::move(n));
+    }
+    list = std::move(all);
+  }
+
+  /// A product whose sizes are multiples of 16, and neither a router's nor lora's.
+  constexpr bool is_narrowed(const node& n) const {
+    if (!ops::in_fp8(*n.row)) return false;
+    for (std::size_t p = 0; p < n.ports.size(); ++p) {
+      const local_shape& s = p_.shape(n.ports[p]);
+      const value& v = p_.values[n.ports[p].at.value];
+      const bool is_matrix = s.ndim == 2 && (v.where == space::weight || v.where == space::gradient);
+      if (is_matrix && (s.dims[0].name == "experts" || !p_.parameters[v.of].name.part.empty())) return false;
+      if (!fits_fp8(s)) return false;
+    }
+    return true;
+  }
+
+  /// An operand of a product of `list`, rounded by a node at the end of `all` where it has not been yet.
+  constexpr port_use take(const node& n, std::size_t p, element as, const nodes& list, nodes& all) {
+    const port_use& of = n.ports[p];
+    for (const rounded& r : known_)
+      if (r.of.at == of.at && r.of.run == of.run && r.as == as) return {{r.value, 0}, of.shape};
+    const value& source = p_.values[of.at.value];
+    const bool is_weight = source.where == space::weight;
+    value made{.holds = static_cast<element_kind>(as), .shape = of.shape, .name = source.name};
+    made.bytes = runtime::fp8_layout{static_cast<std::size_t>(p_.shape(of).elements())}.bytes();
+    if (of.run >= 0) made.name = {name_source::packed_weight, p_.shape(of).dims[0].composed};
+    made.name.again = is_weight && &list == &p_.backward;
+    made.name.rounded = as == element::e4m3 ? "e4m3" : "e5m2";
+    known_.push_back({of, as, p_.add(made)});
+    node cast{.row = is_weight ? &ops::weight_to_e4m3 : as == element::e4m3 ? &ops::to_e4m3 : &ops::to_e5m2};
+    cast.for_weights = n.for_weights;
+    cast.repeatable = n.repeatable && (is_weight || is_made_again(of.at.value, all));
+    cast.ports = {{{known_.back().value, 0}, of.shape}, of};
+    all.push_back(std::move(cast));
+    return all.back().ports.front();
+  }
+  /// Whether what forward makes may be made again; what it is handed is.
+  constexpr bool is_made_again(int value, const nodes& all) const {
+    for (const node& n : all)
+      if (bool writes = false; n.each_write([&](const port_use& w) { writes |= w.at.value == value; }), writes) return n.repeatable;
+    return true;
+  }
+
+  Program& p_;
+  std::vector<rounded> known_;
+};
+
+}  // namespace detail
+
+constexpr void round_linears(auto& p) { detail::rounder(p).run(); }
+
+}  // namespace rankc::program

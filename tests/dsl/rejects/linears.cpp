@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC261: linear layers in eight bits that are none, or that no GPU of the cluster multiplies.
+#include "reject.hpp"
+
+constexpr auto narrowed(int hidden, int ffn, const cluster& machines, parallel_dims dims = {}) {
+  return plan{.model = models::gpt2{.layers = 1, .hidden = hidden, .heads = 2, .ffn = ffn, .vocab = 64},
+              .dims = dims,
+              .schedule = one_microbatch,
+              .recipe = training{.seq = 16, .global_batch = 4, .precision = f32, .linears = fp8},
+              .cluster = machines};
+}
+
+inline constexpr auto rc261_sizes = narrowed(fault(24, 32), 40, clusters::cpu);
+static_assert(valid<rc261_sizes>);  // error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and outputs on each rank; leave it out, or take such sizes
+
+inline constexpr auto rc261_sizes_of_a_rank = narrowed(16, 16, clusters::cpu, {.world = fault(2, 1), .tp = fault(2, 1)});
+static_assert(valid<rc261_sizes_of_a_rank>);  // error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and outputs on each rank; leave it out, or take such sizes
+
+inline constexpr auto rc261_gpu = narrowed(32, 64, fault(clusters::a100<1>, clusters::h100<1>));
+static_assert(valid<rc261_gpu>);  // error: RC261: linears=fp8, and an a100 multiplies no numbers of eight bits; leave it out, or take clusters::h100, h200, b200 or gb200

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// On GPUs the same recipe, where products have the weights of several layers side by side for one tensor: losses are near
+// PyTorch's, and gradients as near to the host's unrounded ones as the host's own.
+#include "losses.hpp"
+
+namespace {
+
+void check_all(int gpus, int least) {
+  int compared = 0;
+  for (const registered& program : cuda_registry) {
+    if (program.about->world() != gpus || program.job.ends_with("plain")) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    CAPTURE(program.type);
+    const std::string model = program.job.substr(0, program.job.find('_')), microbatches = program.job.ends_with("_1") ? "_1" : "_2";
+    const std::vector<double> expected = expected_losses(model + microbatches);
+    REQUIRE(expected.size() == 10);
+    CHECK(difference_of_losses(program, expected) <= 0.02);
+    if (microbatches == "_2") {
+      const tensors plain = gradients_of(find_program(host_registry, model + "_plain", "one", "f64"));
+      const double own = distance(gradients_of(find_program(host_registry, model + "_2", "one", "f64")), plain);
+      const double found = distance(gradients_of(program), plain);
+      MESSAGE("from unrounded gradients " << found << ", the host's " << own);
+      CHECK(found < 1.3 * own);
+    }
+    ++compared;
+  }
+  CHECK(compared >= least);
+}
+
+}  // namespace
+
+TEST_CASE("1 GPU: products of eight bits") { check_all(1, 16); }
+TEST_CASE("2 GPUs: products of eight bits") { check_all(2, 24); }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch's losses by the same recipe, and what programs give beside them.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "run.hpp"
+
+/// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one, as on the host.
+inline std::vector<double> expected_losses(const std::string& job) {
+  const std::string wanted = job == "llama_1"  ? "--model tiny-llama --batch 4 --loss"
+                             : job == "llama_2" ? "--model tiny-llama --batch 4 --accum 2 --loss"
+                             : job == "gpt2_1"  ? "--model tiny-gpt2 --batch 4 --loss"
+                             : job == "gpt2_2"  ? "--model tiny-gpt2 --batch 4 --accum 2 --loss"
+                                                : "none";
+  std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses_fp8.jsonl");
+  for (std::string line; std::getline(in, line);)
+    if (const auto j = nlohmann::json::parse(line); j.at("args").get<std::string>().starts_with(wanted)) return j.at("losses");
+  return {};
+}
+
+/// The largest difference of losses, over as many steps as are expected.
+inline double difference_of_losses(const registered& program, const std::vector<double>& expected) {
+  run r(program, "arith", 1e-3);
+  double most = 0;
+  for (const double loss : expected) most = std::max(most, std::abs(r.step().loss - loss));
+  return most;
+}
+
+/// How far gradients are from others, as a share of those: of all elements together.
+inline double distance(const tensors& found, const tensors& expected) {
+  double off = 0, all = 0;
+  for (const auto& [name, values] : expected)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      off += std::pow(found.at(name)[i] - values[i], 2), all += std::pow(values[i], 2);
+  return std::sqrt(off / all);
+}
+
+inline tensors gradients_of(const registered& program) {
+  run r(program, "arith", 1e-3);
+  r.step();
+  return r.tensors(rankc::runtime::region::gradients);
+}
+
+inline const registered& find_program(std::span<const registered> all, const std::string& job, const std::string& layout, const std::string& type) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const registered& p) { return p.job == job && p.layout == layout && p.type == type; });
+  REQUIRE(at != all.end());
+  return *at;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the host linear layers in eight bits give PyTorch's losses by the same recipe, on every layout whose ranks have the
+// tensors that one rank has; on others gradients are as far from unrounded ones as on one rank.
+#include "losses.hpp"
+
+TEST_CASE("losses are PyTorch's, of operands in eight bits") {
+  int compared = 0;
+  for (const registered& program : host_registry) {
+    const std::vector<double> expected = expected_losses(program.job);
+    if (expected.empty()) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    CHECK(expected.size() == 10);
+    CHECK(difference_of_losses(program, expected) <= 1e-9);
+    ++compared;
+  }
+  CHECK(compared == 18);
+}
+
+TEST_CASE("rounded gradients are near those that are not, on parts too") {
+  for (const std::string model : {"llama", "gpt2"}) {
+    CAPTURE(model);
+    const tensors plain = gradients_of(find_program(host_registry, model + "_plain", "one", "f64"));
+    const double whole = distance(gradients_of(find_program(host_registry, model + "_2", "one", "f64")), plain);
+    CHECK(whole > 0.01);
+    CHECK(whole < 0.1);
+    for (const std::string layout : {"tp2", "sp_pp2"})
+      CHECK(distance(gradients_of(find_program(host_registry, model + "_parts", layout, "f64")), plain) < 1.2 * whole);
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What linear layers in eight bits make of programs: their operands, each rounded once; proofs, memory, and that a program
+// which takes another operand, or one not rounded, is refused.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/program/memory.hpp>
+#include <rankc/rankc.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+namespace counted = rankc::program;
+
+namespace {
+
+const std::vector<narrowing::variant>& all() {
+  static const std::vector<narrowing::variant> plans = narrowing::plans();
+  return plans;
+}
+const rankc::plan_data& find(const std::string& job, const std::string& layout) {
+  for (const narrowing::variant& v : all())
+    if (v.job == job && v.layout == layout) return v.plan;
+  throw std::logic_error("no plan " + job + " " + layout);
+}
+std::string rows(const nodes& list) {
+  std::string names;
+  for (const node& n : list) names += (names.empty() ? "" : " ") + std::string(n.row->name);
+  return names;
+}
+int count(const body& b, std::string_view row) {
+  int n = 0;
+  for (const nodes* list : {&b.forward, &b.backward})
+    n += static_cast<int>(std::count_if(list->begin(), list->end(), [&](const node& of) { return of.row->name == row; }));
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("programs in eight bits are proven, are the model, and take what is counted, on either target") {
+  int programs = 0;
+  for (const narrowing::variant& v : all())
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
+      CAPTURE(v.plan.name);
+      const lowered l = lower(v.plan, type, to);
+      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+        const verdict proof = prove(p);
+        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+        const equivalence e = check_equivalence(p, proof, specify(v.plan));
+        CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
+        ++programs;
+      }
+      const auto s = counted::setting_of(v.plan, type == dtype::f64 ? rankc::f64 : rankc::bf16, to);
+      const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
+      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    }
+  CHECK(programs == 96);
+}
+
+TEST_CASE("each operand is rounded in front of the first product that takes it; the head's products stay as they were") {
+  const lowered l = lower(find("llama_1", "one"), dtype::bf16, target::cuda);
+  const body &block = l.bodies.at(1), &head = l.bodies.at(2);
+  CHECK(rows(block.forward) ==
+        "rms_norm to_e4m3 weight_to_e4m3 linear_fp8 rope attention to_e4m3 weight_to_e4m3 linear_add_fp8 rms_norm to_e4m3 weight_to_e4m3 "
+        "linear_fp8 swiglu to_e4m3 weight_to_e4m3 linear_add_fp8");
+  CHECK(rows(block.backward) ==
+        "to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 swiglu_grad to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 "
+        "rms_norm_grad_add to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 attention_grad rope_grad to_e5m2 weight_to_e4m3 "
+        "linear_dx_fp8 linear_dw_fp8 rms_norm_grad_add");
+  CHECK(rows(head.forward).find("fp8") == std::string::npos);
+}
+
+TEST_CASE("on a target that packs no linears one input of three is rounded once") {
+  const lowered l = lower(find("llama_1", "one"), dtype::f64, target::host);
+  const body& block = l.bodies.at(1);
+  CHECK(count(block, "linear_fp8") == 7);
+  CHECK(count(block, "to_e4m3") == 4);
+  CHECK(count(block, "to_e5m2") == 7);
+  CHECK(count(block, "weight_to_e4m3") == 14);
+}
+
+TEST_CASE("layers of other sizes, and routers, stay in the plan's precision") {
+  using namespace rankc;
+  const training recipe{.seq = 16, .global_batch = 2, .precision = f32, .linears = fp8};
+  const auto mixed = make_plan("mixed", models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 40, .vocab = 64}, {}, schedules::gpipe{1}, recipe, clusters::cpu);
+  const codegen::lowered l = lower(mixed, dtype::f32, target::host);
+  CHECK(count(l.bodies.at(1), "linear_fp8") == 4);
+  CHECK(count(l.bodies.at(1), "linear") == 2);
+  const models::mixtral experts{.layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .experts = 16, .top_k = 2, .expert_ffn = 32, .vocab = 64};
+  const codegen::lowered m = lower(make_plan("experts", experts, {}, schedules::gpipe{1}, recipe, clusters::cpu), dtype::f32, target::host);
+  CHECK(count(m.bodies.at(1), "linear_fp8") == 4);
+  CHECK(count(m.bodies.at(1), "linear") == 1);
+}
+
+TEST_CASE("a program whose products take other operands is refused") {
+  const rankc::plan_data& plan = find("gpt2_1", "one");
+  const lowered l = lower(plan, dtype::f64, target::host);
+  const program sound = expand_train(l);
+  REQUIRE(check_equivalence(sound, prove(sound), specify(plan)).holds);
+  const auto products = [&](std::string_view row) {
+    std::vector<std::size_t> at;
+    for (std::size_t i = 0; i < sound.ranks[0].ops.size(); ++i)
+      if (sound.ranks[0].ops[i].row == row) at.push_back(i);
+    return at;
+  };
+  rankc::codegen::specification unrounded = specify(plan);
+  unrounded.fp8_linears = false;
+  CHECK_FALSE(check_equivalence(sound, prove(sound), unrounded).holds);
+  int refused = 0;
+  const auto check_refused = [&](std::size_t op, std::size_t read, const access& instead) {
+    program p = sound;
+    p.ranks[0].ops[op].reads[read] = instead;
+    const verdict proof = prove(p);
+    const bool accepted = proof.ok && check_equivalence(p, proof, specify(plan)).holds;
+    CHECK_FALSE(accepted);
+    refused += !accepted;
+  };
+  for (const std::string_view row : {"linear_fp8", "linear_dx_fp8", "linear_dw_fp8"}) {
+    const std::vector<std::size_t> at = products(row);
+    REQUIRE(at.size() > 2);
+    for (std::size_t i = 0; i + 1 < at.size(); ++i)  // of the next product of the kind
+      for (const std::size_t read : {0u, 1u})
+        if (const access& other = sound.ranks[0].ops[at[i + 1]].reads[read]; other.value != sound.ranks[0].ops[at[i]].reads[read].value)
+          check_refused(at[i], read, other);
+  }
+  for (const std::string_view row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {  // what is rounded stays as it was
+    const std::vector<std::size_t> at = products(row);
+    program p = sound;
+    for (std::size_t i = 0; i < p.ranks[0].ops.size(); ++i) {
+      op& o = p.ranks[0].ops[i];
+      for (access& r : o.reads)
+        if (r.value == sound.ranks[0].ops[at[0]].writes[0].value) r = sound.ranks[0].ops[at[0]].reads[0];
+    }
+    const verdict proof = prove(p);
+    CHECK_FALSE((proof.ok && check_equivalence(p, proof, specify(plan)).holds));
+  }
+  CHECK(refused > 50);
+}

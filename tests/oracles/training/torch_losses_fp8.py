@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of torch_losses_fp8.jsonl: python3 torch_losses_fp8.py PATH_OF_train_baseline.py ARGUMENTS...
+
+train_baseline.py in float64 on the CPU, whose linear layers take operands of eight bits; the scale is torchao's to the last
+bit: of the largest number in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale).
+"""
+import importlib.util
+import os
+import sys
+
+os.environ["BASELINE_TEST_FP64"] = "1"
+spec = importlib.util.spec_from_file_location("train_baseline", sys.argv.pop(1))
+baseline = importlib.util.module_from_spec(spec)
+sys.modules["train_baseline"] = baseline
+spec.loader.exec_module(baseline)
+torch = baseline.torch
+
+
+def f8_cast(x, dtype, dim=None, pow2=False):
+    assert dim is None and not pow2
+    top = torch.finfo(dtype).max
+    s = (top / x.abs().amax().to(torch.float32).to(torch.float64).clamp(min=1e-12)).to(torch.float32)
+    return (x.to(torch.float32) * s).clamp(-top, top).to(dtype), s
+
+
+baseline.f8_cast = f8_cast
+sys.argv[1:1] = ["--device", "cpu", "--precision", "fp32", "--fp8", "tensorwise", "--no-fuse", "--steps", "1"]
+baseline.main()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <rankc/runtime/fp8.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "definition.hpp"
+#include "laws.hpp"
+
+namespace rankc::test::rows {
+
+namespace {
+
+/// All numbers of a type, from 0 on.
+values numbers_of(element e) {
+  values all;
+  for (int code = 0; code < 0x80; ++code) {
+    const auto bits = static_cast<unsigned char>(code);
+    const double x = e == element::e4m3 ? runtime::from_fp8<double>(runtime::e4m3{bits}) : runtime::from_fp8<double>(runtime::e5m2{bits});
+    if (!std::isnan(x)) all.push_back(x);
+  }
+  return all;
+}
+
+/// How far x is from the nearest of some numbers times a factor.
+double distance(const values& numbers, double factor, double x) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const double n : numbers) least = std::min(least, std::abs(std::abs(x) - n * factor));
+  return least;
+}
+
+setting sized(int tokens, int in, int out, int width) {
+  return {.size = {{'t', tokens}, {'i', in}, {'o', out}, {'w', width}, {'s', 1}, {'v', 1}}};
+}
+
+/// What is made of any numbers is as near as can be, of numbers that the type has these themselves, and of none but zeros zeros.
+void check_cast(machine& on, const row& r, const setting& s) {
+  const values numbers = numbers_of(r.of(0).holds);
+  operands o = random_operands(on, r, s, 31);
+  o[1][5] = on.rounded(r, 1, {-3.1})[0];  // the largest
+  const double factor = std::abs(o[1][5]) / numbers.back();
+  const values made = on.run(r, s, o)[0];
+  double off = 0;
+  for (std::size_t i = 0; i < made.size(); ++i)
+    off = std::max(off, std::abs(std::abs(made[i] - o[1][i]) - distance(numbers, factor, o[1][i])));
+  INFO(on.name() << " " << r.op->name << " rounds to another number than the nearest");
+  CHECK(off <= 1e-6);
+  for (double& x : o[1]) x = 0;
+  CHECK(largest(on.run(r, s, o)[0]) == 0);
+  for (std::size_t i = 0; i < o[1].size(); ++i) o[1][i] = on.rounded(r, 0, {std::sin(static_cast<double>(i))})[0];
+  o[1][0] = 1.75;  // a power of two times the largest
+  CHECK(on.run(r, s, o)[0] == o[1]);
+}
+
+/// Products: by definition, added to what is there, and over what they may lie over.
+void check_product(machine& on, const row& r, const setting& s) {
+  const operands o = random_operands(on, r, s, 32);
+  const operands got = on.run(r, s, o), want = by_definition(on, r, s, o);
+  INFO(on.name() << " " << r.op->name);
+  CHECK(deviation(got[0], want[0]) <= on.fp8_tolerance());
+  check_in_place(on, r, s);
+  if (!r.is->ports[0].adds) return;
+  values sum = want[0];
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += o[0][i];
+  CHECK(deviation(on.run(r, s, o, true)[0], sum, largest(want[0])) <= on.fp8_tolerance());
+}
+
+}  // namespace
+
+void check_fp8(machine& on) {
+  REQUIRE(fp8_rows().size() == 9);
+  for (const row& r : fp8_rows())
+    for (const setting& s : {sized(48, 32, 64, 80), sized(144, 272, 16, 400), sized(16, 16, 16, 16)}) {
+      if (!on.has(r)) continue;
+      if (is_fp8(r.of(0).holds)) check_cast(on, r, s);
+      else check_product(on, r, s);
+    }
+}
+
+}  // namespace rankc::test::rows
