@@ -38,11 +38,14 @@ class reader {
       if (p.adds) p.name.erase(0, 1);
       for (const std::string& axis : parts_of(rest.substr(open + 1, close - open - 1), " "))
         p.axes.push_back({axis[0], axis.size() == 3 ? axis[2] : '\0'});
-      const std::string_view after = rest.substr(close + 1, end - close - 1);
+      std::string_view after = rest.substr(close + 1, end - close - 1);
+      if (after.starts_with('/')) {
+        p.in_fp8 = after.substr(1, after.find(':') - 1);
+        after.remove_prefix(1 + p.in_fp8.size());
+      }
       if (after.starts_with(':')) p.stride = after[1];
       if (const std::size_t over = after.find('^'); over != std::string_view::npos)
         p.over = parts_of(after.substr(over + 1), ",");
-      if (after.starts_with('/')) p.in_fp8 = after.substr(1);
       f.names.push_back(p.name);
       f.ports.push_back(std::move(p));
       rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -30,8 +30,10 @@ constexpr bool is_table_run() {
     if (!is_run(*r)) return false;
   for (const op_row* r : ops::fp8_casts)
     if (!is_run(*r)) return false;
-  for (const ops::narrowed_product& p : ops::fp8_products)
+  for (const ops::narrowed_row& p : ops::fp8_products)
     if (!is_run(*p.in_fp8)) return false;
+  for (const ops::narrowed_row& m : ops::fp8_makers)
+    if (!is_run(*m.in_fp8)) return false;
   return are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && is_run(ops::clear) &&
          is_run(ops::copy);
 }

@@ -35,6 +35,7 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/bias_test.cpp
   runtime/cuda/cross_entropy_test.cpp
   runtime/cuda/embedding_test.cpp
+  runtime/cuda/fp8_test.cpp
   runtime/cuda/fused_linear_test.cpp
   runtime/cuda/gates_test.cpp
   runtime/cuda/linear_test.cpp

@@ -169,6 +169,26 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
+template <class T>
+void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
+  kernel(on, "gelu_e4m3").out(y, all<e4m3>(tokens, width)).in(x, all<T>(tokens, width));
+}
+template <class T>
+void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
+  kernel(on, "swiglu_e4m3")
+      .out(y, all<e4m3>(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
+template <class T>
+void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  kernel(on, "swiglu_grad_e5m2")
+      .out(dgate, columns<e5m2>(tokens, width, stride))
+      .out(dup, columns<e5m2>(tokens, width, stride))
+      .in(dy, all<T>(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
 
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
@@ -222,7 +242,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
   RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
-      &swiglu_grad<T>, RANKC_RECORDED_FUSED(T)
+      &swiglu_grad<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 

@@ -53,17 +53,33 @@ inline constexpr op_row linear_dw_fp8{
     .host = {"linear_dw_fp8", "tokens in out"},
     .cuda = {"linear_dw_fp8", "tokens in out"}};
 
+// ---- activations that round what they make
+inline constexpr op_row gelu_e4m3{.name = "gelu_e4m3",
+                                  .ports = {out("y", "tokens width").e4m3(), in("x", "tokens width")},
+                                  .cuda = {"gelu_e4m3", "tokens width"}};
+inline constexpr op_row swiglu_e4m3{
+    .name = "swiglu_e4m3",
+    .ports = {out("y", "tokens width").e4m3(), in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
+    .cuda = {"swiglu_e4m3", "tokens width stride"}};
+inline constexpr op_row swiglu_grad_e5m2{
+    .name = "swiglu_grad_e5m2",
+    .ports = {out("dgate", "tokens width : stride").e5m2(), out("dup", "tokens width : stride").e5m2(), in("dy", "tokens width"),
+              in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
+    .cuda = {"swiglu_grad_e5m2", "tokens width stride"}};
+
 inline constexpr const op_row* fp8_casts[]{&to_e4m3, &weight_to_e4m3, &to_e5m2};
-/// A product, and the same of operands of eight bits: its ports are the other's, in their order.
-struct narrowed_product {
+/// A row, and its like of eight bits: of the same ports, in their order.
+struct narrowed_row {
   const op_row *of, *in_fp8;
 };
-inline constexpr narrowed_product fp8_products[]{
+inline constexpr narrowed_row fp8_products[]{
     {&linear, &linear_fp8},   {&linear_bias, &linear_bias_fp8}, {&linear_add, &linear_add_fp8}, {&linear_bias_add, &linear_bias_add_fp8},
     {&linear_dx, &linear_dx_fp8}, {&linear_dw, &linear_dw_fp8}};
+/// What makes numbers that are then rounded, and the same with what it makes rounded.
+inline constexpr narrowed_row fp8_makers[]{{&gelu, &gelu_e4m3}, {&swiglu, &swiglu_e4m3}, {&swiglu_grad, &swiglu_grad_e5m2}};
 /// A row's like with operands of eight bits; none where it has none.
 constexpr const op_row* in_fp8(const op_row& row) {
-  for (const narrowed_product& p : fp8_products)
+  for (const narrowed_row& p : fp8_products)
     if (p.of == &row) return p.in_fp8;
   return nullptr;
 }

@@ -43,7 +43,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("add_in_place", [&] { add_in_place(p); });
   around("fuse_forward", [&] { fuse_forward(p, s); });
   around("pack_linears", [&] { if (s.to == target::cuda) pack_linears(p, s); });
-  around("round_linears", [&] { if (s.in_fp8) round_linears(p); });
+  around("round_linears", [&] { if (s.in_fp8) round_linears(p, s); });
   around("fuse_backward", [&] { fuse_backward(p, s); });
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers whose products are of eight bits: each operand is rounded in front of the first product that takes it, and
-// what forward has rounded of activations backward takes as it is. Weights it rounds again, so that none are kept.
+// what forward has rounded of activations backward takes as it is. Weights it rounds again, so that none are kept. What makes
+// numbers for such a node alone rounds them itself, where the target has a kernel for that.
 #pragma once
 #include <rankc/ops/fp8.hpp>
 #include <rankc/program/node.hpp>
@@ -13,12 +14,15 @@ namespace detail {
 template <class Program>
 class rounder {
  public:
-  constexpr explicit rounder(Program& p) : p_(p) {}
+  constexpr rounder(Program& p, const layer_setting& s) : p_(p), s_(s) {}
 
   constexpr void run() {
     round(p_.forward);
     std::erase_if(known_, [&](const rounded& r) { return p_.values[r.of.at.value].where == space::weight; });
     round(p_.backward);
+    for (nodes* list : {&p_.forward, &p_.backward})
+      for (int i = 0; i < static_cast<int>(list->size()); ++i)
+        if (const int cast = find_cast((*list)[i], *list); cast >= 0) join(*list, i, cast);
   }
 
  private:
@@ -84,12 +88,48 @@ class rounder {
     return true;
   }
 
+  /// A row's like that rounds what it makes; none where the target has none.
+  constexpr const op_row* maker_in_fp8(const op_row& row) const {
+    for (const ops::narrowed_row& m : ops::fp8_makers)
+      if (m.of == &row && !kernel_of(*m.in_fp8, s_.to).name.empty()) return m.in_fp8;
+    return nullptr;
+  }
+  /// The node that alone takes all that a node makes, and rounds it as that could; -1: there is none.
+  constexpr int find_cast(const node& maker, const nodes& list) const {
+    const op_row* row = maker_in_fp8(*maker.row);
+    if (!row) return -1;
+    const slice made = maker.ports.front().at;
+    long long elements = 0;
+    bool in_one = made.offset == 0 && p_.is_inner(made) && p_.mentions(made.value) == 2;
+    maker.each_write([&](const port_use& w) {
+      in_one &= w.at.value == made.value;
+      elements += p_.shape(w).elements();
+    });
+    if (!in_one) return -1;
+    for (int i = 0; i < static_cast<int>(list.size()); ++i) {
+      const node& n = list[i];
+      if (n.ports.size() != 2 || !is_fp8(n.row->ports[0].holds) || !(n.ports[1].at == made)) continue;
+      const bool is_same = n.row->ports[0].holds == row->ports[0].holds && p_.shape(n.ports[1]).elements() == elements;
+      return is_same && n.repeatable == maker.repeatable && n.for_weights == maker.for_weights ? i : -1;
+    }
+    return -1;
+  }
+  constexpr void join(nodes& list, int maker, int cast) {
+    node& n = list[maker];
+    const slice made = n.ports.front().at;
+    n.row = maker_in_fp8(*n.row);
+    for (port_use& u : n.ports)
+      if (u.at.value == made.value) u.at = {list[cast].ports[0].at.value, u.at.offset / s_.bytes(element_kind::real)};
+    list.erase(list.begin() + cast);
+  }
+
   Program& p_;
+  const layer_setting& s_;
   std::vector<rounded> known_;
 };
 
 }  // namespace detail
 
-constexpr void round_linears(auto& p) { detail::rounder(p).run(); }
+constexpr void round_linears(auto& p, const layer_setting& s) { detail::rounder(p, s).run(); }
 
 }  // namespace rankc::program

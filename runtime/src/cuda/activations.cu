@@ -2,25 +2,12 @@
 // Element by element: GELU, add, the working copy, clear.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "activations.cuh"
 #include "elementwise.cuh"
 
 namespace rankc::cuda {
 namespace {
 
-/// tanh form: gelu(x) = x / 2 (1 + tanh(u)) = x sigmoid(2 u), with 2 u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
-constexpr float twice_root = 2 * 0.7978845608028654f, cubic = 0.044715f;
-
-template <class T>
-struct gelu_of {
-  __device__ float operator()(float x) const { return x * sigmoid<T>(twice_root * (x + cubic * x * x * x)); }
-};
-template <class T>
-struct gelu_grad_of {
-  __device__ float operator()(float dy, float x) const {
-    const float s = sigmoid<T>(twice_root * (x + cubic * x * x * x));
-    return dy * (s + x * s * (1.0f - s) * twice_root * (1.0f + 3.0f * cubic * x * x));
-  }
-};
 struct sum_of {
   __device__ float operator()(float a, float b) const { return a + b; }
 };

@@ -2,6 +2,7 @@
 // SwiGLU over rows of gate and up that may be halves of one packed buffer. Source: Shazeer 2020.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "activations.cuh"
 #include "row_groups.cuh"
 
 namespace rankc::cuda {
@@ -28,12 +29,12 @@ __global__ void __launch_bounds__(row_group_threads)
     float g[N], u[N];
     unpack(g, in_gate[k]);
     unpack(u, in_up[k]);
-    for (int i = 0; i < N; ++i) g[i] *= sigmoid<T>(g[i]) * u[i];
+    for (int i = 0; i < N; ++i) g[i] = swiglu_of<T>(g[i], u[i]);
     store(y + (part.token + k) * width + part.column, packed<T>(g));
   }
 }
 
-/// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, with s = sigmoid(gate).
+/// The gradients of gate and of up.
 /// Shapes: dy (tokens, width); the others (tokens, width), rows `stride` apart. dgate may be gate, dup up.
 template <int N, class T>
 __global__ void __launch_bounds__(row_group_threads)
@@ -55,11 +56,7 @@ __global__ void __launch_bounds__(row_group_threads)
     unpack(d, in_dy[k]);
     unpack(g, in_gate[k]);
     unpack(u, in_up[k]);
-    for (int i = 0; i < N; ++i) {
-      const float s = sigmoid<T>(g[i]), of_up = d[i] * g[i] * s;
-      g[i] = d[i] * u[i] * s * (1.0f + g[i] * (1.0f - s));
-      u[i] = of_up;
-    }
+    for (int i = 0; i < N; ++i) take_swiglu_grad<T>(d[i], g[i], u[i]);
     store(dgate + (part.token + k) * stride + part.column, packed<T>(g));
     store(dup + (part.token + k) * stride + part.column, packed<T>(u));
   }

@@ -28,6 +28,14 @@ template <class T>
 void to_e4m3(const lane&, at q, at x, int rows, int columns);
 template <class T>
 void to_e5m2(const lane&, at q, at x, int rows, int columns);
+/// What gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate and dup are the two halves of
+/// the columns of one tensor.
+template <class T>
+void gelu_e4m3(const lane&, at y, at x, int tokens, int width);
+template <class T>
+void swiglu_e4m3(const lane&, at y, at gate, at up, int tokens, int width, int stride);
+template <class T>
+void swiglu_grad_e5m2(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
 /// Linear layers on such operands: x and w are of e4m3, dy is of e5m2. Shapes as without; all sizes are multiples of 16.
 template <class T>
 void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
