@@ -3,9 +3,11 @@
 // which takes another operand, or one not rounded, is refused.
 #include <doctest/doctest.h>
 
+#include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/program/memory.hpp>
 #include <rankc/rankc.hpp>
@@ -63,6 +65,30 @@ TEST_CASE("programs in eight bits are proven, are the model, and take what is co
   CHECK(programs == 96);
 }
 
+TEST_CASE("certificates are read again, and say what is rounded") {
+  for (const auto& [job, layout] : {std::pair("llama_2", "zbv"), std::pair("gpt2_parts", "sp_pp2")}) {
+    const lowered l = lower(find(job, layout), dtype::bf16, target::cuda);
+    std::vector<proven> steps;
+    for (program& p : std::vector{expand_train(l), expand_evaluate(l)}) {
+      const verdict v = prove(p);
+      steps.push_back({std::move(p), v});
+    }
+    const std::string text = certificate(steps, specify(find(job, layout)));
+    CHECK(verify(text) == "");
+    const auto check = [](const certified& c) { return check_equivalence(c.steps.at(0).program, prove(c.steps.at(0).program), c.model); };
+    const equivalence found = check(read_certificate(text));
+    CHECK(found.holds);
+    CHECK(std::count(found.claims.begin(), found.claims.end(), "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
+    std::string unrounded = text;
+    const std::string flag = ", \"fp8_linears\": true";
+    REQUIRE(unrounded.find(flag) != text.npos);
+    unrounded.erase(unrounded.find(flag), flag.size());
+    const equivalence refused = check(read_certificate(unrounded));
+    CHECK_FALSE(refused.holds);
+    CHECK(refused.reasons.at(0).find("the recipe does not say so") != std::string::npos);
+  }
+}
+
 TEST_CASE("each operand is rounded in front of the first product that takes it; the head's products stay as they were") {
   const lowered l = lower(find("llama_1", "one"), dtype::bf16, target::cuda);
   const body &block = l.bodies.at(1), &head = l.bodies.at(2);
@@ -74,6 +100,14 @@ TEST_CASE("each operand is rounded in front of the first product that takes it; 
         "rms_norm_grad_add to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 attention_grad rope_grad to_e5m2 weight_to_e4m3 "
         "linear_dx_fp8 linear_dw_fp8 rms_norm_grad_add");
   CHECK(rows(head.forward).find("fp8") == std::string::npos);
+}
+
+TEST_CASE("what is recomputed is rounded again, and not kept") {
+  const lowered kept = lower(find("llama_1", "one"), dtype::bf16, target::cuda), again = lower(find("llama_1", "norms_again"), dtype::bf16, target::cuda);
+  const body &all = kept.bodies.at(1), &fewer = again.bodies.at(2);  // of every second layer
+  CHECK(fewer.repeated > 0);
+  const auto bytes_of = [](int width) { return rankc::runtime::fp8_layout{static_cast<std::size_t>(256 * width)}.bytes(); };
+  CHECK(fewer.saved_bytes + 2 * bytes_of(64) + bytes_of(176) <= all.saved_bytes);
 }
 
 TEST_CASE("what is needed besides is rounded apart") {

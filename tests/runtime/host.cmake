@@ -3,7 +3,7 @@ add_executable(rankc_runtime_host_test
   runtime/host/activation_test.cpp runtime/host/attention_test.cpp runtime/host/beside_test.cpp
   runtime/host/carrier_test.cpp runtime/host/cross_entropy_test.cpp
   runtime/host/embedded_test.cpp runtime/host/embedding_test.cpp runtime/host/engine_test.cpp runtime/host/exp_test.cpp
-  runtime/host/fabric_failure_test.cpp runtime/host/fabric_test.cpp runtime/host/gates_test.cpp
+  runtime/host/fabric_failure_test.cpp runtime/host/fabric_test.cpp runtime/host/fp8_test.cpp runtime/host/gates_test.cpp
   runtime/host/linear_test.cpp runtime/host/norm_test.cpp runtime/host/optimizer_test.cpp
   runtime/host/parts_test.cpp runtime/host/retrace_test.cpp runtime/host/rounding_test.cpp runtime/host/router_test.cpp
   runtime/host/softmax_test.cpp)

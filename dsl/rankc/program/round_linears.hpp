@@ -76,16 +76,16 @@ class rounder {
     known_.push_back({of, as, p_.add(made)});
     node cast{.row = is_weight ? &ops::weight_to_e4m3 : as == element::e4m3 ? &ops::to_e4m3 : &ops::to_e5m2};
     cast.for_weights = n.for_weights;
-    cast.repeatable = n.repeatable && (is_weight || is_made_again(of.at.value, all));
+    cast.repeatable = is_weight ? n.repeatable : may_repeat(of.at.value, n, all);
     cast.ports = {{{known_.back().value, 0}, of.shape}, of};
     all.push_back(std::move(cast));
     return all.back().ports.front();
   }
-  /// Whether what forward makes may be made again; what it is handed is.
-  constexpr bool is_made_again(int value, const nodes& all) const {
-    for (const node& n : all)
-      if (bool writes = false; n.each_write([&](const port_use& w) { writes |= w.at.value == value; }), writes) return n.repeatable;
-    return true;
+  /// Whether backward may round an activation again: where it may make that again, or, of what is handed in, the product.
+  constexpr bool may_repeat(int value, const node& product, const nodes& all) const {
+    bool may = product.repeatable;
+    for (const node& n : all) n.each_write([&](const port_use& w) { may = w.at.value == value ? n.repeatable : may; });
+    return may;
   }
 
   /// A row's like that rounds what it makes; none where the target has none.

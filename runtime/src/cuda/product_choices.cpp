@@ -51,7 +51,9 @@ bool read_algorithm(cublasLtMatmulAlgo_t& to, std::string_view text) {
 std::string text_of(const product_shape& s) {
   std::ostringstream out;
   out << s.m << ' ' << s.n << ' ' << s.k << ' ' << (s.transpose_a ? 't' : 'n') << (s.transpose_b ? 't' : 'n')
-      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << ' ' << static_cast<int>(s.in) << ' ' << static_cast<int>(s.in_b) << ' ' << static_cast<int>(s.out) << ' '
+      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << ' ' << static_cast<int>(s.in);
+  if (s.in_b != s.in) out << ',' << static_cast<int>(s.in_b);
+  out << ' ' << static_cast<int>(s.out) << ' '
       << static_cast<int>(s.epilogue) << ' ' << s.alignment;
   return out.str();
 }
@@ -60,8 +62,11 @@ std::optional<product_shape> shape_from(const std::string& text) {
   std::istringstream in(text);
   product_shape s{};
   std::string form;
-  int a = 0, b = 0, to = 0, epilogue = 0;
-  if (!(in >> s.m >> s.n >> s.k >> form >> a >> b >> to >> epilogue >> s.alignment) || form.size() < 3) return std::nullopt;
+  int a = 0, to = 0, epilogue = 0;
+  if (!(in >> s.m >> s.n >> s.k >> form >> a) || form.size() < 3) return std::nullopt;
+  int b = a;
+  if (in.peek() == ',') in.ignore() >> b;
+  if (!(in >> to >> epilogue >> s.alignment)) return std::nullopt;
   s.transpose_a = form[0] == 't';
   s.transpose_b = form[1] == 't';
   s.add = form[2] == '+';

@@ -86,6 +86,22 @@ TEST_CASE("text gives back every choice that was timed, of its machine and shape
     });
 }
 
+TEST_CASE("a product of eight bits is another than of 16, and text says so") {
+  product_shape narrow = shape(64);
+  narrow.in = CUDA_R_8F_E4M3, narrow.in_b = CUDA_R_8F_E5M2;
+  product_shape fast = narrow;
+  fast.in_b = narrow.in, fast.fast_sums = true;
+  product_choices first, second;
+  first.of(h200, shape(64), [](const auto&) { return choice(1, 1); });
+  first.of(h200, narrow, [](const auto&) { return choice(2, 2); });
+  first.of(h200, fast, [](const auto&) { return choice(3, 3); });
+  second.take(first.text(), "the first");
+  CHECK(second.text() == first.text());
+  CHECK(same(second.of(h200, shape(64), not_tuned).algorithm, choice(1, 1).algorithm));
+  CHECK(same(second.of(h200, narrow, not_tuned).algorithm, choice(2, 2).algorithm));
+  CHECK(same(second.of(h200, fast, not_tuned).algorithm, choice(3, 3).algorithm));
+}
+
 TEST_CASE("what other ranks chose replaces what this one did, where it is") {
   product_choices own, theirs;
   const product_choice& here = own.of(h200, shape(64), [](const auto&) { return choice(1, 1); });
