@@ -139,7 +139,9 @@ std::vector<repetition> repetitions(const lowered& l) {
     const body& b = l.bodies[f];
     const trace& t = l.plan->kinds[b.kind].ops;
     repetition r{b.name, b.saved_bytes, b.halfway_bytes};
-    r.without = lower_layer(*l.plan, {forms[f].kind, false, forms[f].gives_dx}, b.name, l.type, l.target).saved_bytes;
+    layer_form kept = forms[f];
+    kept.recomputes = false;
+    r.without = lower_layer(*l.plan, kept, b.name, l.type, l.target).saved_bytes;
     for (const node& n : b.backward) r.nodes += n.again, r.collectives += n.again && n.row->communicates();
     r.flops = repeated_flops(t, b.setting.recompute);
     if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;

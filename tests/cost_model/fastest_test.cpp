@@ -97,11 +97,11 @@ void compare(const auto& model, const planner::question& q, int top, tally& t) {
 /// Small problems, of one of three families, on nodes of any size, with memory for all plans, some or none.
 class problems {
  public:
-  explicit problems(unsigned seed) : random_(seed) {}
+  explicit problems(unsigned seed, linear_precision linears = linear_precision::plain) : random_(seed), linears_(linears) {}
   void next(tally& t) {
     constexpr int gpus[]{1, 2, 3, 4, 6, 8}, per_node[]{2, 3, 4, 8}, batches[]{4, 6, 8, 12}, lengths[]{128, 512, 1024};
     planner::question q{.gpu = pick(2) ? &cost_model::h100 : &cost_model::h200, .gpus = gpus[pick(6)]};
-    q.recipe = {.seq = lengths[pick(3)], .global_batch = batches[pick(4)], .precision = bf16};
+    q.recipe = {.seq = lengths[pick(3)], .global_batch = batches[pick(4)], .precision = bf16, .linears = linears_};
     const int node = per_node[pick(4)];
     q.machines = {(q.gpus + node - 1) / node, node, 1'500'000'000 + static_cast<long long>(std::exp2(pick(80) / 10.0) * 1e8), 989e12, 450e9, 50e9, q.gpu->name};
     const int layers = 1 + pick(6), heads = 2 << pick(3), hidden = 64 * heads * (1 + pick(3)), vocab = 1024 * (1 + pick(24));
@@ -117,6 +117,7 @@ class problems {
  private:
   int pick(int n) { return std::uniform_int_distribution(0, n - 1)(random_); }
   std::mt19937 random_;
+  linear_precision linears_;
 };
 
 }  // namespace
@@ -133,6 +134,14 @@ TEST_CASE("bounds prune nothing that is among the fastest, or on the front") {
   CHECK(t.feasible > n / 2);
   CHECK(t.refused_for_memory > 0);
   CHECK(t.judged < t.all / 4);
+}
+
+TEST_CASE("nor do they of plans whose linear layers are in eight bits") {
+  problems drawn(5, fp8);
+  tally t;
+  for (int i = 0; i < 8; ++i) drawn.next(t);
+  CHECK(t.beyond_bounds == 0);
+  CHECK(t.feasible > 2);
 }
 
 namespace {

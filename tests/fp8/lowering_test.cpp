@@ -12,6 +12,8 @@
 #include <rankc/program/memory.hpp>
 #include <rankc/rankc.hpp>
 
+#include <emit/emit.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -75,9 +77,9 @@ TEST_CASE("certificates are read again, and say what is rounded") {
     }
     const std::string text = certificate(steps, specify(find(job, layout)));
     CHECK(verify(text) == "");
-    const auto check = [](const certified& c) { return check_equivalence(c.steps.at(0).program, prove(c.steps.at(0).program), c.model); };
+    const auto check = [](const certified& c) { return check_equivalence(c.steps.at(0).program, c.steps.at(0).verdict, c.model); };
     const equivalence found = check(read_certificate(text));
-    CHECK(found.holds);
+    CHECK_MESSAGE(found.holds, (found.reasons.empty() ? "" : found.reasons.front()));
     CHECK(std::count(found.claims.begin(), found.claims.end(), "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
     std::string unrounded = text;
     const std::string flag = ", \"fp8_linears\": true";
@@ -100,6 +102,9 @@ TEST_CASE("each operand is rounded in front of the first product that takes it; 
         "rms_norm_grad_add to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 attention_grad rope_grad to_e5m2 weight_to_e4m3 "
         "linear_dx_fp8 linear_dw_fp8 rms_norm_grad_add");
   CHECK(rows(head.forward).find("fp8") == std::string::npos);
+  CHECK(describe_text(l).find("linears: 4 of 4 products of block in fp8, e4m3 and for gradients e5m2\n") != std::string::npos);
+  CHECK(describe_json(l).find("\"fp8\"") != std::string::npos);
+  CHECK(describe_text(lower(find("llama_plain", "one"), dtype::bf16, target::cuda)).find("linears") == std::string::npos);
 }
 
 TEST_CASE("what is recomputed is rounded again, and not kept") {

@@ -167,7 +167,7 @@ class choice_bounds {
       for (const bool recomputes : {false, true}) {
         const int count = recomputes ? again : kind.count - again;
         if (count == 0) continue;
-        lowered_form& form = layers_.lower(alike, {static_cast<int>(k), recomputes, true}, c.recompute, in_halves);
+        lowered_form& form = layers_.lower(alike, {static_cast<int>(k), recomputes, true, kind.repeated}, c.recompute, in_halves);
         const lowered_form::repeated& one = layers_.repeat(form, times);
         const double share = count / static_cast<double>(c.dims.pp), each = of.kept(e) + static_cast<double>(one.needs.saved_bytes);
         const double beside = of.passing(e) + static_cast<double>(std::max(one.needs.forward_temp, one.needs.backward_temp));

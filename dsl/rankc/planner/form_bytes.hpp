@@ -31,6 +31,12 @@ constexpr bool has_tokens(const program::layer_program& l, const program::value&
   return false;
 }
 
+/// What grows with the elements of a value: a tensor of eight bits has something behind them.
+constexpr std::size_t bytes_of_elements(const program::layer_program& l, const program::value& v) {
+  const bool in_fp8 = v.holds == program::element_kind::e4m3 || v.holds == program::element_kind::e5m2;
+  return in_fp8 ? 2 * static_cast<std::size_t>(l.shape(v).elements()) : v.bytes;
+}
+
 /// The most that a list of nodes has in its workspace at once, if nothing is lost between.
 /// Shapes: bytes (values).
 constexpr std::size_t most_at_once(const program::layer_program& l, program::node_range program::value::*lives, std::size_t nodes,
@@ -50,7 +56,7 @@ constexpr std::size_t most_at_once(const program::layer_program& l, program::nod
 }  // namespace detail
 
 /// Of `times` the sequences that a form is lowered for. Each value begins at a multiple of some bytes, and of more sequences
-/// less is lost by that: it is left out.
+/// less is lost by that, or by what is behind elements of eight bits: it is left out.
 constexpr form_bytes bytes_of(const program::layer_program& l, int times) {
   using program::space;
   form_bytes b{.ropes = l.ropes, .x_bytes = l.x_bytes, .y_bytes = l.y_bytes, .saved_bytes = l.saved_bytes, .halfway_bytes = l.halfway_bytes,
@@ -63,7 +69,7 @@ constexpr form_bytes bytes_of(const program::layer_program& l, int times) {
   b.x_bytes *= static_cast<std::size_t>(times), b.y_bytes *= static_cast<std::size_t>(times);
   std::vector<std::size_t> bytes;
   for (const program::value& v : l.values) {
-    bytes.push_back(v.bytes * (detail::has_tokens(l, v) ? static_cast<std::size_t>(times) : 1));
+    bytes.push_back(detail::has_tokens(l, v) ? detail::bytes_of_elements(l, v) * static_cast<std::size_t>(times) : v.bytes);
     if (v.where == space::saved) b.saved_bytes += bytes.back();
     if (v.where == space::halfway) b.halfway_bytes += bytes.back();
   }

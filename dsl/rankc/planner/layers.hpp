@@ -138,8 +138,8 @@ class layer_cache {
     for (lowered_form& f : a.forms)
       if (f.form == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
     const auto kind = static_cast<std::size_t>(wanted.kind);
-    program::layer_setting s = a.setting;
-    s.recompute = repeats, s.splits_backward = in_halves, s.gives_dx = wanted.gives_dx;
+    program::layer_setting s = program::of_form(a.setting, wanted);
+    s.recompute = repeats, s.splits_backward = in_halves;
     lowered_form& f = a.forms.emplace_back();
     f.form = wanted, f.recompute = repeats, f.in_halves = in_halves, f.setting = s;
     f.program = program::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);

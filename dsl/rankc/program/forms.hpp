@@ -11,8 +11,8 @@ namespace rankc {
 /// A kind of layers, with or without recomputation, and with or without the gradient of their input.
 struct layer_form {
   int kind = 0;
-  bool repeated = false;  // as the kind is
   bool recomputes = false, gives_dx = true;
+  bool repeated = false;  // as the kind is
   constexpr bool operator==(const layer_form&) const = default;
 };
 
@@ -31,7 +31,7 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
     for (int k : kinds) {
       const auto& kind = p.kinds[k];
       const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
-      forms.push_back({k, kind.repeated, kind.repeated && p.recipe.recompute.is_of(number), takes_ids || trains_before || !is_first});
+      forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number), takes_ids || trains_before || !is_first, kind.repeated});
       number += kind.repeated;
       for (const weight_info& w : kind.ops.weights) trains_before |= w.trainable;
     }
@@ -55,7 +55,7 @@ constexpr std::vector<layer_form> forms_of(const auto& p) {
   for (int k = 0; k < static_cast<int>(p.kinds.size()); ++k)
     for (const bool recomputes : {false, true})
       for (const bool gives_dx : {true, false})
-        if (const layer_form f{k, p.kinds[k].repeated, recomputes, gives_dx}; occurs(f)) forms.push_back(f);
+        if (const layer_form f{k, recomputes, gives_dx, p.kinds[k].repeated}; occurs(f)) forms.push_back(f);
   return forms;
 }
 

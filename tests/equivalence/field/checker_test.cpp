@@ -38,3 +38,19 @@ TEST_CASE(
       CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos, "equal over the field, different in f64: " << text);
   CHECK(r.total.field_only * 100 < r.total.mutants);
 }
+
+TEST_CASE("mutants of programs with operands of eight bits: the checker accepts none that is different") {
+  int rounds = 0;
+  const std::vector<subject> all = subjects_of(narrowed_plans());
+  for (const subject& s : all)
+    for (const auto& rank : s.program.ranks)
+      for (const auto& o : rank.ops) rounds += o.row == "linear_fp8" || o.row == "linear_add_fp8" || o.row == "linear_bias_fp8";
+  CHECK(rounds > 100);
+  const report r = judge_mutants(all, check_terms, 300, 4);
+  MESSAGE(to_text(r));
+  for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
+  for (const std::string& text : r.failures) FAIL_CHECK("the checker failed: " << text);
+  for (const std::string& text : r.false_accepts) FAIL_CHECK("accepted and different: " << text);
+  CHECK(r.total.mutants == 300);
+  CHECK(r.total.proven_wrong > 150);
+}

@@ -123,6 +123,18 @@ std::vector<plan_data> tiny_plans() {
   return all;
 }
 
+std::vector<plan_data> narrowed_plans() {
+  std::vector<plan_data> all;
+  const training recipe{.seq = 16, .global_batch = 4, .linears = fp8};
+  for (const std::size_t i : {0u, 3u, 7u, 16u, 22u, 26u, 30u}) {
+    const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
+    const models::gpt2 gpt{.layers = layers, .hidden = 32, .heads = 4, .ffn = 32, .vocab = 12};
+    const models::llama llama{.layers = layers, .hidden = 32, .heads = 4, .kv_heads = 4, .ffn = 32, .vocab = 12};
+    all.push_back(i % 2 ? make(gpt, "fp8 gpt2", layouts[i], recipe) : make(llama, "fp8 llama", layouts[i], recipe));
+  }
+  return all;
+}
+
 void each_drawn_plan(std::uint64_t seed, int count, int most_ranks, const std::function<void(const plan_data&)>& take) {
   int found = 0;
   for (std::uint64_t i = 0; found < count; ++i) {

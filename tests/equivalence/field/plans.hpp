@@ -13,6 +13,9 @@ namespace field {
 /// Valid plans of GPT-2, Llama and models with experts: every schedule, every axis, tied tables, split of a batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
+/// The same whose linear layers are in eight bits.
+std::vector<rankc::plan_data> narrowed_plans();
+
 /// The same whose experts are on ranks of their own; whose routers have losses, some of them with experts so too; and whose routers
 /// choose of groups and with a bias.
 std::vector<rankc::plan_data> spread_plans(), apart_plans(), balanced_plans(), biased_plans();
