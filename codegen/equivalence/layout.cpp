@@ -2,6 +2,7 @@
 #include "layout.hpp"
 
 #include <fmt/format.h>
+#include <rankc/runtime/fp8.hpp>
 
 #include <algorithm>
 
@@ -92,6 +93,21 @@ void check_types(const op& o, const fact& f) {
     }
 }
 
+/// A tensor of eight bits is given whole, with what is behind its elements, by one view or by several side by side.
+void check_whole_fp8(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const view& v = o.views[i];
+    if (f.ports[i].in_fp8.empty()) continue;
+    std::int64_t elements = 0;
+    for (const view& beside : o.views)
+      if (beside.written == v.written && beside.accesses == v.accesses) elements += beside.shape[0] * beside.shape[1];
+    const access& a = (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)];
+    const std::size_t bytes = runtime::fp8_layout{static_cast<std::size_t>(elements)}.bytes();
+    if (v.accesses.count != 1 || a.end - a.begin != bytes)
+      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} elements has {}", v.port, a.end - a.begin, f.ports[i].in_fp8, elements, bytes));
+  }
+}
+
 bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
 /// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole numbers.
@@ -159,6 +175,7 @@ void check_layout(const op& o, const fact& f) {
   check_first(o, f);
   check_adds(o, f);
   check_types(o, f);
+  check_whole_fp8(o, f);
   check_sums(o, f);
   check_scratch(o);
   check_overlaps(o, f);
