@@ -16,6 +16,7 @@
 #include "emit.hpp"
 #include "linear_operands.hpp"
 #include "predicted.hpp"
+#include "repetitions.hpp"
 
 namespace rankc::codegen {
 
@@ -122,47 +123,6 @@ std::vector<double> shares_of_stages(const plan_data& p) {
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& share : shares) share /= all;
   return shares;
-}
-
-/// What layers of one form keep and repeat.
-struct repetition {
-  std::string layer;
-  std::size_t kept = 0, halfway = 0, without = 0;  // bytes of a microbatch: from forward on, between the halves; if all were kept
-  std::size_t nodes = 0, collectives = 0;          // that backward repeats; of these
-  double flops = 0, share = 0;                     // of these per token; of forward's
-};
-std::vector<repetition> repetitions(const lowered& l) {
-  std::vector<repetition> all;
-  const std::vector<layer_form> forms = forms_of(*l.plan);
-  for (std::size_t f = 0; f < forms.size(); ++f) {
-    if (!forms[f].recomputes) continue;
-    const body& b = l.bodies[f];
-    const trace& t = l.plan->kinds[b.kind].ops;
-    repetition r{b.name, b.saved_bytes, b.halfway_bytes};
-    layer_form kept = forms[f];
-    kept.recomputes = false;
-    r.without = lower_layer(*l.plan, kept, b.name, l.type, l.target).saved_bytes;
-    for (const node& n : b.backward) r.nodes += n.again, r.collectives += n.again && n.row->communicates();
-    r.flops = repeated_flops(t, b.setting.recompute);
-    if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
-    all.push_back(r);
-  }
-  return all;
-}
-
-std::string recomputation_text(const lowered& l) {
-  const recomputation& r = l.plan->recipe.recompute;
-  if (!r.any()) return "";
-  std::vector<std::string> what;
-  for (const auto& [is, name] : {std::pair(r.full, "full"), {r.attention, "attention"}, {r.activations, "activations"}, {r.norms, "norms"}})
-    if (is) what.emplace_back(name);
-  std::string out = fmt::format("recomputation: {}, in {}\n", fmt::join(what, ", "),
-                                r.every == 1 ? "every repeated layer" : fmt::format("one repeated layer of {}", r.every));
-  for (const repetition& n : repetitions(l))
-    out += fmt::format("  {} keeps {} of a microbatch, not {}; backward repeats {} ops{}, {:.3g} FLOPs a token, {:.0f} % of forward's\n", n.layer,
-                       readable_bytes(n.kept), readable_bytes(n.without), n.nodes,
-                       n.collectives ? fmt::format(", {} of them collectives", n.collectives) : "", n.flops, 100 * n.share);
-  return out + "\n";
 }
 
 std::string wide_type(const lowered& l) { return name_of(l.type == dtype::bf16 ? dtype::f32 : l.type); }
@@ -317,7 +277,7 @@ std::string describe_text(const lowered& l) {
   if (p.recipe.has_documents())
     out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n", p.recipe.end_of_document);
   out += experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) + optimizer_text(l);
-  out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) + schedule_text(p) + "\n" + learning_rate_text(l) + recomputation_text(l);
+  out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) + schedule_text(p) + "\n" + learning_rate_text(l) + repetitions_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
