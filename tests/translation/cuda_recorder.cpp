@@ -171,20 +171,20 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
 }
 template <class T>
 void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
-  kernel(on, "gelu_e4m3").out(y, all<e4m3>(tokens, width)).in(x, all<T>(tokens, width));
+  kernel(on, "gelu_e4m3").out(y, fp8(tokens, width)).in(x, all<T>(tokens, width));
 }
 template <class T>
 void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
   kernel(on, "swiglu_e4m3")
-      .out(y, all<e4m3>(tokens, width))
+      .out(y, fp8(tokens, width))
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
 template <class T>
 void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
   kernel(on, "swiglu_grad_e5m2")
-      .out(dgate, columns<e5m2>(tokens, width, stride))
-      .out(dup, columns<e5m2>(tokens, width, stride))
+      .out(dgate, fp8(tokens, stride))
+      .out(dup, {})  // columns of the same
       .in(dy, all<T>(tokens, width))
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));

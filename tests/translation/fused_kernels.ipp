@@ -230,24 +230,24 @@ template <class T>
 void linear_bias_fp8(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
   kernel(on, "linear_bias_fp8")
       .out(y, all<T>(tokens, out))
-      .in(x, all<e4m3>(tokens, in))
-      .in(w, all<e4m3>(out, in))
+      .in(x, fp8(tokens, in))
+      .in(w, fp8(out, in))
       .in(b, all<T>(out));
 }
 template <class T>
 void linear_add_fp8(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
   kernel(on, "linear_add_fp8")
       .out(y, all<T>(tokens, out))
-      .in(x, all<e4m3>(tokens, in))
-      .in(w, all<e4m3>(out, in))
+      .in(x, fp8(tokens, in))
+      .in(w, fp8(out, in))
       .in(residual, all<T>(tokens, out));
 }
 template <class T>
 void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
   kernel(on, "linear_bias_add_fp8")
       .out(y, all<T>(tokens, out))
-      .in(x, all<e4m3>(tokens, in))
-      .in(w, all<e4m3>(out, in))
+      .in(x, fp8(tokens, in))
+      .in(w, fp8(out, in))
       .in(b, all<T>(out))
       .in(residual, all<T>(tokens, out));
 }

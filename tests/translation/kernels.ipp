@@ -68,23 +68,23 @@ void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, i
 
 template <class T>
 void to_e4m3(const lane& on, at q, at x, int rows, int columns) {
-  kernel(on, "to_e4m3").out(q, all<e4m3>(rows, columns)).in(x, all<T>(rows, columns));
+  kernel(on, "to_e4m3").out(q, fp8(rows, columns)).in(x, all<T>(rows, columns));
 }
 template <class T>
 void to_e5m2(const lane& on, at q, at x, int rows, int columns) {
-  kernel(on, "to_e5m2").out(q, all<e5m2>(rows, columns)).in(x, all<T>(rows, columns));
+  kernel(on, "to_e5m2").out(q, fp8(rows, columns)).in(x, all<T>(rows, columns));
 }
 template <class T>
 void linear_fp8(const lane& on, at y, at x, at w, int tokens, int in, int out) {
-  kernel(on, "linear_fp8").out(y, all<T>(tokens, out)).in(x, all<e4m3>(tokens, in)).in(w, all<e4m3>(out, in));
+  kernel(on, "linear_fp8").out(y, all<T>(tokens, out)).in(x, fp8(tokens, in)).in(w, fp8(out, in));
 }
 template <class T>
 void linear_dx_fp8(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  kernel(on, "linear_dx_fp8").sum(dx, accumulate, all<T>(tokens, in)).in(dy, all<e5m2>(tokens, out)).in(w, all<e4m3>(out, in));
+  kernel(on, "linear_dx_fp8").sum(dx, accumulate, all<T>(tokens, in)).in(dy, fp8(tokens, out)).in(w, fp8(out, in));
 }
 template <class T>
 void linear_dw_fp8(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  kernel(on, "linear_dw_fp8").sum(dw, accumulate, all<wide<T>>(out, in)).in(dy, all<e5m2>(tokens, out)).in(x, all<e4m3>(tokens, in));
+  kernel(on, "linear_dw_fp8").sum(dw, accumulate, all<wide<T>>(out, in)).in(dy, fp8(tokens, out)).in(x, fp8(tokens, in));
 }
 
 template <class T>

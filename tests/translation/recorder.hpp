@@ -3,6 +3,7 @@
 #pragma once
 #include "recording.hpp"
 
+#include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <map>
@@ -76,6 +77,8 @@ template <class T>
 shape all(auto... sizes) {
   return {product(sizes...) * sizeof(T)};
 }
+/// A tensor of eight bits, with what is behind its elements.
+inline shape fp8(std::size_t rows, std::size_t columns) { return {runtime::fp8_layout{rows * columns}.bytes()}; }
 /// Rows of `width` elements that begin `stride` elements apart.
 template <class T>
 shape columns(std::size_t rows, std::size_t width, int stride) {

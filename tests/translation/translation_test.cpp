@@ -8,6 +8,7 @@
 #include <documents/plans.hpp>
 #include <doctest/doctest.h>
 #include <experts/plans.hpp>
+#include <fp8/plans.hpp>
 #include <independent/plans.hpp>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
@@ -130,6 +131,17 @@ TEST_CASE("lora: the texts make the calls that were proven") {
   for (const adapting::variant& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
   REQUIRE(subjects.size() == 67);
   check(subjects, "translation_lora");
+}
+
+TEST_CASE("fp8: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = narrowing::plans();
+  for (std::size_t i = 2; i < plans.size(); i += 4) {
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 12);
+  check(subjects, "translation_fp8");
 }
 
 TEST_CASE("sequences: the texts make the calls that were proven") {
