@@ -15,6 +15,8 @@ add_library(rankc_runtime_host STATIC
   src/host/retrace.cpp src/host/step.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON UNITY_BUILD ON)
+# The CUDA core has this file, too: a program of both takes it from one of them.
+set_source_files_properties(src/embedded.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(RANKC_INJECT)
   target_compile_definitions(rankc_runtime_host PUBLIC RANKC_INJECT)
 endif()
