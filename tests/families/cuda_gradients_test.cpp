@@ -16,11 +16,12 @@ tensors gradients_of(const registered& program) {
   return r.tensors(region::gradients);
 }
 
-void compare(int gpus, int expected) {
+/// All plans that need so many GPUs at least, and at most.
+void compare(int least, int most, int expected) {
   int plans = 0;
   double worst = 0;
   for (const registered& program : cuda_registry) {
-    if (program.about->world() != gpus) continue;
+    if (program.about->world() < least || program.about->world() > most) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     const auto one = std::find_if(host_registry.begin(), host_registry.end(),
@@ -42,15 +43,15 @@ void compare(int gpus, int expected) {
     ++plans;
   }
   CHECK(plans == expected);
-  MESSAGE(plans << " plans on " << gpus << " GPUs, largest difference " << worst << " of the largest gradient");
+  MESSAGE(plans << " plans on up to " << most << " GPUs, largest difference " << worst << " of the largest gradient");
 }
 
 }  // namespace
 
-TEST_CASE("1 GPU: plans compute the host's gradients") { compare(1, RANKC_ON_ONE); }
-#ifdef RANKC_ON_TWO
-TEST_CASE("2 GPUs: plans compute the host's gradients") { compare(2, RANKC_ON_TWO); }
+TEST_CASE("1 GPU: plans compute the host's gradients") { compare(1, 1, RANKC_ON_ONE); }
+#if RANKC_ON_TWO
+TEST_CASE("2 GPUs: plans compute the host's gradients") { compare(2, 2, RANKC_ON_TWO); }
 #endif
-#ifdef RANKC_ON_FOUR
-TEST_CASE("4 GPUs: plans compute the host's gradients") { compare(4, RANKC_ON_FOUR); }
+#if RANKC_ON_FOUR
+TEST_CASE("4 GPUs: plans on three or four compute the host's gradients") { compare(3, 4, RANKC_ON_FOUR); }
 #endif
