@@ -52,7 +52,10 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms_narrow.cu
   src/cuda/optimizer.cu
   src/cuda/parts.cu
+  src/cuda/peer_access.cpp
   src/cuda/peer_edges.cpp
+  src/cuda/peer_groups.cpp
+  src/cuda/peer_meeting.cu
   src/cuda/peer_stores.cu
   src/cuda/product_choices.cpp
   src/cuda/ring_attention.cu

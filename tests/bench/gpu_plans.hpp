@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 namespace bench {
@@ -79,5 +80,22 @@ inline constexpr auto llama3_8b_8l_pp2 = on_node(llama3_8b_8l, llama_recipe(8), 
 inline constexpr auto llama3_8b_8l_pp2_zbv = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::zero_bubble_v{8});
 inline constexpr auto llama3_8b_8l_pp2_dual_v = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe_v{8});
 inline constexpr auto llama3_8b_8l_pp4 = on_node(llama3_8b_8l, llama_recipe(16), pp4, schedules::one_f_one_b{16});
+
+inline constexpr auto llama3_8b = llama3_8b_of(32);
+inline constexpr parallel_dims fsdp4{.world = 4, .dp_shard = 4}, zero4{.world = 4, .dp_shard = 4, .reshard = reshard::after_step};
+inline constexpr parallel_dims hsdp{.world = 4, .dp_replicate = 2, .dp_shard = 2};
+inline constexpr auto llama3_8b_fsdp4 = on_node(llama3_8b, llama_recipe(8), fsdp4);
+inline constexpr auto llama3_8b_fsdp4_bf16 = on_node(llama3_8b, llama_recipe(8, {}, bf16), fsdp4);
+inline constexpr auto llama3_8b_zero4_bf16 = on_node(llama3_8b, llama_recipe(8, {}, bf16), zero4);
+inline constexpr auto llama3_8b_hsdp = on_node(llama3_8b, llama_recipe(4), hsdp);
+inline constexpr auto llama3_8b_tp4 = on_node(llama3_8b, llama_recipe(2), {.world = 4, .tp = 4, .sequence_parallel = true});
+inline constexpr auto llama3_8b_pp4 = on_node(llama3_8b, llama_recipe(16), pp4, schedules::one_f_one_b{16});
+inline constexpr auto llama3_8b_pp4_interleaved = on_node(llama3_8b, llama_recipe(16), pp4, schedules::interleaved_one_f_one_b{16, 2});
+inline constexpr auto llama3_8b_pp4_zbv = on_node(llama3_8b, llama_recipe(16), pp4, schedules::zero_bubble_v{16});
+inline constexpr auto llama3_8b_pp4_dual_v = on_node(llama3_8b, llama_recipe(16), pp4, schedules::dual_pipe_v{16});
+inline constexpr auto qwen3_moe_8l_ep2 = on_node(qwen3_moe_8l, {.seq = 4096, .global_batch = 8, .precision = bf16},
+                                                 {.world = 2, .dp_shard = 2, .ep = 2, .reshard = reshard::after_step});
+inline constexpr auto qwen3_moe_8l_ep4 = on_node(qwen3_moe_8l, {.seq = 4096, .global_batch = 16, .precision = bf16},
+                                                 {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step});
 
 }  // namespace bench

@@ -3,7 +3,7 @@
 """Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
 
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
-steps; PyTorch in its best compiled form. The rows named "spread" compare losses alone: rankc in bf16, PyTorch in bf16
+steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named "spread" compare losses alone: rankc in bf16, PyTorch in bf16
 and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
 $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
@@ -61,6 +61,13 @@ ROWS = {
                              split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8", "2,3,2,1")),
     "llama3-8b-8l-pp2-dual-v": ("llama3_8b_8l_pp2_dual_v", 8 * 8192, 2,
                                 split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8", "2,3,2,1")),
+    "llama3-8b-fsdp4": ("llama3_8b_fsdp4_bf16", 8 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --fsdp --no-reshard --reduce bf16"]),
+    "llama3-8b-hsdp": ("llama3_8b_hsdp", 4 * 8192, 4, []),
+    "llama3-8b-tp4": ("llama3_8b_tp4", 2 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --tp 4{more}" for more in ("", " --async-tp")]),
+    "llama3-8b-pp4": ("llama3_8b_pp4_zbv", 16 * 8192, 4,
+                      split(f"{LLAMA_WHOLE} --batch 16 --pp 4 --pp-schedule Interleaved1F1B", "5,5,4,4,4,4,4,2")),
+    "qwen3-moe-8l-ep2": ("qwen3_moe_8l_ep2", 8 * 4096, 2, [f"{MOE} --batch 4 --ep 2 --{form}" for form in ("ddp", "fsdp")]),
+    "qwen3-moe-8l-ep4": ("qwen3_moe_8l_ep4", 16 * 4096, 4, [f"{MOE} --batch 4 --ep 4 --{form}" for form in ("ddp", "fsdp")]),
     "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, split(f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B", "2,3,2,1")),
 }
 # row: program, PyTorch's arguments
@@ -68,7 +75,7 @@ SPREADS = {
     "spread-gpt2-124m": ("gpt2_124m_b4", f"{GPT2} --batch 4"),
     "spread-llama3-8b-8l": ("llama3_8b_8l_s1024", "--model llama3-8b --layers 8 --seq 1024 --batch 1 --sdpa cudnn"),
 }
-LOSS_STEPS, STEPS = 20, int(os.environ.get("STEPS", "20"))
+LOSS_STEPS, STEPS = int(os.environ.get("LOSS_STEPS", "20")), int(os.environ.get("STEPS", "20"))
 
 
 def rankc(folder, program):

@@ -46,11 +46,19 @@ class kernel_times {
   constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, const framework& f = rankc_itself)
       : g_(g), l_(l), s_(s), f_(f), products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {
     for (const program::node& n : l.forward)
-      if (n.row->name.starts_with("arrange")) slots_ = static_cast<double>(l.shape(n["places"]).elements());
-    if (s.dims.ep > 1) slots_ *= repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp;
+      if (n.row->name.starts_with("arrange")) picks_ = static_cast<double>(l.shape(n["places"]).elements());
+    slots_ = picks_ * (s.dims.ep == 1 ? 1 : repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp);
   }
 
   constexpr const small_products& products() const { return products_; }
+
+  /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the rows that were
+  /// picked and no others; elsewhere all.
+  constexpr double sent(const program::node& n, int ranks_per_node) const {
+    const bool is_of_slots = n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
+    if (!is_of_slots || s_.dims.world > ranks_per_node) return 1;
+    return std::min(1.0, picks_ / static_cast<double>(l_.part(n).dims[0].width()));
+  }
 
   /// Bytes that pass through memory.
   constexpr double bytes(const program::node& n) const {
@@ -182,6 +190,7 @@ class kernel_times {
   const program::layer_setting& s_;
   const framework& f_;
   small_products products_;
+  double picks_ = 0;  // of experts by a rank's tokens
   double slots_ = 0;  // of experts, that a rank's tokens take on average
 };
 

@@ -204,6 +204,7 @@ void to_experts(const lane& on, over what, message m, at received, at scratch, a
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
+  if (k.mapped != nullptr) return send_slots(on, *k.mapped, on.at<T>(received), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
   const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
   put_into_slabs(on, on.at<T>(scratch), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
   exchange_blocks(on, k, m, on.at<std::byte>(received), on.at<std::byte>(scratch), block, by.ranks);
@@ -215,6 +216,7 @@ void from_experts(const lane& on, over what, message m, at slots, at scratch, at
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
+  if (k.mapped != nullptr) return fetch_slots(on, *k.mapped, on.at<T>(slots), on.at<T>(received), on.at<std::int32_t>(offsets), by);
   const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
   exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(received), block, by.ranks);
   take_from_slabs(on, on.at<T>(slots), on.at<T>(scratch), on.at<std::int32_t>(offsets), by);

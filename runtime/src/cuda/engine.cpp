@@ -12,6 +12,7 @@
 #include "communicators.hpp"
 #include "injected.hpp"
 #include "marks.hpp"
+#include "peer_groups.hpp"
 #include "product_choices.hpp"
 #include "worker.hpp"
 
@@ -76,7 +77,10 @@ class cuda_engine final : public engine {
       owner->of().fault = fault_.get();
     }
     batches_ = std::make_unique<batches>(about, *held().front());
-    if (where.peer_stores && !where.is_one_rank()) edges_ = std::make_unique<peer_edges>(about, ranks_);
+    if (where.peer_stores && !where.is_one_rank()) {
+      edges_ = std::make_unique<peer_edges>(about, ranks_);
+      groups_ = std::make_unique<peer_groups>(about, ranks_);
+    }
     communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
       workers_.push_back(
@@ -261,6 +265,7 @@ class cuda_engine final : public engine {
       for (auto& w : workers_) static_cast<void>(w.release());
       static_cast<void>(communicators_.release());
       static_cast<void>(edges_.release());
+      static_cast<void>(groups_.release());
       for (auto& place : places_) static_cast<void>(place.release());
       static_cast<void>(fault_.release());
       for (auto& owner : ranks_) static_cast<void>(owner.release());
@@ -271,6 +276,7 @@ class cuda_engine final : public engine {
     workers_.clear();
     communicators_.reset();
     edges_.reset();
+    groups_.reset();
     places_.clear();
     ranks_.clear();
     cudaFreeHost(stop_);
@@ -291,6 +297,7 @@ class cuda_engine final : public engine {
   std::unique_ptr<injected> fault_;
   std::int64_t step_ = 0;  // the last
   std::unique_ptr<peer_edges> edges_;
+  std::unique_ptr<peer_groups> groups_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();
   std::vector<std::unique_ptr<worker>> workers_;

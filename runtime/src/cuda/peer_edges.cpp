@@ -3,6 +3,7 @@
 #include "peer_edges.hpp"
 
 #include "check.hpp"
+#include "peer_access.hpp"
 
 namespace rankc::cuda {
 namespace {
@@ -19,19 +20,6 @@ int lane_of(const rank& r, int group_index) {
 void give(rank& r, int lane_index, int place, const peer_edge& e) {
   for (lane_link& k : r.all_lanes[static_cast<std::size_t>(lane_index)].links)
     if (k.over == over::peer) k.place = place, k.edge = &e;
-}
-
-bool can_map(const context& a, const context& b) {
-  int there = 0, back = 0;
-  return a.device() != b.device() && cudaDeviceCanAccessPeer(&there, a.device(), b.device()) == cudaSuccess &&
-         cudaDeviceCanAccessPeer(&back, b.device(), a.device()) == cudaSuccess && there != 0 && back != 0;
-}
-
-void map(context& from, const context& other) {
-  check(from.of(), cudaSetDevice(from.device()), "cudaSetDevice");
-  const cudaError_t status = cudaDeviceEnablePeerAccess(other.device(), 0);
-  if (status == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
-  else check(from.of(), status, "cudaDeviceEnablePeerAccess");
 }
 
 }  // namespace

@@ -3,35 +3,15 @@
 // long, sleeps between looks, and gives up when the host says that a rank has failed.
 #include "peer_edges.hpp"
 
-#include "device.cuh"
+#include "peer_words.cuh"
 
 #include <algorithm>
 
 namespace rankc::cuda {
 namespace {
 
-using word = unsigned long long;
-
 constexpr int threads = 512, most_blocks_of_a_copy = 32, most_waiting_blocks = 4;
 constexpr std::size_t bytes_of_a_block = 16384;
-
-__device__ word load_acquire(const word* from) {
-  word x;
-  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(from) : "memory");
-  return x;
-}
-__device__ void store_release(word* to, word x) {
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(x) : "memory");
-}
-
-/// Wait until the other end's word has reached `count`; false: a rank has failed.
-__device__ bool reached(const word* at, word count, const volatile unsigned* stop) {
-  for (unsigned looks = 1; load_acquire(at) < count; ++looks) {
-    if (looks % 256 == 0 && *stop != 0) return false;
-    __nanosleep(40);
-  }
-  return true;
-}
 
 /// This thread's share of a copy, in elements of type T; what is left is copied byte by byte.
 template <class T>

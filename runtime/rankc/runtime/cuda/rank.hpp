@@ -39,6 +39,7 @@ struct product_machine;  // what their algorithms are the fastest on (product_ch
 class product_choices;   // their algorithms, of all ranks of a process
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
+struct peer_group;       // ranks whose GPUs map each other (peer_groups.hpp)
 class tracer;            // the times of a step (trace.hpp)
 class marks;             // where its lanes are (marks.hpp)
 class injected;          // a fault on purpose (injected.hpp)
@@ -53,6 +54,7 @@ struct lane_link {
   ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
   int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
   const peer_edge* edge = nullptr;  // null where NCCL carries the messages
+  const peer_group* mapped = nullptr;  // null where NCCL carries what is of experts
 };
 
 /// A lane: what every kernel, message and collective is put on.

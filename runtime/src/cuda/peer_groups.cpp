@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_groups.hpp"
+
+#include "check.hpp"
+#include "peer_access.hpp"
+
+#include <algorithm>
+
+namespace rankc::cuda {
+namespace {
+
+/// The link of a rank that a communicator over `ep` is for; null where it is over another axis.
+lane_link* link_over_ep(rank& r, int group_index) {
+  for (lane& on : r.all_lanes)
+    for (lane_link& k : on.links)
+      if (k.over == over::ep && k.communicator == group_index) return &k;
+  return nullptr;
+}
+
+bool all_map(const std::vector<context*>& members) {
+  return std::all_of(members.begin(), members.end(), [&](const context* a) {
+    return std::all_of(members.begin(), members.end(), [&](const context* b) { return a == b || can_map(*a, *b); });
+  });
+}
+
+}  // namespace
+
+peer_groups::peer_groups(const description& about, const std::vector<std::unique_ptr<context>>& ranks) {
+  for (int g = 0; g < static_cast<int>(about.communicators.size()); ++g) {
+    std::vector<context*> members;
+    for (const int rank : about.communicators[static_cast<std::size_t>(g)].ranks) members.push_back(ranks[static_cast<std::size_t>(rank)].get());
+    if (members.size() < 2 || members.size() > most_mapped || link_over_ep(members.front()->of(), g) == nullptr || !all_map(members)) continue;
+    peer_group seen{.ranks = static_cast<int>(members.size())};
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      for (const context* other : members)
+        if (other != members[i]) map(*members[i], *other);
+      rank& r = members[i]->of();
+      auto& mine = all_.emplace_back(std::make_unique<held>(members[i]->device(), nullptr, peer_group{}));
+      check(r, cudaMalloc(&mine->words, sizeof(meeting_words)), "words of meetings: cudaMalloc");
+      check(r, cudaMemset(mine->words, 0, sizeof(meeting_words)), "words of meetings: cudaMemset");
+      check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      load_meeting(r[0]);
+      seen.arenas[i] = r.arena;
+      seen.words[i] = mine->words;
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      held& mine = *all_[all_.size() - members.size() + i];
+      mine.seen = seen;
+      mine.seen.place = static_cast<int>(i);
+      link_over_ep(members[i]->of(), g)->mapped = &mine.seen;
+    }
+  }
+}
+
+peer_groups::~peer_groups() {
+  for (const auto& h : all_) {
+    cudaSetDevice(h->device);
+    cudaFree(h->words);
+  }
+}
+
+}  // namespace rankc::cuda

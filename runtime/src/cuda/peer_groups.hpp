@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks of a communicator whose GPUs map each other: a kernel of one reads and writes the arenas of all, between meetings.
+#pragma once
+#include <rankc/runtime/cuda/context.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace rankc::cuda {
+
+inline constexpr int most_mapped = 16;
+
+/// What the ranks of a group signal one of them with, on its GPU.
+struct alignas(128) meeting_words {
+  unsigned long long arrived[most_mapped];  // by member, who writes it: meetings that the member has come to
+  unsigned long long met;                   // meetings that this rank has come to
+  unsigned failed;                          // not 0 once a rank has failed: nobody reads or writes any longer
+};
+
+/// A group as one of its ranks sees it. By member, itself included.
+struct peer_group {
+  int ranks = 0, place = 0;
+  std::byte* arenas[most_mapped]{};
+  meeting_words* words[most_mapped]{};
+};
+
+/// What is put on the lane from here on waits until every rank has come here, with all that it did before.
+void meet(const lane&, const peer_group&);
+
+/// Run the kernel once without a group, as load_peer_kernels does.
+void load_meeting(const lane&);
+
+/// The groups of all ranks of this process: of each communicator of the description over `ep`.
+class peer_groups {
+ public:
+  /// Makes a group of each whose GPUs all map each other, and tells its ranks.
+  /// Errors: failure (70) naming the rank.
+  peer_groups(const description&, const std::vector<std::unique_ptr<context>>& ranks);
+  ~peer_groups();
+  peer_groups(const peer_groups&) = delete;
+  peer_groups& operator=(const peer_groups&) = delete;
+
+ private:
+  struct held {
+    int device;
+    meeting_words* words;
+    peer_group seen;
+  };
+  std::vector<std::unique_ptr<held>> all_;
+};
+
+}  // namespace rankc::cuda
