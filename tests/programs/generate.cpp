@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     all.push_back({job, layout, type, std::move(plan)});
   };
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts)
+    for (const programs::layout& l : programs::all_layouts())
       for (const std::string type : {"f64", "f32", "bf16"})
         if (programs::is_made(to.target, j, l, type)) add(programs::make(j, l, type == "bf16"), j.name, l.name, type);
   if (to.is_host())

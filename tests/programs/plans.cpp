@@ -92,6 +92,12 @@ collected schedule_of(order by, int pp, int microbatches, int stages_per_rank, b
 
 }  // namespace
 
+std::vector<layout> all_layouts() {
+  std::vector<layout> all(std::begin(layouts), std::end(layouts));
+  all.insert(all.end(), std::begin(deep_layouts), std::end(deep_layouts));
+  return all;
+}
+
 bool is_made(const std::string& target, const job& j, const layout& l, const std::string& type) {
   const std::string name = j.name;
   const int gpus = l.dp * l.tp * l.pp;
@@ -107,7 +113,7 @@ bool is_made(const std::string& target, const job& j, const layout& l, const std
 int count_made(const std::string& target, const std::string& type, const std::vector<std::string>& names) {
   int made = 0;
   for (const job& j : jobs)
-    for (const layout& l : layouts)
+    for (const layout& l : all_layouts())
       made += (names.empty() || std::count(names.begin(), names.end(), j.name)) && is_made(target, j, l, type);
   return made;
 }

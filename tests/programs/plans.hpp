@@ -60,15 +60,19 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
                                   {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4},
                                   {"pp2_dual", 1, 1, 2, false, order::dual_pipe, 4},
                                   {"pp2_dual_v", 1, 1, 2, false, order::dual_pipe_v, 4},
-                                  {"tp2_dual_v", 1, 2, 2, false, order::dual_pipe_v, 4},
-                                  {"pp4_zbv", 1, 1, 4, false, order::zero_bubble_v, 8},
-                                  {"pp4_v_half", 1, 1, 4, false, order::v_half, 8},
-                                  {"pp4_dual_v", 1, 1, 4, false, order::dual_pipe_v, 8}};
+                                  {"tp2_dual_v", 1, 2, 2, false, order::dual_pipe_v, 4}};
+/// Pipelines of eight stages and eight microbatches: not every job has as many layers and sequences.
+inline constexpr layout deep_layouts[]{{"pp4_zbv", 1, 1, 4, false, order::zero_bubble_v, 8},
+                                       {"pp4_v_half", 1, 1, 4, false, order::v_half, 8},
+                                       {"pp4_dual_v", 1, 1, 4, false, order::dual_pipe_v, 8}};
+
+/// Both, the deep ones last.
+std::vector<layout> all_layouts();
 
 /// Which programs are written: on the host in f64 all but those by two axes, which are part of those by three, and
 /// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that
 /// need at most four of them, in f32, of some jobs alone where they need more than one, and in bf16 for two jobs; and none
-/// whose model has fewer layers than stages.
+/// of a deep layout whose job has fewer layers than stages.
 bool is_made(const std::string& target, const job&, const layout&, const std::string& type);
 
 /// How many programs of the jobs are written for a target in a type: of all jobs, or of those named.

@@ -13,7 +13,7 @@
 /// The actions of a pipeline rank of a program's plan.
 inline std::vector<std::string> actions_of(const registered& program, int pp) {
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts) {
+    for (const programs::layout& l : programs::all_layouts()) {
       if (program.job != j.name || program.layout != l.name) continue;
       const rankc::action_table t = programs::make(j, l).actions;
       std::vector<std::string> out;
