@@ -20,6 +20,7 @@ add_library(rankc_runtime_tools STATIC
   src/launch/star.cpp
   src/launch/watch.cpp
   src/tools/beginning.cpp
+  src/tools/call_account.cpp
   src/tools/checkpoint.cpp
   src/tools/checkpoint_index.cpp
   src/tools/command_line.cpp
@@ -41,6 +42,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/mapped_file.cpp
   src/tools/megatron_index.cpp
   src/tools/megatron_order.cpp
+  src/tools/measure.cpp
   src/tools/merged_source.cpp
   src/tools/metrics.cpp
   src/tools/router_metrics.cpp
@@ -55,6 +57,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/sample_source.cpp
   src/tools/saver.cpp
   src/tools/snapshot.cpp
+  src/tools/steps.cpp
   src/tools/stop_signal.cpp
   src/tools/tensor_names.cpp
   src/tools/tensor_source.cpp

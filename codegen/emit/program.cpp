@@ -13,6 +13,7 @@
 #include "../passes/lanes.hpp"
 #include "../passes/logits.hpp"
 #include "attention_engines.hpp"
+#include "calls_of_step.hpp"
 #include "emit.hpp"
 #include "predicted.hpp"
 
@@ -58,6 +59,14 @@ std::string lane_table(const lowered& l, const pipeline_rank& r) {
   return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n", rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
 }
 
+std::string call_table(const lowered& l, const pipeline_rank& r) {
+  constexpr std::string_view kinds[]{"product", "attention", "pass", "optimizer", "communication"};
+  std::string out;
+  for (const calls_of_step& c : count_calls(l, r))
+    out += fmt::format("    {{\"{}\", call_kind::{}, {}, {:.6g}, {:.6g}, {:.6g}}},\n", c.name, kinds[static_cast<int>(c.kind)], c.count, c.operations, c.bytes, 1e3 * c.least);
+  return out.empty() ? "" : fmt::format("// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all\nconstexpr call_row calls_{}[]{{\n{}}};\n", r.index, out);
+}
+
 /// Where the forward program leaves logits, where it does.
 std::string logits_text(const kept_logits& k) {
   if (k.rows == 0) return "";
@@ -78,27 +87,28 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
   return "";
 }
 
-std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits) {
+std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits, const std::string& calls) {
   const arena_plan& a = r.arena;
   const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}{}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
       a.norm, r.events.size(), r.index, r.reads_starts ? fmt::format(", .starts = {{{}}}, .reads_starts = true", a.starts) : "", logits_text(logits),
-      routers_text(l, r));
+      routers_text(l, r), calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
 
 std::string tables(const lowered& l) {
   std::string out, layouts;
   const std::vector<kept_logits> logits = find_logits(l);
   for (const pipeline_rank& r : l.ranks) {
-    out += parameter_table(r) + rope_tables(r) + lane_table(l, r);
-    layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)]);
+    const std::string calls = call_table(l, r);
+    out += parameter_table(r) + rope_tables(r) + lane_table(l, r) + calls;
+    layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)], calls);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
 

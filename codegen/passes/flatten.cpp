@@ -178,8 +178,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
   throw std::logic_error("an operand without a place");
 }
 
-/// Whether a node adds to a gradient or to the loss, or overwrites it.
-static bool adds(const item& i, const layer_call& call, const body& b, const node& n) {
+bool adds(const item& i, const layer_call& call, const body& b, const node& n) {
   if (n.accumulate != accumulation::after_first) return n.accumulate == accumulation::add;
   const source flag = call.flag(find_flag(b, n)).from;
   return flag == source::always || !(flag == source::adds_kept ? i.first_kept : i.first);

@@ -55,6 +55,8 @@ struct function_shape {
 function_shape shape_of(const body&, phase);
 /// The flag by which a node sums: of a parameter that another layer shares its index.
 int find_flag(const body&, const node&);
+/// Whether a node adds to a gradient or to the loss, or overwrites it.
+bool adds(const item&, const layer_call&, const body&, const node&);
 
 /// Whether a stage repeats what its last layer needs for backward: in an item by itself, which does not wait for the
 /// gradient.

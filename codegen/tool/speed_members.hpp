@@ -16,6 +16,7 @@ struct speed_member {
 
 inline constexpr speed_member speed_members[]{
     {"peak", 4, [](cost_model::gpu_speed& g) -> double& { return g.peak; }},
+    {"memory", 4, [](cost_model::gpu_speed& g) -> double& { return g.memory; }},
     {"products", 4, [](cost_model::gpu_speed& g) -> double& { return g.products; }},
     {"product_start", 4, [](cost_model::gpu_speed& g) -> double& { return g.product_start; }},
     {"tile_start", 4, [](cost_model::gpu_speed& g) -> double& { return g.tile_start; }},

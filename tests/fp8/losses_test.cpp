@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the host linear layers in eight bits give PyTorch's losses by the same recipe, on every layout whose ranks have the
 // tensors that one rank has; on others gradients are as far from unrounded ones as on one rank.
+#include "calls.hpp"
 #include "losses.hpp"
 
 TEST_CASE("losses are PyTorch's, of operands in eight bits") {
@@ -12,6 +13,8 @@ TEST_CASE("losses are PyTorch's, of operands in eight bits") {
     CAPTURE(program.layout);
     CHECK(expected.size() == 10);
     CHECK(difference_of_losses(program, expected) <= 1e-9);
+    run timed(program);
+    step_by_calls(timed, false);
     ++compared;
   }
   CHECK(compared == 18);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A timed step of programs on the host, whose ranks share a clock: a message moves after it was made.
+#include "calls.hpp"
 #include "traces.hpp"
 
 using rankc::runtime::traced;
@@ -52,4 +53,19 @@ TEST_CASE("a timed step has every action of every rank in order, and changes no 
     CHECK(timed.step().loss == plain.step().loss);
     CHECK(did.size() == count);
   }
+}
+
+TEST_CASE("a step timed call by call makes the calls that the program lists, and changes no bit") {
+  int programs = 0;
+  for (const registered& program : host_registry) {
+    if (!program.about->trains || (program.type == "f64" && program.job != "gpt2_8" && program.job != "llama_8" && program.job != "tiny_gpt2")) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    run timed(program), plain(program);
+    CHECK(step_by_calls(timed, false).loss == plain.step().loss);
+    CHECK(timed.step().loss == plain.step().loss);
+    ++programs;
+  }
+  CHECK(programs > 80);
+  MESSAGE(programs << " programs");
 }

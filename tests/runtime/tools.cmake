@@ -1,6 +1,7 @@
 find_package(nlohmann_json REQUIRED)
 
 add_executable(rankc_runtime_tools_test
+  runtime/tools/call_account_test.cpp
   runtime/tools/checkpoint_test.cpp
   runtime/tools/data_test.cpp
   runtime/tools/generate_test.cpp

@@ -13,6 +13,7 @@ inline constexpr gpu_speed h200{
     .name = "h200",
     .processors = 132,
     .peak = 9.89e+14,
+    .memory = 4.8e+12,
     .products = 9.89e+14,
     .product_start = 3.136e-06,
     .tile_start = 3.644e-07,
@@ -43,6 +44,7 @@ inline constexpr gpu_speed h100{
     .name = "h100",
     .processors = 132,
     .peak = 9.89e+14,
+    .memory = 3.35e+12,
     .products = 9.89e+14,
     .product_start = 3.344e-06,
     .tile_start = 4.337e-07,
@@ -77,11 +79,11 @@ constexpr gpu_speed without_energy(gpu_speed g) {
 
 /// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted by every fourth step of
 /// Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain's on many nodes (tests/cost_model/published.jsonl).
-/// Source: processors, peak, power: NVIDIA A100 datasheet; sweeps: nine tenths of its 2,039 GB/s; attention: an H100's by the peaks;
+/// Source: processors, peak, memory, power: NVIDIA A100 datasheet; sweeps: nine tenths of its memory's; attention: an H100's by the peaks;
 /// the rest as of an H100.
 inline constexpr gpu_speed a100 = [] {
   gpu_speed g = h100;
-  g.name = "a100", g.processors = 108, g.peak = 3.12e+14, g.power = 400;
+  g.name = "a100", g.processors = 108, g.peak = 3.12e+14, g.memory = 2.039e+12, g.power = 400;
   g.products = 2.616e+14, g.stores_beside = 0.3412;
   g.forward[0].per_second = 1.497e+14, g.forward[1].per_second = 2.298e+14;
   g.backward[0].per_second = 1.462e+14, g.backward[1].per_second = 2.038e+14;
@@ -96,7 +98,7 @@ inline constexpr gpu_speed a100 = [] {
 /// H200's: NVIDIA DGX B200 datasheet.
 inline constexpr gpu_speed b200 = [] {
   gpu_speed g = h200;
-  g.name = "b200", g.processors = 148, g.peak = 2.25e+15, g.power = 1000;
+  g.name = "b200", g.processors = 148, g.peak = 2.25e+15, g.memory = 8e+12, g.power = 1000;
   g.products = 9.95e+14;
   g.forward[0].per_second = 6.719e+14, g.forward[1].per_second = 1.02e+15;
   g.backward[0].per_second = 6.447e+14, g.backward[1].per_second = 8.877e+14;

@@ -32,13 +32,14 @@ struct link {
   double latency, bandwidth, message_bandwidth;
 };
 
-/// A GPU in a step of training. `peak` is stated by who sells it; `products` is reached within the tiles of a large product of 16-bit elements at the clock
+/// A GPU in a step of training. `peak` and `memory` are stated by who sells it; `products` is reached within the tiles of a large product of 16-bit elements at the clock
 /// that the GPU keeps where its power allows; what takes more runs as slowly as the power says.
 /// Units: operations per second, seconds, bytes per second, joules, watts.
 struct gpu_speed {
   std::string_view name;
   int processors;             // that tiles are dealt out to
   double peak;                // operations of all processors, of 16-bit elements
+  double memory;              // bytes that pass through it
   double products;
   double product_start;       // of a kernel
   double tile_start;          // of a tile

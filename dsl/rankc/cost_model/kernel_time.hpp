@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel takes: the sizes of the node that it is, by the row of its op.
+// What a kernel takes, by what it does.
 #pragma once
 #include <rankc/cost_model/framework.hpp>
+#include <rankc/cost_model/kernel_sizes.hpp>
 #include <rankc/cost_model/product_time.hpp>
 #include <rankc/cost_model/scores_time.hpp>
-#include <rankc/ops/elementwise.hpp>
-#include <rankc/program/layer.hpp>
 
 #include <algorithm>
 
 namespace rankc::cost_model {
-
-/// What a kernel is bound by.
-enum class work : unsigned char { pass, column_sum, product, attention, communication };
 
 /// Units: seconds, where power is no limit; joules beside those of a GPU at rest.
 struct effort {
@@ -24,48 +20,13 @@ struct effort {
   constexpr effort operator*(double times) const { return {seconds * times, joules * times}; }
 };
 
-constexpr work work_of(const op_row& row) {
-  if (row.communicates()) return work::communication;
-  if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
-  bool sums = false, writes = false;  // columns; rows
-  for (const port& p : row.used_ports()) sums |= p.as == use::sum && p.shape.ndim == 1, writes |= p.as == use::out;
-  return sums && writes ? work::column_sum : work::pass;
-}
-
-/// Whether a product is of eight bits, and whether a row makes operands for such.
-constexpr bool takes_fp8(const op_row& row) {
-  for (const port& p : row.used_ports())
-    if (p.is_read() && is_fp8(p.holds)) return true;
-  return false;
-}
-constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds); }
-
 /// The kernels of a layer on one rank.
-class kernel_times {
+class kernel_times : public kernel_sizes {
  public:
   constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, const framework& f = rankc_itself)
-      : g_(g), l_(l), s_(s), f_(f), products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {
-    for (const program::node& n : l.forward)
-      if (n.row->name.starts_with("arrange")) picks_ = static_cast<double>(l.shape(n["places"]).elements());
-    slots_ = picks_ * (s.dims.ep == 1 ? 1 : repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp);
-  }
+      : kernel_sizes(l, s), g_(g), f_(f), products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {}
 
   constexpr const small_products& products() const { return products_; }
-
-  /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the rows that were
-  /// picked and no others; elsewhere all.
-  constexpr double sent(const program::node& n, int ranks_per_node) const {
-    const bool is_of_slots = n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
-    if (!is_of_slots || s_.dims.world > ranks_per_node) return 1;
-    return std::min(1.0, picks_ / static_cast<double>(l_.part(n).dims[0].width()));
-  }
-
-  /// Bytes that pass through memory.
-  constexpr double bytes(const program::node& n) const {
-    double all = 0;
-    for (std::size_t p = 0; p < n.ports.size(); ++p) all += bytes(n, p);
-    return all;
-  }
 
   /// Errors: none of a node that communicates is asked for.
   constexpr effort of(const program::node& n) const {
@@ -78,40 +39,10 @@ class kernel_times {
       if (f_.loss_bytes > 0 && n.row->find("dlogits") >= 0) e += pass(f_.loss_bytes * elements(n, "dlogits"));
       return e;
     }
-    const double operations = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
-    return by == work::product ? product(n, operations, passing) : attention(n, operations / 2, passing);
+    return by == work::product ? product(n, operations(n), passing) : attention(n, operations(n), passing);
   }
 
  private:
-  /// Of the slots that a product of experts has room for those that are taken, where all experts are as much in demand.
-  constexpr double filled(const program::node& n) const {
-    const int offsets = n.row->find("offsets"), slots = n.row->find("x");
-    if (offsets < 0 || slots < 0 || slots_ == 0) return 1;
-    return std::min(1.0, slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
-  }
-  constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const { return l_.shape(n.ports[p]); }
-
-  constexpr double bytes(const program::node& n, std::size_t p) const {
-    const port& as = n.row->ports[p];
-    if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
-    const auto element = static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
-    const double all = element * static_cast<double>(shape(n, p).elements());
-    if (is_fp8_cast(*n.row)) return 2 * all;  // read twice, and written by rows and by columns
-    const bool adds = as.as == use::sum && n.accumulate != program::accumulation::overwrite;
-    return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
-  }
-  /// Whether ids say which rows of it are touched.
-  static constexpr bool is_looked_up(const program::node& n, std::size_t p) {
-    const use as = n.row->ports[p].as;
-    return (as == use::parameter || as == use::sum) && n.row->find("ids") >= 0;
-  }
-  constexpr double looked_up(const program::node& n) const {
-    double most = 0;  // elements of the tokens' rows
-    for (std::size_t p = 0; p < n.ports.size(); ++p)
-      if (n.ports[p].shape >= 0 && !is_looked_up(n, p)) most = std::max(most, static_cast<double>(shape(n, p).elements()));
-    return most;
-  }
-
   constexpr effort product(const program::node& n, double operations, double passing) const {
     std::size_t written = 0;
     int results = 0;
@@ -186,12 +117,8 @@ class kernel_times {
   constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }
 
   const gpu_speed& g_;
-  const program::layer_program& l_;
-  const program::layer_setting& s_;
   const framework& f_;
   small_products products_;
-  double picks_ = 0;  // of experts by a rank's tokens
-  double slots_ = 0;  // of experts, that a rank's tokens take on average
 };
 
 }  // namespace rankc::cost_model

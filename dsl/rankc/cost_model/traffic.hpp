@@ -21,19 +21,21 @@ struct traffic {
   constexpr double all() const { return layers + messages + weights + gradients; }
 };
 
+/// What a node sends. Units: bytes.
+constexpr double sent_by(const program::layer_program& l, const program::node& n, const program::layer_setting& s) {
+  const conversion by = n.row->converts;
+  const double ranks = span_of(n.over, s.dims, 1).ranks;
+  const auto bytes = static_cast<double>(program::message_bytes(l, n, s));
+  const bool is_part = by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
+  const bool is_sum = by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
+  if (by == conversion::shift || by == conversion::shift_back) return bytes;
+  return bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
+}
 /// What the nodes of a phase send.
 constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s, program::phase does) {
   double all = 0;
-  for (const program::node& n : l.calls(does)) {
-    if (!n.row->communicates()) continue;
-    const conversion by = n.row->converts;
-    const double ranks = span_of(n.over, s.dims, 1).ranks;
-    const auto bytes = static_cast<double>(program::message_bytes(l, n, s));
-    const bool is_part = by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
-    const bool is_sum = by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
-    if (by == conversion::shift || by == conversion::shift_back) all += bytes;
-    else all += bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
-  }
+  for (const program::node& n : l.calls(does))
+    if (n.row->communicates()) all += sent_by(l, n, s);
   return all;
 }
 

@@ -3,6 +3,7 @@
 // all sizes. They are those of every target: its functions are found by its lane. Both sides of a transfer have the same
 // site; a mismatch is refused by its name.
 #pragma once
+#include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
@@ -67,13 +68,14 @@ namespace rankc::runtime::calls {
 
 /// Enqueue a call on a lane, which counts it where its target does.
 void run(const auto& on, const auto& call) {
+  using call_type = std::remove_cvref_t<decltype(call)>;
+  constexpr auto enqueue = detail::enqueue<std::remove_cvref_t<decltype(on)>, call_type>;
   if constexpr (requires { count_call(on); }) count_call(on);
   if constexpr (requires { is_retraced(on); })
-    if (is_retraced(on)) [[unlikely]] {
-      using call_type = std::remove_cvref_t<decltype(call)>;
-      return retrace_call(on, &call, describe<call_type>, detail::enqueue<std::remove_cvref_t<decltype(on)>, call_type>);
-    }
-  detail::enqueue<std::remove_cvref_t<decltype(on)>, std::remove_cvref_t<decltype(call)>>(on, &call);
+    if (is_retraced(on)) [[unlikely]] return retrace_call(on, &call, describe<call_type>, enqueue);
+  if constexpr (requires { is_timed(on); })
+    if (is_timed(on)) [[unlikely]] return time_call(on, &call, type_text<call_type>(), enqueue);
+  enqueue(on, &call);
 }
 
 template <class Data>

@@ -158,6 +158,11 @@ class engine {
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
   virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
+  /// The same step, timed call by call: `into` receives what each lane ran, and as its name the text of the call's type
+  /// (call_names.hpp). On the host, lanes that compute alone.
+  /// Errors: failure (1) where the target does not time calls.
+  virtual step_output step_by_calls(const step_input&, std::vector<traced>& into);
+
   /// Run a step again that no rank has applied, since its norm was not finite, and look at what every op makes; nothing
   /// where the target cannot. All processes call it. What ranks hold afterwards is of no use.
   virtual std::optional<retraced> retrace(const step_input&) { return std::nullopt; }
@@ -189,6 +194,7 @@ class engine {
   virtual std::size_t arena_bytes(int rank) const = 0;
 };
 
+inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) { throw failure(1, "this engine does not time calls"); }
 inline void engine::logits(int rank, std::size_t token, double*) {
   place_of_logits(about(), rank, token);
   throw failure(1, "this engine does not read logits");

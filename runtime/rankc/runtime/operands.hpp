@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensors that a call of generated text has to do with, found in its struct of named operands, and what it is called.
 #pragma once
+#include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <array>
@@ -20,8 +21,7 @@ struct operand {
 
 inline constexpr std::size_t most_operands = 20;
 
-/// What a call is: its tensors of f32 and f64 in their order, a text of the compiler in which its type follows "Call = ", and its
-/// message's name, or null.
+/// What a call is: its tensors of f32 and f64 in their order, the text of its type (call_names.hpp), and its message's name, or null.
 struct operand_list {
   const std::byte* call = nullptr;
   const char *type = nullptr, *site = nullptr;
@@ -96,7 +96,7 @@ template <class Call>
 [[gnu::cold]] void describe(const void* call, operand_list& into) {
   static_assert(std::is_standard_layout_v<Call>);
   into.call = static_cast<const std::byte*>(call);
-  into.type = __PRETTY_FUNCTION__;
+  into.type = type_text<Call>();
   if constexpr (requires(Call c) { c.site.name; }) into.site = static_cast<const Call*>(call)->site.name;
   detail::list_members<Call>(into, std::make_index_sequence<detail::count_members<Call>()>{});
 }

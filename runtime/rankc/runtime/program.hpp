@@ -15,7 +15,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 6;
+inline constexpr int interface_version = 7;
 
 /// A byte offset into a rank's arena.
 struct at {
@@ -127,6 +127,19 @@ struct routers_place {
   bool fails = false;          // a step that has more is not applied
 };
 
+/// What bounds a call: the GPU's operations, its memory, or links.
+enum class call_kind { product, attention, pass, optimizer, communication };
+
+/// The calls of a step by one name, and what all of them do.
+/// Units: bytes that pass through memory, or that a communication sends; milliseconds that the plan's GPU takes at least, 0 where it
+/// is not known.
+struct call_row {
+  const char* name;  // "linear_dw"
+  call_kind kind;
+  int count;
+  double operations, bytes, least_ms;
+};
+
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
 /// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
 struct layout {
@@ -147,6 +160,7 @@ struct layout {
   bool reads_starts = false;
   logits_place logits = {};
   routers_place routers = {};
+  std::span<const call_row> calls = {};  // of a training step; where the program does not train, of an evaluation
 
   constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };

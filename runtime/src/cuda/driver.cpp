@@ -10,6 +10,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace rankc::cuda {
 
@@ -54,10 +55,13 @@ void driver::run(const job& what) {
       context_.clear_arena();
       return;
     case job::what::capture_traced: {
-      if (graphs_[static_cast<int>(kind::traced)] != nullptr) return;
-      tracer_ = std::make_unique<tracer>(r);
-      const tracer::recording all(*tracer_);
-      graphs_[static_cast<int>(kind::traced)] = context_.capture([&] { enqueue(kind::traced); });
+      cudaGraphExec_t& graph = graphs_[static_cast<int>(kind::traced)];
+      if (graph != nullptr && by_calls_ == what.by_calls) return;
+      if (graph != nullptr) cudaGraphExecDestroy(std::exchange(graph, nullptr));
+      if (tracer_ == nullptr) tracer_ = std::make_unique<tracer>(r);
+      by_calls_ = what.by_calls;
+      const tracer::recording all(*tracer_, by_calls_);
+      graph = context_.capture([&] { enqueue(kind::traced); });
       return;
     }
     case job::what::step:

@@ -33,7 +33,7 @@ struct batch {
   std::size_t bytes_of_starts = 0;
 };
 
-/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.
+/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for, by actions or by calls.
 enum class kind { train, evaluate, traced };
 
 /// What a driver is to do: the parts of the warm-up, the captures, or a step.
@@ -41,6 +41,7 @@ struct job {
   enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
   std::int64_t step = 0;  // that it is, or that went before it
+  bool by_calls = false;  // how the step is timed that is captured
 };
 
 class driver {
@@ -81,6 +82,7 @@ class driver {
   float* results_ = nullptr;  // pinned: loss, norm
   float* shared_ = nullptr;   // the same on the device, where they go to all processes
   std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
+  bool by_calls_ = false;           // how that one is timed
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;
 };

@@ -112,18 +112,8 @@ class cuda_engine final : public engine {
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
-  step_output traced_step(const step_input& input, std::vector<traced>& into) override {
-    if (!program_.about.trains) throw forwards_alone(program_.about);
-    for (context* owner : held()) owner->set_input(input);
-    run({job::what::capture_traced});
-    run_step(kind::traced, input.step);
-    std::vector<traced> own;
-    for (auto& w : workers_) w->of().take_times(own);
-    if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
-    else
-      for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
-    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
-  }
+  step_output traced_step(const step_input& input, std::vector<traced>& into) override { return timed_step(input, into, false); }
+  step_output step_by_calls(const step_input& input, std::vector<traced>& into) override { return timed_step(input, into, true); }
 
   double evaluate() override {
     run_step(kind::evaluate, step_);
@@ -193,6 +183,19 @@ class cuda_engine final : public engine {
     if (!where_.meets_others()) return choices_->take(own, where_.products);
     const auto all = where_.exchange("algorithms of products", own);
     for (auto lines = all.rbegin(); lines != all.rend(); ++lines) choices_->take(*lines, where_.products);
+  }
+
+  step_output timed_step(const step_input& input, std::vector<traced>& into, bool by_calls) {
+    if (!program_.about.trains) throw forwards_alone(program_.about);
+    for (context* owner : held()) owner->set_input(input);
+    run({.todo = job::what::capture_traced, .by_calls = by_calls});
+    run_step(kind::traced, input.step);
+    std::vector<traced> own;
+    for (auto& w : workers_) w->of().take_times(own);
+    if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
+    else
+      for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
   void run_step(kind which, std::int64_t step) {

@@ -84,6 +84,13 @@ stamped_action::~stamped_action() {
   if (on_.of->place != nullptr) on_.of->place->end(on_);
 }
 
+void time_call(const lane& on, const void* call, const char* type, void (*enqueue)(const lane&, const void*)) {
+  tracer& times = *on.of->calls;
+  const std::size_t entry = times.begin(tracer::what::alone, on, type);
+  enqueue(on, call);
+  times.end(entry);
+}
+
 void begin_step(rank& r) {
   if (r.trace != nullptr) r.trace->begin(tracer::what::step, r[0], "");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
-// or a communication begins or ends. A communication begins when its lane comes to it: its time holds the wait for
+// or a communication begins or ends, or wherever a call does. A communication begins when its lane comes to it: its time holds the wait for
 // the other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread
 // that enqueues them, and lanes have names.
 #pragma once
@@ -18,15 +18,15 @@ class tracer {
   tracer(const tracer&) = delete;
   tracer& operator=(const tracer&) = delete;
 
-  /// What is enqueued or captured while this lives is stamped, into a list that begins anew.
+  /// What is enqueued or captured while this lives is stamped, action by action or call by call, into a list that begins anew.
   class recording {
    public:
-    explicit recording(tracer& t) : rank_(t.rank_) {
+    recording(tracer& t, bool by_calls) : rank_(t.rank_) {
       t.entries_.clear();
       t.stamps_ = 0;
-      rank_.trace = &t;
+      (by_calls ? rank_.calls : rank_.trace) = &t;
     }
-    ~recording() { rank_.trace = nullptr; }
+    ~recording() { rank_.trace = rank_.calls = nullptr; }
     recording(const recording&) = delete;
     recording& operator=(const recording&) = delete;
 
@@ -34,7 +34,7 @@ class tracer {
     rank& rank_;
   };
 
-  enum class what { step, action, wait, alone };  // alone: a communication, or an action on another lane than 0
+  enum class what { step, action, wait, alone };  // alone: a communication, an action on another lane than 0, or a call
 
   /// Stamp the beginning of something on a lane, and its end.
   /// Errors: failure (70) where a step has more stamps than there is room for.

@@ -38,6 +38,22 @@ struct tracing {
   std::deque<tracer> of;
 };
 
+/// Every thread of these ranks lists the times of its calls, as long as this lives.
+struct timing {
+  explicit timing(std::span<local_rank> all) : ranks(all) {
+    for (local_rank& each : ranks)
+      for (rank& view : each.views()) view.calls = &of.emplace_back();
+  }
+  ~timing() {
+    for (local_rank& each : ranks)
+      for (rank& view : each.views()) view.calls = nullptr;
+  }
+  timing(const timing&) = delete;
+
+  std::span<local_rank> ranks;
+  std::deque<std::vector<traced>> of;
+};
+
 class host_engine final : public engine {
  public:
   host_engine(const program& p, const placement& where);
@@ -51,6 +67,7 @@ class host_engine final : public engine {
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
+  step_output step_by_calls(const step_input&, std::vector<traced>& into) override;
   step_output counted_step(const step_input&, std::vector<transfer>& into);
   std::optional<retraced> retrace(const step_input&) override;
   double evaluate() override;
@@ -231,6 +248,17 @@ step_output host_engine::traced_step(const step_input& input, std::vector<traced
   const step_output out = step(input);
   std::vector<traced> own;
   for (tracer& t : all.of) t.take(start, own);
+  others_.gather_times(own, into);
+  return out;
+}
+
+step_output host_engine::step_by_calls(const step_input& input, std::vector<traced>& into) {
+  timing all{ranks_};
+  const double start = now();
+  const step_output out = step(input);
+  std::vector<traced> own;
+  for (const std::vector<traced>& calls : all.of)
+    for (const traced& c : calls) own.push_back({c.rank, c.lane, c.name, c.begin - start, c.end - start});
   others_.gather_times(own, into);
   return out;
 }

@@ -71,6 +71,14 @@ void post(const lane& on, const op& o) { on.of->wires->post(*on.of, o); }
 
 const char* lane::name() const { return row_of(*this).name; }
 
+/// A communication on a lane of its own is not done when it returns.
+void time_call(const lane& on, const void* call, const char* type, void (*enqueue)(const lane&, const void*)) {
+  const double began = now();
+  enqueue(on, call);
+  const rank& r = on;
+  if (on.index == r.computes_on) r.calls->push_back({r.index, on.index, type, began, now()});
+}
+
 void begin(const lane& on, const char* action) {
   rank& r = on;
   r.action = action;

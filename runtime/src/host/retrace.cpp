@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <string_view>
 
 namespace rankc::host {
 namespace {
@@ -28,14 +27,6 @@ template <class T>
 void clear_what_is_not_finite(const rank& r) {
   T* values = reinterpret_cast<T*>(r.arena);
   std::replace_if(values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
-}
-
-/// "linear_dw" of "... Call = plan::linear_dw<float, 128, 512>; ..."
-std::string word_of(std::string_view type) {
-  type = type.substr(type.find("Call = ") + 7);
-  type = type.substr(0, type.find_first_of("<;]"));
-  const std::size_t colons = type.rfind("::");
-  return std::string(colons == std::string_view::npos ? type : type.substr(colons + 2));
 }
 
 /// The parameter of which an operand is the weights or the gradients; null where it is none.

@@ -119,6 +119,16 @@ void add_options_of_training(CLI::App& app, options& o) {
       ->needs(save);
 }
 
+void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
+  CLI::Option* const measured =
+      app.add_flag("--measured", o.measured,
+                   "start it, take some steps, and print what each call took, what it does, and the least that the plan's GPU takes for that");
+  const std::size_t others = app.get_options().size();
+  add_options_of_both(app, o, raw);
+  const std::vector<CLI::Option*> all = app.get_options({});
+  for (std::size_t i = others; i < all.size(); ++i) all[i]->needs(measured);
+}
+
 void add_options_of_generation(CLI::App& app, options& o) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
   auto* prompt = app.add_option("--prompt", o.prompt, "text to go on from, whose bytes are tokens (default: a line's end)");
@@ -175,7 +185,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   auto* train = app.add_subcommand("train", "train the model");
   auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
   auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
-  auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it");
+  auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it, or where the time of its steps goes");
   auto* export_weights = app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
   std::int64_t train_steps = 0, eval_steps = 10;
   train->add_option("--steps", train_steps, "steps of the run in all, those before a loaded checkpoint counted (default 100, or what the checkpoint's run was to take)")
@@ -184,6 +194,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
   add_options_of_training(*train, o);
   describe->add_flag("--json", o.json, "as JSON");
+  add_options_of_measuring(*describe, o, raw);
   add_options_of_export(*export_weights, o, raw);
   add_options_of_generation(*generating, o);
   try {
@@ -198,7 +209,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   }
   if (describe->parsed()) {
     o.run = options::command::describe;
-    return o;
+    if (!o.measured) return o;
   }
   if (generating->parsed()) {
     if (o.prompt && o.prompt->empty()) throw refusal(2, "--prompt '': is empty; write something, or leave it out");
@@ -212,8 +223,8 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     o.run = options::command::export_weights;
     return o;
   }
-  if (train->parsed() && !about.trains) throw forwards_alone(about);
-  o.run = train->parsed() ? options::command::train : options::command::evaluate;
+  if (eval->parsed()) o.run = options::command::evaluate;
+  else if (!about.trains) throw forwards_alone(about);
   o.steps = train->parsed() ? train_steps : eval_steps;
   check(o, raw);
   if (!raw.inject.empty()) o.where.fault = parse_injection(raw.inject, about.world());

@@ -9,6 +9,7 @@
 #include <rankc/runtime/tools/command_line.hpp>
 #include <rankc/runtime/tools/export.hpp>
 #include <rankc/runtime/tools/generate.hpp>
+#include <rankc/runtime/tools/measure.hpp>
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include <fmt/format.h>
@@ -57,6 +58,7 @@ void run(const description& about, const install_engine& install, const options&
       fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
       return;
     case options::command::describe: {
+      if (o.measured) return measure(about, install, o);
       const std::string_view text = o.json ? about.json : about.text;
       fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
     }

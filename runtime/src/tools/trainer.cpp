@@ -2,10 +2,8 @@
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include "refusal.hpp"
-#include <rankc/runtime/launch/error_file.hpp>
+#include "steps.hpp"
 #include <rankc/runtime/tools/beginning.hpp>
-#include <rankc/runtime/tools/learning_rate.hpp>
-#include <rankc/runtime/tools/main.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/not_finite.hpp>
 #include <rankc/runtime/tools/replicas.hpp>
@@ -14,14 +12,12 @@
 #include <rankc/runtime/tools/tensorboard.hpp>
 #include <rankc/runtime/tools/time_table.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
-#include <rankc/runtime/launch/watchdog.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -39,20 +35,9 @@ double since(clock::time_point start) { return std::chrono::duration<double>(clo
 step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
                        std::vector<traced>* trace) {
   const description& about = e.about();
-  const recipe& r = state.train;
-  const double lr = learning_rate(r, state.step + 1);
   const auto start = clock::now();
   set_batch(e, batches.next());
-  const step_input in{.lr = lr,
-                      .weight_decay = r.weight_decay,
-                      .clip = r.clip,
-                      .beta1 = r.beta1,
-                      .beta2 = r.beta2,
-                      .eps = r.eps,
-                      .step = state.step + 1,
-                      .momentum = r.momentum,
-                      .nesterov = r.nesterov,
-                      .rounding_seed = r.rounding_seed};
+  const step_input in = next_input(state);
   const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
   const double seconds = since(start);
   state.step += 1;
@@ -61,7 +46,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
   step_metrics m{.step = state.step,
                  .loss = out.loss,
                  .grad_norm = out.grad_norm,
-                 .lr = lr,
+                 .lr = in.lr,
                  .tokens = state.samples * static_cast<std::uint64_t>(about.seq),
                  .step_ms = 1e3 * seconds,
                  .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
@@ -115,17 +100,6 @@ void say_ending(const description& about, const options& o, const run_data& data
                        2 * state.last_step,
                        generates ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
                                  : fmt::format("eval --load {} --data FILE", o.save)));
-}
-
-/// A watchdog, where no coordinator looks on.
-std::optional<watchdog> watch_steps(engine& e, const options& o) {
-  if (o.where.others != nullptr) return std::nullopt;
-  const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
-  return std::optional<watchdog>(std::in_place, e, read_limits(variables), [&e, variables](const std::string& text) {
-    fmt::print(stderr, "{}: {}\n", e.about().name, text);
-    write_error_file(variables, text, false);
-    end_process(70);
-  });
 }
 
 /// Say how saves went that have ended.

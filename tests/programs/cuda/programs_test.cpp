@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <rankc/runtime/cuda/device_memory.hpp>
 
+#include "calls.hpp"
 #include "traces.hpp"
 
 namespace {
@@ -166,6 +167,8 @@ void check_all(int gpus) {
         if (overlaps) CHECK(count_overlaps(where, did, rank) > 0);
       }
       CHECK(timed.step().loss == plain.step().loss);
+      CHECK(step_by_calls(timed, true).loss == plain.step().loss);
+      CHECK(traced_step(timed, did).loss == plain.step().loss);
     });
   }
   SUBCASE("an evaluation leaves weights alone and gives the loss that a step would") {

@@ -2,6 +2,7 @@
 // A small model without a network: tables like those of a generated program for any pp, dp and tp, and an
 // engine whose step is an exact function of weights, moments and batch, the same in every layout.
 #pragma once
+#include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/tools/hash.hpp>
 
@@ -17,6 +18,12 @@
 
 namespace rankc::runtime {
 
+namespace fake_calls {
+struct multiply {};
+struct all_reduce {};
+struct add {};
+}  // namespace fake_calls
+
 /// The tables of a model with a tied embedding, and the storage they refer to.
 struct fake_program {
   int pp = 1, dp = 1, tp = 1, vocab = 256;
@@ -25,6 +32,9 @@ struct fake_program {
   std::vector<layout> layouts;
   std::vector<rank_row> ranks;
   static constexpr lane_row lanes[]{{"compute", true}, {"reduce", false}, {"to_next", false}};
+  static constexpr call_row calls[]{{"add", call_kind::pass, 1, 0, 1e6, 0},
+                                    {"multiply", call_kind::product, 2, 4e9, 2e6, 0.5},
+                                    {"all_reduce", call_kind::communication, 1, 0, 8e6, 0}};
   description about{};
 
   static constexpr int width = 8;
@@ -42,6 +52,7 @@ struct fake_program {
       l.parameter_count = end_of(held);
       l.parameters = held;
       l.lanes = lanes;
+      l.calls = calls;
     }
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
@@ -167,6 +178,16 @@ class fake_engine : public engine {
     for (int r = 0; r < program_.about.world(); ++r) {
       into.push_back({r, 0, "0F0", 1.5, 3});
       into.push_back({r, 2, "F0: stage 0 -> 1", 3, 3.25});
+    }
+    return step(in);
+  }
+
+  /// Two calls of a millisecond, and on a lane of its own one of two.
+  step_output step_by_calls(const step_input& in, std::vector<traced>& into) override {
+    for (int r = 0; r < program_.about.world(); ++r) {
+      into.push_back({r, 0, type_text<fake_calls::multiply>(), 0, 1000});
+      into.push_back({r, 0, type_text<fake_calls::multiply>(), 1500, 2500});
+      into.push_back({r, 1, type_text<fake_calls::all_reduce>(), 2000, 4000});
     }
     return step(in);
   }

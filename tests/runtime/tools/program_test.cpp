@@ -297,6 +297,7 @@ TEST_CASE("a plan with forwards alone evaluates, and says so where it is to trai
   CHECK(refused.out == "");
   CHECK(refused.installs == 0);
   CHECK_FALSE(std::filesystem::exists(files.path("s")));
+  CHECK(run(alone, {"describe", "--measured"}).err == refused.err);
   REQUIRE(run(program, {"train", "--steps", "2", "--save", files.path("s")}).code == 0);
   for (const char* from : {"--load", "--init"}) {
     const outcome trained = run(program, {"eval", from, files.path("s")});
@@ -344,6 +345,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"eval", "--lr", "1"},
       {"eval", "--trace", "t.json"},
       {"describe", "--steps", "1"},
+      {"describe", "--data", "rand:1"},  // starts nothing
+      {"describe", "--measured", "--data", "nowhere"},
   };
   for (const auto& words : wrong) {
     const outcome refused = run(program, words);

@@ -53,7 +53,7 @@ struct lane_link {
   ncclComm_t nccl = nullptr;
   ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
   int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
-  const peer_edge* edge = nullptr;  // null where NCCL carries the messages
+  const peer_edge* edge = nullptr;     // null where NCCL carries the messages
   const peer_group* mapped = nullptr;  // null where NCCL carries what is of experts
 };
 
@@ -97,6 +97,7 @@ struct rank {
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
   tracer* trace = nullptr;                 // where a timed step is captured; null in all others
+  tracer* calls = nullptr;                 // where one is that is timed call by call
   marks* place = nullptr;                  // null where nobody asks
   injected* fault = nullptr;
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
@@ -131,6 +132,10 @@ template <class T>
 T* lane::at(runtime::at offset) const {
   return of->at<T>(offset);
 }
+
+/// Every call of a step that is timed call by call.
+inline bool is_timed(const lane& on) { return on.of->calls != nullptr; }
+void time_call(const lane&, const void* call, const char* type, void (*enqueue)(const lane&, const void*));
 
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);

@@ -63,6 +63,7 @@ struct rank {
   progress_words* words = &own_words;  // where others see them
   injected* fault = nullptr;
   retracer* origin = nullptr;  // of a step that is run again; null in all others
+  std::vector<traced>* calls = nullptr;  // of a step that is timed call by call; null in all others
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it
@@ -106,6 +107,10 @@ inline void count_call(const lane& on) {
 /// Every call of a step that is run again, to find where its numbers began not to be finite.
 inline bool is_retraced(const lane& on) { return on.of->origin != nullptr; }
 void retrace_call(const lane&, const void* call, void (*describe)(const void*, operand_list&), void (*enqueue)(const lane&, const void*));
+
+/// Every call of a step that is timed call by call.
+inline bool is_timed(const lane& on) { return on.of->calls != nullptr; }
+void time_call(const lane&, const void* call, const char* type, void (*enqueue)(const lane&, const void*));
 
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);

@@ -14,7 +14,7 @@ namespace rankc::runtime {
 struct options {
   enum class command { train, evaluate, generate, describe, export_weights };
   command run = command::train;
-  bool json = false;
+  bool json = false, measured = false;  // of describe
   std::int64_t steps = 0;  // train: in all, those before a checkpoint counted; 0: not given
   std::string init;                 // hash:SEED, a file or a folder; empty where `load` is given
   std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
@@ -37,7 +37,7 @@ struct options {
   placement where;              // from the launcher, but for `fault` and `products`
 
   /// Whether the command starts the ranks.
-  bool starts() const { return run == command::train || run == command::evaluate || run == command::generate; }
+  bool starts() const { return run == command::train || run == command::evaluate || run == command::generate || measured; }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.speaks(); }
 };

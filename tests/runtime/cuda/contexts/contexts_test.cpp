@@ -4,6 +4,8 @@
 #include "../tables.hpp"
 #include "fake_cuda.hpp"
 
+#include <rankc/runtime/calls.hpp>
+
 #include <doctest/doctest.h>
 
 #include <string>
@@ -109,6 +111,37 @@ TEST_CASE("lanes are given their streams, communicators and edges, and timed und
     use(std::move(e));
     CHECK(take_contexts() == "0 1");
   }
+}
+
+struct shout {
+  void operator()(const lane& on) const { send(on, {1, "there"}, weights, 4); }
+};
+struct listen {
+  void operator()(const lane& on) const { receive(on, {1, "there"}, weights, 4); }
+};
+void call_twice(rank& r) {
+  begin(r[compute], "0F0");
+  if (r.index == 0) runtime::calls::run(r[to_next], shout{});
+  else runtime::calls::run(r[from_prev], listen{});
+}
+
+TEST_CASE("a step is timed by actions, or call by call, whichever is asked for") {
+  tables t(2, 1);
+  for (layout& l : t.layouts) l.lanes = all_lanes;
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  void (*const bodies[])(rank&) = {call_twice, call_twice};
+  const std::unique_ptr<engine> e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  const auto words = [&](bool by_calls) {
+    std::vector<traced> times;
+    by_calls ? e->step_by_calls(input, times) : e->traced_step(input, times);
+    std::string did;
+    for (const traced& each : times) did += " " + (by_calls ? runtime::word_of(each.name) : each.name);
+    return did;
+  };
+  CHECK(words(true) == " shout listen");
+  CHECK(words(false) == " 0F0 there 0F0 there");
+  CHECK(words(false) == " 0F0 there 0F0 there");
+  CHECK(words(true) == " shout listen");
 }
 
 void wrong_way(rank& r) { send(r[r.index == 0 ? from_next : from_prev], {1, "there"}, weights, 4); }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel does: the operations of the node that it is, and the bytes that pass through memory, by the row of its op.
+#pragma once
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/program/layer.hpp>
+
+#include <algorithm>
+
+namespace rankc::cost_model {
+
+/// What a kernel is bound by.
+enum class work : unsigned char { pass, column_sum, product, attention, communication };
+
+constexpr work work_of(const op_row& row) {
+  if (row.communicates()) return work::communication;
+  if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
+  bool sums = false, writes = false;  // columns; rows
+  for (const port& p : row.used_ports()) sums |= p.as == use::sum && p.shape.ndim == 1, writes |= p.as == use::out;
+  return sums && writes ? work::column_sum : work::pass;
+}
+
+/// Whether a product is of eight bits, and whether a row makes operands for such.
+constexpr bool takes_fp8(const op_row& row) {
+  for (const port& p : row.used_ports())
+    if (p.is_read() && is_fp8(p.holds)) return true;
+  return false;
+}
+constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds); }
+
+/// The kernels of a layer on one rank.
+class kernel_sizes {
+ public:
+  constexpr kernel_sizes(const program::layer_program& l, const program::layer_setting& s) : l_(l), s_(s) {
+    for (const program::node& n : l.forward)
+      if (n.row->name.starts_with("arrange")) picks_ = static_cast<double>(l.shape(n["places"]).elements());
+    slots_ = picks_ * (s.dims.ep == 1 ? 1 : repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp);
+  }
+
+  /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the rows that were
+  /// picked and no others; elsewhere all.
+  constexpr double sent(const program::node& n, int ranks_per_node) const {
+    const bool is_of_slots = n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
+    if (!is_of_slots || s_.dims.world > ranks_per_node) return 1;
+    return std::min(1.0, picks_ / static_cast<double>(l_.part(n).dims[0].width()));
+  }
+
+  /// Bytes that pass through memory.
+  constexpr double bytes(const program::node& n) const {
+    double all = 0;
+    for (std::size_t p = 0; p < n.ports.size(); ++p) all += bytes(n, p);
+    return all;
+  }
+  constexpr double bytes(const program::node& n, std::size_t p) const {
+    const port& as = n.row->ports[p];
+    if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
+    const auto element = static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
+    const double all = element * static_cast<double>(shape(n, p).elements());
+    if (is_fp8_cast(*n.row)) return 2 * all;  // read twice, and written by rows and by columns
+    const bool adds = as.as == use::sum && n.accumulate != program::accumulation::overwrite;
+    return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
+  }
+
+  /// Of products and attention; of attention those of the half that is not masked.
+  constexpr double operations(const program::node& n) const {
+    const double all = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
+    return work_of(*n.row) == work::attention ? all / 2 : all;
+  }
+
+  /// Of the slots that a product of experts has room for those that are taken, where all experts are as much in demand.
+  constexpr double filled(const program::node& n) const {
+    const int offsets = n.row->find("offsets"), slots = n.row->find("x");
+    if (offsets < 0 || slots < 0 || slots_ == 0) return 1;
+    return std::min(1.0, slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
+  }
+  constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const { return l_.shape(n.ports[p]); }
+
+ protected:
+  const program::layer_program& l_;
+  const program::layer_setting& s_;
+
+ private:
+  /// Whether ids say which rows of it are touched.
+  static constexpr bool is_looked_up(const program::node& n, std::size_t p) {
+    const use as = n.row->ports[p].as;
+    return (as == use::parameter || as == use::sum) && n.row->find("ids") >= 0;
+  }
+  constexpr double looked_up(const program::node& n) const {
+    double most = 0;  // elements of the tokens' rows
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      if (n.ports[p].shape >= 0 && !is_looked_up(n, p)) most = std::max(most, static_cast<double>(shape(n, p).elements()));
+    return most;
+  }
+
+  double picks_ = 0;  // of experts by a rank's tokens
+  double slots_ = 0;  // of experts, that a rank's tokens take on average
+};
+
+}  // namespace rankc::cost_model
