@@ -8,7 +8,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 6, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 7, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -50,6 +50,29 @@ constexpr parameter parameters_0[]{
 // name, whether it computes
 constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"to_next", false},
     {"from_next", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_0[]{
+    {"embedding", call_kind::pass, 4, 0, 1.58106e+06, 0},
+    {"position", call_kind::pass, 4, 0, 2.3593e+06, 0},
+    {"layer_norm", call_kind::pass, 16, 0, 8.47053e+06, 0},
+    {"linear_bias", call_kind::product, 8, 4.02653e+08, 9.97376e+06, 0},
+    {"attention", call_kind::attention, 8, 1.34218e+08, 8.45414e+06, 0},
+    {"linear_bias_add", call_kind::product, 16, 6.71089e+08, 2.1504e+07, 0},
+    {"linear_bias_gelu", call_kind::product, 8, 5.36871e+08, 2.09879e+07, 0},
+    {"send", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"receive", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"position_grad", call_kind::pass, 4, 0, 1.50733e+06, 0},
+    {"embedding_grad", call_kind::pass, 4, 0, 1.97427e+06, 0},
+    {"linear_dx_gelu_bias", call_kind::product, 8, 5.36871e+08, 2.10002e+07, 0},
+    {"linear_dw", call_kind::product, 24, 1.20796e+09, 3.34234e+07, 0},
+    {"linear_dx", call_kind::product, 24, 1.07374e+09, 2.7263e+07, 0},
+    {"layer_norm_grad_add_bias", call_kind::pass, 16, 0, 1.6894e+07, 0},
+    {"attention_grad", call_kind::attention, 8, 3.35544e+08, 1.68428e+07, 0},
+    {"linear_dw_bias", call_kind::product, 8, 4.02653e+08, 1.11626e+07, 0},
+    {"all_reduce", call_kind::communication, 2, 0, 131076, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.78278e+06, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.24795e+07, 0},
+};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.2.norm1", 128, 1, -1, 0, fill::ones, 0, false, false},
@@ -91,19 +114,45 @@ constexpr parameter parameters_1[]{
 // name, whether it computes
 constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"to_prev", false},
     {"from_prev", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_1[]{
+    {"receive", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"layer_norm", call_kind::pass, 20, 0, 1.05882e+07, 0},
+    {"linear_bias", call_kind::product, 8, 4.02653e+08, 9.97376e+06, 0},
+    {"attention", call_kind::attention, 8, 1.34218e+08, 8.45414e+06, 0},
+    {"linear_bias_add", call_kind::product, 16, 6.71089e+08, 2.1504e+07, 0},
+    {"linear_bias_gelu", call_kind::product, 8, 5.36871e+08, 2.09879e+07, 0},
+    {"linear", call_kind::product, 4, 1.34218e+08, 3.67002e+06, 0},
+    {"softmax_sums", call_kind::pass, 4, 0, 2.12992e+06, 0},
+    {"cross_entropy", call_kind::pass, 4, 0, 16412, 0},
+    {"linear_dx_gelu_bias", call_kind::product, 8, 5.36871e+08, 2.10002e+07, 0},
+    {"linear_dw", call_kind::product, 28, 1.34218e+09, 3.74866e+07, 0},
+    {"linear_dx", call_kind::product, 28, 1.20796e+09, 3.0933e+07, 0},
+    {"layer_norm_grad_add_bias", call_kind::pass, 16, 0, 1.6894e+07, 0},
+    {"attention_grad", call_kind::attention, 8, 3.35544e+08, 1.68428e+07, 0},
+    {"linear_dw_bias", call_kind::product, 8, 4.02653e+08, 1.11626e+07, 0},
+    {"softmax_grad", call_kind::pass, 4, 0, 4.22707e+06, 0},
+    {"layer_norm_grad", call_kind::pass, 4, 0, 3.17133e+06, 0},
+    {"send", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"all_reduce", call_kind::communication, 2, 0, 131076, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.5872e+06, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.20279e+07, 0},
+};
 
 constexpr layout layouts[]{
     {.arena_bytes = 26087936,
      .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .lanes = lanes_0},
+     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .lanes = lanes_0,
+     .calls = calls_0},
     {.arena_bytes = 18467328,
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
      .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1,
-     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},
+     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},
+     .calls = calls_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -189,7 +238,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 6,
+    .interface_version = 7,
     .name = "gpt_pp2",
     .plan_hash = 0xe8bd4c7905b9818d,
     .type = dtype::f32,

@@ -8,7 +8,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 6, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 7, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -50,6 +50,31 @@ constexpr parameter parameters_0[]{
 // name, whether it computes
 constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"to_next", false},
     {"from_next", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_0[]{
+    {"embedding", call_kind::pass, 4, 0, 1.58106e+06, 0},
+    {"position", call_kind::pass, 4, 0, 2.3593e+06, 0},
+    {"layer_norm", call_kind::pass, 16, 0, 8.47053e+06, 0},
+    {"linear", call_kind::product, 48, 1.61061e+09, 4.40402e+07, 0},
+    {"bias", call_kind::pass, 48, 0, 3.77856e+07, 0},
+    {"attention", call_kind::attention, 8, 1.34218e+08, 8.45414e+06, 0},
+    {"add", call_kind::pass, 32, 0, 2.51658e+07, 0},
+    {"gelu", call_kind::pass, 8, 0, 1.67772e+07, 0},
+    {"send", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"receive", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"position_grad", call_kind::pass, 4, 0, 1.50733e+06, 0},
+    {"embedding_grad", call_kind::pass, 4, 0, 1.97427e+06, 0},
+    {"bias_grad", call_kind::pass, 48, 0, 1.89389e+07, 0},
+    {"linear_dx", call_kind::product, 48, 1.61061e+09, 4.40402e+07, 0},
+    {"linear_dw", call_kind::product, 48, 1.61061e+09, 4.87588e+07, 0},
+    {"gelu_grad", call_kind::pass, 8, 0, 2.51658e+07, 0},
+    {"layer_norm_dx", call_kind::pass, 16, 0, 1.26566e+07, 0},
+    {"layer_norm_dw", call_kind::pass, 16, 0, 8.48282e+06, 0},
+    {"attention_grad", call_kind::attention, 8, 3.35544e+08, 1.68428e+07, 0},
+    {"all_reduce", call_kind::communication, 2, 0, 131076, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.78278e+06, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.24795e+07, 0},
+};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.2.norm1", 128, 1, -1, 0, fill::ones, 0, false, false},
@@ -91,19 +116,47 @@ constexpr parameter parameters_1[]{
 // name, whether it computes
 constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"to_prev", false},
     {"from_prev", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_1[]{
+    {"receive", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"layer_norm", call_kind::pass, 20, 0, 1.05882e+07, 0},
+    {"linear", call_kind::product, 52, 1.74483e+09, 4.77102e+07, 0},
+    {"bias", call_kind::pass, 48, 0, 3.77856e+07, 0},
+    {"attention", call_kind::attention, 8, 1.34218e+08, 8.45414e+06, 0},
+    {"add", call_kind::pass, 32, 0, 2.51658e+07, 0},
+    {"gelu", call_kind::pass, 8, 0, 1.67772e+07, 0},
+    {"row_max", call_kind::pass, 4, 0, 2.10534e+06, 0},
+    {"exp_sums", call_kind::pass, 4, 0, 2.12992e+06, 0},
+    {"cross_entropy", call_kind::pass, 4, 0, 16412, 0},
+    {"bias_grad", call_kind::pass, 48, 0, 1.89389e+07, 0},
+    {"linear_dx", call_kind::product, 52, 1.74483e+09, 4.77102e+07, 0},
+    {"linear_dw", call_kind::product, 52, 1.74483e+09, 5.2822e+07, 0},
+    {"gelu_grad", call_kind::pass, 8, 0, 2.51658e+07, 0},
+    {"layer_norm_dx", call_kind::pass, 20, 0, 1.58208e+07, 0},
+    {"layer_norm_dw", call_kind::pass, 20, 0, 1.06035e+07, 0},
+    {"attention_grad", call_kind::attention, 8, 3.35544e+08, 1.68428e+07, 0},
+    {"cross_entropy_grad", call_kind::pass, 4, 0, 32768, 0},
+    {"exp_sums_grad", call_kind::pass, 4, 0, 4.22707e+06, 0},
+    {"send", call_kind::communication, 4, 0, 1.04858e+06, 0},
+    {"all_reduce", call_kind::communication, 2, 0, 131076, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.5872e+06, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.20279e+07, 0},
+};
 
 constexpr layout layouts[]{
     {.arena_bytes = 26341888,
      .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .lanes = lanes_0},
+     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .lanes = lanes_0,
+     .calls = calls_0},
     {.arena_bytes = 18721280,
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
      .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1,
-     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},
+     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},
+     .calls = calls_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -186,7 +239,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 6,
+    .interface_version = 7,
     .name = "gpt_pp2",
     .plan_hash = 0xc7ae292abd6acd89,
     .type = dtype::f32,

@@ -8,7 +8,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 6, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 7, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -50,6 +50,33 @@ constexpr parameter parameters_0[]{
 // name, whether it computes
 constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"to_next", false},
     {"from_next", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_0[]{
+    {"embedding", call_kind::pass, 4, 0, 790528, 0},
+    {"reduce_scatter", call_kind::communication, 36, 0, 2.3593e+06, 0},
+    {"position", call_kind::pass, 4, 0, 786432, 0},
+    {"layer_norm", call_kind::pass, 8, 0, 1.06496e+06, 0},
+    {"all_gather", call_kind::communication, 36, 0, 2.3593e+06, 0},
+    {"linear_bias", call_kind::product, 8, 1.00663e+08, 3.41402e+06, 0},
+    {"attention", call_kind::attention, 8, 3.35544e+07, 2.11354e+06, 0},
+    {"linear", call_kind::product, 16, 1.67772e+08, 6.02931e+06, 0},
+    {"bias_add_layer_norm", call_kind::pass, 8, 0, 2.11763e+06, 0},
+    {"linear_bias_gelu", call_kind::product, 8, 1.34218e+08, 6.29965e+06, 0},
+    {"bias_add", call_kind::pass, 8, 0, 1.57696e+06, 0},
+    {"send", call_kind::communication, 4, 0, 262144, 0},
+    {"receive", call_kind::communication, 4, 0, 262144, 0},
+    {"position_grad", call_kind::pass, 4, 0, 720896, 0},
+    {"embedding_grad", call_kind::pass, 4, 0, 987136, 0},
+    {"linear_dx_gelu_bias", call_kind::product, 8, 1.34218e+08, 6.30579e+06, 0},
+    {"linear_dw", call_kind::product, 24, 3.0199e+08, 1.19931e+07, 0},
+    {"linear_dx", call_kind::product, 24, 2.68435e+08, 9.43718e+06, 0},
+    {"layer_norm_grad_add_bias", call_kind::pass, 16, 0, 4.26189e+06, 0},
+    {"attention_grad", call_kind::attention, 8, 8.38861e+07, 4.21069e+06, 0},
+    {"linear_dw_bias", call_kind::product, 8, 1.00663e+08, 4.00845e+06, 0},
+    {"all_reduce", call_kind::communication, 8, 0, 1.06446e+06, 0},
+    {"sum_squares", call_kind::optimizer, 2, 0, 927232, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 6.49062e+06, 0},
+};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.2.wq", 64, 128, 0, 0, fill::uniform, 0.02, true, false},
@@ -91,19 +118,49 @@ constexpr parameter parameters_1[]{
 // name, whether it computes
 constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"to_prev", false},
     {"from_prev", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_1[]{
+    {"receive", call_kind::communication, 4, 0, 262144, 0},
+    {"layer_norm", call_kind::pass, 12, 0, 1.59744e+06, 0},
+    {"all_gather", call_kind::communication, 36, 0, 2.3593e+06, 0},
+    {"linear_bias", call_kind::product, 8, 1.00663e+08, 3.41402e+06, 0},
+    {"attention", call_kind::attention, 8, 3.35544e+07, 2.11354e+06, 0},
+    {"linear", call_kind::product, 20, 2.01327e+08, 7.34003e+06, 0},
+    {"reduce_scatter", call_kind::communication, 36, 0, 2.3593e+06, 0},
+    {"bias_add_layer_norm", call_kind::pass, 8, 0, 2.11763e+06, 0},
+    {"linear_bias_gelu", call_kind::product, 8, 1.34218e+08, 6.29965e+06, 0},
+    {"bias_add", call_kind::pass, 8, 0, 1.57696e+06, 0},
+    {"row_max", call_kind::pass, 4, 0, 528384, 0},
+    {"all_reduce", call_kind::communication, 17, 0, 947724, 0},
+    {"exp_sums", call_kind::pass, 4, 0, 540672, 0},
+    {"cross_entropy", call_kind::pass, 4, 0, 8220, 0},
+    {"linear_dx_gelu_bias", call_kind::product, 8, 1.34218e+08, 6.30579e+06, 0},
+    {"linear_dw", call_kind::product, 28, 3.35544e+08, 1.35004e+07, 0},
+    {"linear_dx", call_kind::product, 28, 3.0199e+08, 1.07479e+07, 0},
+    {"layer_norm_grad_add_bias", call_kind::pass, 16, 0, 4.26189e+06, 0},
+    {"attention_grad", call_kind::attention, 8, 8.38861e+07, 4.21069e+06, 0},
+    {"linear_dw_bias", call_kind::product, 8, 1.00663e+08, 4.00845e+06, 0},
+    {"softmax_grad", call_kind::pass, 4, 0, 1.06496e+06, 0},
+    {"layer_norm_grad", call_kind::pass, 4, 0, 799744, 0},
+    {"send", call_kind::communication, 4, 0, 262144, 0},
+    {"sum_squares", call_kind::optimizer, 2, 0, 797184, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 6.03904e+06, 0},
+};
 
 constexpr layout layouts[]{
     {.arena_bytes = 9103872,
      .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696}, .working_copy = {},
      .parameter_count = 231808, .parameters = parameters_0,
      .ropes = {}, .tokens = {3708928}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18, .lanes = lanes_0},
+     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18, .lanes = lanes_0,
+     .calls = calls_0},
     {.arena_bytes = 6810112,
      .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
      .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1,
-     .logits = {.where = {5955072}, .rows = 256, .columns = 128, .stride = 128, .microbatch = 3}},
+     .logits = {.where = {5955072}, .rows = 256, .columns = 128, .stride = 128, .microbatch = 3},
+     .calls = calls_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -264,7 +321,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 6,
+    .interface_version = 7,
     .name = "gpt_dp2_tp2_pp2",
     .plan_hash = 0xd4222c9907237c43,
     .type = dtype::f32,

@@ -8,7 +8,7 @@ namespace gpt_dual_pipe_v {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 6, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 7, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -52,6 +52,36 @@ constexpr parameter parameters_0[]{
 // name, whether it computes
 constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"overlap", true},
     {"to_next", false}, {"from_next", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_0[]{
+    {"embedding", call_kind::pass, 8, 0, 2.10534e+06, 0},
+    {"position", call_kind::pass, 8, 0, 2.62144e+06, 0},
+    {"layer_norm", call_kind::pass, 40, 0, 1.06086e+07, 0},
+    {"linear", call_kind::product, 104, 1.74483e+09, 5.4526e+07, 0},
+    {"bias", call_kind::pass, 96, 0, 3.78225e+07, 0},
+    {"attention", call_kind::attention, 16, 1.34218e+08, 8.45414e+06, 0},
+    {"add", call_kind::pass, 64, 0, 2.51658e+07, 0},
+    {"gelu", call_kind::pass, 16, 0, 1.67772e+07, 0},
+    {"send", call_kind::communication, 16, 0, 2.09715e+06, 0},
+    {"receive", call_kind::communication, 16, 0, 2.09715e+06, 0},
+    {"row_max", call_kind::pass, 8, 0, 2.10534e+06, 0},
+    {"exp_sums", call_kind::pass, 8, 0, 2.12992e+06, 0},
+    {"cross_entropy", call_kind::pass, 8, 0, 16444, 0},
+    {"linear_dx", call_kind::product, 104, 1.74483e+09, 5.4526e+07, 0},
+    {"gelu_grad", call_kind::pass, 16, 0, 2.51658e+07, 0},
+    {"layer_norm_dx", call_kind::pass, 40, 0, 1.5831e+07, 0},
+    {"attention_grad", call_kind::attention, 16, 3.35544e+08, 1.68428e+07, 0},
+    {"bias_grad", call_kind::pass, 96, 0, 1.90126e+07, 0},
+    {"linear_dw", call_kind::product, 104, 1.74483e+09, 6.64535e+07, 0},
+    {"layer_norm_dw", call_kind::pass, 40, 0, 1.06445e+07, 0},
+    {"cross_entropy_grad", call_kind::pass, 8, 0, 32768, 0},
+    {"exp_sums_grad", call_kind::pass, 8, 0, 4.22707e+06, 0},
+    {"position_grad", call_kind::pass, 8, 0, 2.03162e+06, 0},
+    {"embedding_grad", call_kind::pass, 8, 0, 3.15392e+06, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.78381e+06, 0},
+    {"all_reduce", call_kind::communication, 1, 0, 4, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.24867e+07, 0},
+};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.1.norm1", 128, 1, -1, 0, fill::ones, 0, false, false},
@@ -90,6 +120,27 @@ constexpr parameter parameters_1[]{
 // name, whether it computes
 constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"overlap", true},
     {"to_prev", false}, {"from_prev", false}};
+// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all
+constexpr call_row calls_1[]{
+    {"receive", call_kind::communication, 16, 0, 2.09715e+06, 0},
+    {"layer_norm", call_kind::pass, 32, 0, 8.48691e+06, 0},
+    {"linear", call_kind::product, 96, 1.61061e+09, 5.03316e+07, 0},
+    {"bias", call_kind::pass, 96, 0, 3.78225e+07, 0},
+    {"attention", call_kind::attention, 16, 1.34218e+08, 8.45414e+06, 0},
+    {"add", call_kind::pass, 64, 0, 2.51658e+07, 0},
+    {"gelu", call_kind::pass, 16, 0, 1.67772e+07, 0},
+    {"send", call_kind::communication, 16, 0, 2.09715e+06, 0},
+    {"linear_dx", call_kind::product, 96, 1.61061e+09, 5.03316e+07, 0},
+    {"gelu_grad", call_kind::pass, 16, 0, 2.51658e+07, 0},
+    {"layer_norm_dx", call_kind::pass, 32, 0, 1.26648e+07, 0},
+    {"attention_grad", call_kind::attention, 16, 3.35544e+08, 1.68428e+07, 0},
+    {"bias_grad", call_kind::pass, 96, 0, 1.90126e+07, 0},
+    {"linear_dw", call_kind::product, 96, 1.61061e+09, 6.13417e+07, 0},
+    {"layer_norm_dw", call_kind::pass, 32, 0, 8.51558e+06, 0},
+    {"sum_squares", call_kind::optimizer, 1, 0, 1.58618e+06, 0},
+    {"all_reduce", call_kind::communication, 1, 0, 4, 0},
+    {"adamw", call_kind::optimizer, 1, 0, 1.11032e+07, 0},
+};
 
 constexpr layout layouts[]{
     {.arena_bytes = 20633600,
@@ -97,12 +148,14 @@ constexpr layout layouts[]{
      .parameter_count = 445952, .parameters = parameters_0,
      .ropes = {}, .tokens = {7135232}, .targets = {7143424},
      .reads_tokens = true, .reads_targets = true, .loss = {7151616}, .norm = {7151872}, .events = 60, .lanes = lanes_0,
-     .logits = {.where = {19909120}, .rows = 256, .columns = 256, .stride = 256, .microbatch = 7}},
+     .logits = {.where = {19909120}, .rows = 256, .columns = 256, .stride = 256, .microbatch = 7},
+     .calls = calls_0},
     {.arena_bytes = 20476928,
      .weights = {0}, .gradients = {1586176}, .first_moment = {3172352}, .second_moment = {4758528}, .working_copy = {},
      .parameter_count = 396544, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {0},
-     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 57, .lanes = lanes_1},
+     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 57, .lanes = lanes_1,
+     .calls = calls_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -182,7 +235,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 6,
+    .interface_version = 7,
     .name = "gpt_dual_pipe_v",
     .plan_hash = 0x8753a09521a36d80,
     .type = dtype::f32,

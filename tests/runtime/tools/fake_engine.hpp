@@ -33,7 +33,7 @@ struct fake_program {
   std::vector<rank_row> ranks;
   static constexpr lane_row lanes[]{{"compute", true}, {"reduce", false}, {"to_next", false}};
   static constexpr call_row calls[]{{"add", call_kind::pass, 1, 0, 1e6, 0},
-                                    {"multiply", call_kind::product, 2, 4e9, 2e6, 0.5},
+                                    {"multiply", call_kind::product, 2, 2e9, 2e6, 0.5},
                                     {"all_reduce", call_kind::communication, 1, 0, 8e6, 0}};
   description about{};
 
