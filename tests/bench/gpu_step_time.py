@@ -128,10 +128,11 @@ def main():
         except subprocess.CalledProcessError as e:
             print(f"{row:<18} rankc failed: {e}", flush=True)
             continue
+        print(f"{row:<18}{mine['ms']:>10.2f}{mine['min']:>9.2f}{mine['p90']:>9.2f}{1e3 * tokens / mine['ms'] / gpus:>11.0f}", end="", flush=True)
         theirs = [] if os.environ.get("NO_TORCH") else [torch(form, gpus) for form in forms]
         log.write(json.dumps({"row": row, "rankc": mine, "torch": theirs, "forms": forms}) + "\n")
         log.flush()
-        text = f"{row:<18}{mine['ms']:>10.2f}{mine['min']:>9.2f}{mine['p90']:>9.2f}{1e3 * tokens / mine['ms'] / gpus:>11.0f}"
+        text = ""
         good = [t for t in theirs if t.get("ok")]
         if good:
             best = min(good, key=lambda t: t["step_ms"])
