@@ -101,8 +101,9 @@ int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) 
   std::ifstream in(file);
   if (!in) throw std::runtime_error("cannot be read");
   const timed_gpu t = read_timed(in);
-  gpu_speed g = fit(t, cost_model::h200);
   const std::string name = std::filesystem::path(file).stem();
+  const gpu_speed* const known = cost_model::find_speed(name);
+  gpu_speed g = fit(t, known ? *known : cost_model::h200);  // what is stated, and links, are those of the GPU
   g.name = name;
   print(out, g);
   print_distances(errors, g, t);

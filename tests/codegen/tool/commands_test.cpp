@@ -140,7 +140,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
   CHECK(text.find("\n      step 1                                                        440\n") != std::string::npos);
   for (const auto& [to, name] : {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
     const std::string of_target = codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
-    CHECK(of_target.find(", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},\n") != std::string::npos);
+    CHECK(of_target.find(", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") != std::string::npos);
     CHECK(of_target.find(".logits = ") == of_target.rfind(".logits = "));  // of the last pipeline rank alone
   }
   plan.recipe.precision = bf16;
