@@ -2,6 +2,7 @@
 #include "calls_of_step.hpp"
 
 #include <rankc/cost_model/calibrations.hpp>
+#include <rankc/cost_model/rank_time.hpp>
 #include <rankc/cost_model/traffic.hpp>
 #include <rankc/ops/memory.hpp>
 
@@ -11,6 +12,7 @@
 #include "../passes/lanes.hpp"
 #include "../passes/passes.hpp"
 #include "emit.hpp"
+#include "item_nodes.hpp"
 
 namespace rankc::codegen {
 
@@ -33,6 +35,7 @@ class call_counter {
  public:
   call_counter(const lowered& l, const pipeline_rank& r)
       : l_(l), r_(r), names_(name_kernels(l)), groups_(l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))]) {
+    for (const body& b : l.bodies) sizes_.emplace_back(b, b.setting);
     const cluster& machines = l.plan->machines;
     if (l.target != target::cuda || l.type != dtype::bf16) return;
     gpu_ = cost_model::find_speed(machines.gpu);
@@ -49,37 +52,30 @@ class call_counter {
     switch (i.what) {
       case item_kind::forward:
       case item_kind::backward:
-        for (int layer = 0; layer < static_cast<int>(r_.stages[static_cast<std::size_t>(i.stage)].layers.size()); ++layer) add_layer(i, layer);
-        break;
       case item_kind::forward_layer:
-      case item_kind::backward_layer: add_layer(i, i.layer); break;
+      case item_kind::backward_layer:
+        each_node(l_, r_, i, [&](const body& b, const layer_call& call, const node& n) {
+          const cost_model::kernel_sizes& sizes = sizes_[static_cast<std::size_t>(&b - l_.bodies.data())];
+          if (n.row->communicates()) send(b.function(n), cost_model::sent_by(b, n, b.setting) * sizes.sent(n, l_.plan->machines.ranks_per_node));
+          else if (!n.is(ops::clear)) compute(n, sizes, adds(i, call, b, n));
+        });
+        break;
       case item_kind::send:
       case item_kind::receive: send(i.what == item_kind::send ? "send" : "receive", static_cast<double>(i.bytes)); break;
       case item_kind::gather: send("gather_shards", shards(gathering_of(i).parts) * real() * others(i)); break;
-      case item_kind::reduce_scatter: send(in_type("scatter_sums", i), shards(gathering_of(i).trained) * sum_bytes(i) * others(i)); break;
+      case item_kind::reduce_scatter: send(name_of_sum(l_, i, "scatter_sums"), shards(gathering_of(i).trained) * sum_bytes(i) * others(i)); break;
       case item_kind::add_sums: pass("add_sums", 3 * shards(gathering_of(i).trained) * wide()); break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss: {
         const double elements = static_cast<double>(l_.messages[static_cast<std::size_t>(i.message)].bytes) / wide();
-        send(in_type("all_reduce", i), 2 * elements * sum_bytes(i) * others(i) / (others(i) + 1));
+        send(name_of_sum(l_, i, "all_reduce"), 2 * elements * sum_bytes(i) * others(i) / (others(i) + 1));
         break;
       }
       case item_kind::clear_loss: break;  // no call, but a statement
       case item_kind::squares: sweep("sum_squares", elements_of(r_.squares_of(i.squares)) * wide()); break;
-      case item_kind::update: sweep(l_.optimizer(), elements_of(r_.updates) * updated_bytes()); break;
+      case item_kind::update: sweep(l_.optimizer(), elements_of(r_.updates) * cost_model::detail::updated_bytes(l_.state(), real(), wide())); break;
     }
-  }
-
-  void add_layer(const item& i, int layer) {
-    const stage_plan& s = r_.stages[static_cast<std::size_t>(i.stage)];
-    const body& b = l_.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
-    const cost_model::kernel_sizes sizes(b, b.setting);
-    for (const phase p : phases_of(s, i, layer))
-      for (const node& n : b.calls(p)) {
-        if (n.row->communicates()) send(b.function(n), cost_model::sent_by(b, n, b.setting) * sizes.sent(n, l_.plan->machines.ranks_per_node));
-        else if (!n.is(ops::clear)) compute(n, sizes, adds(i, s.calls[static_cast<int>(p)][static_cast<std::size_t>(layer)], b, n));
-      }
   }
 
   void compute(const node& n, const cost_model::kernel_sizes& sizes, bool adds) {
@@ -107,7 +103,6 @@ class call_counter {
   double real() const { return static_cast<double>(l_.real_bytes()); }
   double wide() const { return static_cast<double>(l_.wide_bytes()); }
   double sum_bytes(const item& i) const { return l_.rounds(i) ? real() : wide(); }
-  std::string in_type(std::string_view call, const item& i) const { return std::string(call) + (l_.rounds(i) ? "_in_bf16" : ""); }
   const gathering& gathering_of(const item& i) const { return r_.gatherings[static_cast<std::size_t>(i.gathering)]; }
   double shards(const std::vector<gathering::part>& parts) const { return static_cast<double>(r_.shard_elements(parts)); }
   /// The other ranks that an item communicates with.
@@ -118,16 +113,12 @@ class call_counter {
   static double elements_of(const std::vector<range>& all) {
     return std::accumulate(all.begin(), all.end(), 0.0, [](double sum, const range& r) { return sum + static_cast<double>(r.count); });
   }
-  /// Of each weight: it and its moments are read and written, its gradient is read.
-  double updated_bytes() const {
-    const optimizer_state kept = l_.state();
-    return 2 * static_cast<double>(kept.weight) + 2 * kept.moments * static_cast<double>(kept.moment) + wide() + (kept.working_copy ? real() : 0);
-  }
 
   const lowered& l_;
   const pipeline_rank& r_;
   const kernel_names names_;
   const std::vector<int>& groups_;  // communicators of the rank's links
+  std::vector<cost_model::kernel_sizes> sizes_;  // of each body
   const cost_model::gpu_speed* gpu_ = nullptr;
   double link_ = 0;  // bytes per second
   std::vector<calls_of_step> all_;

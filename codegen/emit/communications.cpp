@@ -10,6 +10,7 @@
 #include "../passes/passes.hpp"
 #include "../passes/roles.hpp"
 #include "emit.hpp"
+#include "item_nodes.hpp"
 
 namespace rankc::codegen {
 
@@ -82,13 +83,6 @@ struct transfer {
 
 /// Visit what an item communicates, in order.
 void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto visit) {
-  const auto of_layer = [&](int layer) {
-    const stage_plan& s = r.stages[static_cast<std::size_t>(i.stage)];
-    const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
-    for (const phase p : phases_of(s, i, layer))
-      for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(transfer{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
-  };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
       const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
@@ -98,11 +92,12 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
   switch (i.what) {
     case item_kind::forward:
     case item_kind::backward:
-      for (int layer = 0; layer < static_cast<int>(r.stages[static_cast<std::size_t>(i.stage)].layers.size()); ++layer)
-        of_layer(layer);
-      break;
     case item_kind::forward_layer:
-    case item_kind::backward_layer: of_layer(i.layer); break;
+    case item_kind::backward_layer:
+      each_node(l, r, i, [&](const body& b, const layer_call&, const node& n) {
+        if (n.row->communicates()) visit(transfer{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
+      });
+      break;
     case item_kind::gather: of_shards("all_gather", r.gatherings[static_cast<std::size_t>(i.gathering)].parts, false); break;
     case item_kind::reduce_scatter:
       of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);

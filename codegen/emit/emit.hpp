@@ -85,6 +85,9 @@ inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? 
 
 inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
 
+/// What the text calls an item's sum over ranks, which may go in bf16.
+inline std::string name_of_sum(const lowered& l, const item& i, const std::string& sum) { return l.rounds(i) ? sum + "_in_bf16" : sum; }
+
 /// The table of the shards whose sums are dealt out together.
 std::string sums_name(const gathering&);
 

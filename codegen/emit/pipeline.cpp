@@ -92,8 +92,6 @@ class order_text {
     run(i.on, call, {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
 
-  std::string in_type(const std::string& sum, const item& i) const { return l_.rounds(i) ? sum + "_in_bf16" : sum; }
-
   void paragraph(const item& i) {
     head(i);
     if (!is_layer(i) || slot_of_ == i.name || !takes_slot(i.name)) return;
@@ -180,7 +178,7 @@ class order_text {
                                     ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
-        run(i.on, in_type("scatter_sums", i), {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
+        run(i.on, name_of_sum(l_, i, "scatter_sums"), {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
                                    ".of = " + sums_name(r_.gatherings[i.gathering]),
                                    ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
         break;
@@ -196,7 +194,7 @@ class order_text {
         compute(i, text.substr(2));
         break;
       }
-      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients", in_type("all_reduce", i)); break;
+      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients", name_of_sum(l_, i, "all_reduce")); break;
       case item_kind::reduce_norm: sum(i, "norm"); break;
       case item_kind::clear_loss: line("clear<wide>", {on(i.on), "loss.where", "1"}); break;
       case item_kind::reduce_loss: sum(i, "loss"); break;

@@ -68,14 +68,19 @@ struct timed_form {
   std::size_t boundary = 0;
 };
 
+/// What the optimizer passes over of each weight: it and its moments are read and written, its gradient is read, and a copy written.
+/// Units: bytes.
+constexpr double updated_bytes(const program::optimizer_state& kept, double real, double wide) {
+  return 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
+}
+
 /// The optimizer and the norm, which pass over all that is trained.
 constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s, double trained,
                        const framework& f = rankc_itself) {
   if (!s.trains) return {};
   const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
   const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real), s.bytes(program::element_kind::wide), s.trains);
-  const double each = 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
-  const double bytes = trained * (each + wide + f.sweep_bytes);
+  const double bytes = trained * (updated_bytes(kept, real, wide) + wide + f.sweep_bytes);
   return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
 }
 
