@@ -36,6 +36,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/experts.cu
   src/cuda/fp8.cu
   src/cuda/gates.cu
+  src/cuda/gelu_sums.cu
   src/cuda/grouped.cu
   src/cuda/injected.cpp
   src/cuda/linear.cpp

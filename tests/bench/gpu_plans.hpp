@@ -11,12 +11,16 @@ using namespace rankc;
 
 inline constexpr auto gpt2_124m =
     models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
+inline constexpr auto gpt2_774m =
+    models::gpt2{.layers = 36, .hidden = 1280, .heads = 20, .ffn = 5120, .vocab = 50304, .vocab_used = 50257};
 inline constexpr auto gpt2_1_5b =
     models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257};
 constexpr auto llama3_8b_of(int layers) {
   return models::llama{.layers = layers, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 }
 inline constexpr auto llama3_8b_8l = llama3_8b_of(8);
+inline constexpr auto llama3_1b =
+    models::llama{.layers = 16, .hidden = 2048, .heads = 32, .kv_heads = 8, .ffn = 8192, .vocab = 128256, .tied = true};
 /// Eight layers of Qwen3-30B-A3B's shape.
 inline constexpr auto qwen3_moe_8l =
     models::qwen3_moe{.layers = 8, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
@@ -43,9 +47,11 @@ constexpr auto on_node(auto model, training recipe, parallel_dims dims = one_ran
 inline constexpr auto gpt2_124m_b64 = on_node(gpt2_124m, gpt2_recipe(64));
 inline constexpr auto gpt2_124m_b4 = on_node(gpt2_124m, gpt2_recipe(4));
 inline constexpr auto gpt2_124m_b4_deterministic = on_node(gpt2_124m, gpt2_recipe(4, true));
+inline constexpr auto gpt2_774m_b32 = on_node(gpt2_774m, gpt2_recipe(32));
 inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
 inline constexpr auto gpt2_1_5b_b16_fp8 = on_node(gpt2_1_5b, narrowed(gpt2_recipe(16)));
 inline constexpr auto llama3_8b_8l_b2_fp8 = on_node(llama3_8b_8l, narrowed(llama_recipe(2)));
+inline constexpr auto llama3_1b_b4 = on_node(llama3_1b, llama_recipe(4));
 inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
 inline constexpr auto llama3_8b_8l_b4 = on_node(llama3_8b_8l, llama_recipe(4));
 inline constexpr auto llama3_8b_8l_b4_selective = on_node(llama3_8b_8l, llama_recipe(4, {.activations = true, .norms = true}));
@@ -68,6 +74,7 @@ inline constexpr auto llama3_8b_8l_fsdp = on_node(llama3_8b_8l, llama_recipe(4),
 inline constexpr auto llama3_8b_8l_fsdp_bf16 = on_node(llama3_8b_8l, llama_recipe(4, {}, bf16), fsdp2);
 inline constexpr auto llama3_8b_fsdp = on_node(llama3_8b_of(32), llama_recipe(2, {.full = true}), fsdp2);
 inline constexpr auto llama3_8b_8l_zero = on_node(llama3_8b_8l, llama_recipe(4), zero2);
+inline constexpr auto gpt2_774m_tp2_sp = on_node(gpt2_774m, gpt2_recipe(32), {.world = 2, .tp = 2, .sequence_parallel = true});
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
 inline constexpr auto llama3_8b_8l_tp2_sp =
     on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});

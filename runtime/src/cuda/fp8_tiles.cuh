@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a tensor of eight bits: a pass for the largest number, in parts, and one that rounds tiles and leaves them by rows
-// and by columns. A source gives eight numbers of a row at a time; one that gives several results has them side by side. Tiles
+// and by columns. A source gives eight numbers of a row at a time; one that gives two results has them side by side. Tiles
 // are taken from the last to the first, so that what the first pass read last is still in the cache.
 #pragma once
 #include "device.cuh"
@@ -16,21 +16,42 @@ namespace rankc::cuda {
 
 inline constexpr int fp8_threads = 256;
 inline constexpr int fp8_each = 8;                         // numbers of a row that a source gives
+inline constexpr int fp8_at_once = 4;                      // packs that a thread reads at once
 inline constexpr int fp8_tile = 128;                       // rows, and columns
 inline constexpr int fp8_chunk = 16;                       // rows that a thread turns at once
 inline constexpr int fp8_pitch = fp8_tile + fp8_chunk;     // bytes from one row of a tile in shared memory to the next
 
+/// A thread's places among the packs of (rows, packs of a row), which all threads of a grid take in turns.
+class pack_places {
+ public:
+  __device__ explicit pack_places(unsigned packs) : packs_(packs) {
+    const unsigned first = blockIdx.x * fp8_threads + threadIdx.x, step = gridDim.x * fp8_threads;
+    row = first / packs, pack = first % packs;
+    rows_on_ = step / packs, packs_on_ = step % packs;
+  }
+  __device__ void next() {
+    row += rows_on_, pack += packs_on_;
+    if (pack >= packs_) pack -= packs_, ++row;
+  }
+  unsigned row, pack;
+
+ private:
+  unsigned packs_, rows_on_, packs_on_;
+};
+
 /// The largest size of each part of what a source gives, which blocks take in turns. Shapes: maxima (blocks).
 template <class Source>
 __global__ void __launch_bounds__(fp8_threads) part_maxima(float* maxima, Source source, int rows, int width) {
-  const unsigned packs_of_row = static_cast<unsigned>(width / fp8_each);
-  const std::size_t packs = std::size_t(rows) * packs_of_row;
   float most = 0.0f;
-  for (std::size_t i = std::size_t{blockIdx.x} * fp8_threads + threadIdx.x; i < packs; i += std::size_t{gridDim.x} * fp8_threads) {
-    float given[Source::results][fp8_each];
-    source(given, static_cast<int>(i / packs_of_row), static_cast<int>(i % packs_of_row) * fp8_each);
-    for (const auto& result : given)
-      for (const float x : result) most = fmaxf(most, fabsf(x));
+  for (pack_places at(static_cast<unsigned>(width / fp8_each)); at.row < static_cast<unsigned>(rows);) {
+    float given[fp8_at_once][Source::results][fp8_each];
+#pragma unroll
+    for (int k = 0; k < fp8_at_once; ++k, at.next())  // of the last row again where there is none more
+      source(given[k], min(static_cast<int>(at.row), rows - 1), static_cast<int>(at.pack) * fp8_each);
+#pragma unroll
+    for (int k = 0; k < fp8_at_once; ++k)
+      for (const auto& result : given[k])
+        for (const float x : result) most = fmaxf(most, fabsf(x));
   }
   most = block_max(most);
   if (threadIdx.x == 0) maxima[blockIdx.x] = most;
@@ -49,58 +70,78 @@ __device__ inline void turn(unsigned (&w)[4]) {
   w[3] = __byte_perm(c, d, 0x7632);
 }
 
-/// q = round(what a source gives, times scale) by rows, and by columns; factor = 1 / scale. `width` is of one result.
+template <class F>
+__device__ uint2 rounded(const float (&x)[fp8_each], float scale) {
+  uint2 out;
+  auto* pairs = reinterpret_cast<__nv_fp8x2_storage_t*>(&out);
+  for (int k = 0; k < fp8_each; k += 2)
+    pairs[k / 2] = __nv_cvt_float2_to_fp8x2(make_float2(x[k] * scale, x[k + 1] * scale), __NV_SATFINITE, fp8_format<F>);
+  return out;
+}
+
+/// Where 16 rows of a tile's column lie in shared memory, in an order that lets the threads of a warp write the same rows of
+/// every fourth column, and read all rows of neighbouring ones, without waiting for each other.
+__device__ inline int turned_place(int column, int chunk) {
+  return column * fp8_tile + ((chunk ^ (column / 4)) % (fp8_tile / fp8_chunk)) * fp8_chunk;
+}
+
+/// q = round(what a source gives, times scale) by rows, and by columns; factor = 1 / scale. `width` is of one result; a tile has
+/// as many columns of each.
 /// Shapes: q (rows, results x width), by_columns (results x width, rows), maxima (parts); rows and width are multiples of 16.
 template <class F, class Source>
 __global__ void __launch_bounds__(fp8_threads) round_tiles(unsigned char* q, unsigned char* by_columns, float* factor, const float* maxima,
                                                            Source source, int parts, int rows, int width) {
-  __shared__ alignas(16) unsigned char straight[fp8_tile * fp8_pitch], turned[fp8_tile * fp8_pitch];
+  __shared__ alignas(16) unsigned char straight[fp8_tile * fp8_pitch], turned[fp8_tile * fp8_tile];
+  constexpr int results = Source::results, of_result = fp8_tile / results;  // columns of a tile
   float most = 0.0f;
   for (int i = threadIdx.x; i < parts; i += fp8_threads) most = fmaxf(most, maxima[i]);
   const float scale = __fdiv_rn(static_cast<float>(F::largest), fmaxf(block_max(most), 1e-12f));
   if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *factor = __frcp_rn(scale);
-  const int which = static_cast<int>(blockIdx.x % Source::results);  // neighbours take what the source reads for all results
-  const int column0 = static_cast<int>((gridDim.x - 1 - blockIdx.x) / Source::results) * fp8_tile;
-  const int row0 = static_cast<int>(gridDim.y - 1 - blockIdx.y) * fp8_tile;
-  const std::size_t columns = std::size_t{Source::results} * width, first = std::size_t(which) * width;
+  const int column0 = static_cast<int>(gridDim.x - 1 - blockIdx.x) * of_result, row0 = static_cast<int>(gridDim.y - 1 - blockIdx.y) * fp8_tile;
+  const std::size_t columns = std::size_t{results} * width;
 
-  constexpr int to_a_row = fp8_tile / fp8_each;
-  const int c = threadIdx.x % to_a_row * fp8_each;
-  for (int r = threadIdx.x / to_a_row; r < fp8_tile; r += fp8_threads / to_a_row) {
-    if (row0 + r >= rows || column0 + c >= width) continue;
-    float given[Source::results][fp8_each];
-    source(given, row0 + r, column0 + c);
-    uint2 out;
-    auto* pairs = reinterpret_cast<__nv_fp8x2_storage_t*>(&out);
-    for (int result = 0; result < Source::results; ++result)
-      if (result == which)
-        for (int k = 0; k < fp8_each; k += 2)
-          pairs[k / 2] = __nv_cvt_float2_to_fp8x2(make_float2(given[result][k] * scale, given[result][k + 1] * scale), __NV_SATFINITE,
-                                                  fp8_format<F>);
-    *reinterpret_cast<uint2*>(q + (row0 + r) * columns + first + column0 + c) = out;
-    *reinterpret_cast<uint2*>(straight + r * fp8_pitch + c) = out;
+  constexpr int to_a_row = of_result / fp8_each, rows_of_block = fp8_threads / to_a_row;
+  const int c = threadIdx.x % to_a_row * fp8_each, first = threadIdx.x / to_a_row;
+  if (column0 + c < width) {
+    for (int r = first; r < fp8_tile; r += fp8_at_once * rows_of_block) {
+      float given[fp8_at_once][results][fp8_each];
+#pragma unroll
+      for (int k = 0; k < fp8_at_once; ++k) source(given[k], min(row0 + r + k * rows_of_block, rows - 1), column0 + c);
+#pragma unroll
+      for (int k = 0; k < fp8_at_once; ++k) {
+        const int row = r + k * rows_of_block;
+        if (row >= fp8_tile || row0 + row >= rows) break;
+        for (int result = 0; result < results; ++result) {
+          const uint2 out = rounded<F>(given[k][result], scale);
+          *reinterpret_cast<uint2*>(q + (row0 + row) * columns + std::size_t(result) * width + column0 + c) = out;
+          *reinterpret_cast<uint2*>(straight + row * fp8_pitch + result * of_result + c) = out;
+        }
+      }
+    }
   }
   __syncthreads();
 
-  const int quad = threadIdx.x % (fp8_tile / 4) * 4, rows_from = threadIdx.x / (fp8_tile / 4) * fp8_chunk;  // four columns of 16 rows
+  const int quad = threadIdx.x % (fp8_tile / 4) * 4, chunk = threadIdx.x / (fp8_tile / 4);  // four columns of 16 rows
   unsigned columns_of[4][fp8_chunk / 4];
   for (int r = 0; r < fp8_chunk; r += 4) {
     unsigned w[4];
-    for (int k = 0; k < 4; ++k) w[k] = *reinterpret_cast<const unsigned*>(straight + (rows_from + r + k) * fp8_pitch + quad);
+    for (int k = 0; k < 4; ++k) w[k] = *reinterpret_cast<const unsigned*>(straight + (chunk * fp8_chunk + r + k) * fp8_pitch + quad);
     turn(w);
     for (int k = 0; k < 4; ++k) columns_of[k][r / 4] = w[k];
   }
   for (int k = 0; k < 4; ++k)
-    *reinterpret_cast<uint4*>(turned + (quad + k) * fp8_pitch + rows_from) =
+    *reinterpret_cast<uint4*>(turned + turned_place(quad + k, chunk)) =
         make_uint4(columns_of[k][0], columns_of[k][1], columns_of[k][2], columns_of[k][3]);
   __syncthreads();
 
   constexpr int to_a_column = fp8_tile / fp8_chunk;
-  const int r = threadIdx.x % to_a_column * fp8_chunk;
-  for (int column = threadIdx.x / to_a_column; column < fp8_tile; column += fp8_threads / to_a_column)
-    if (column0 + column < width && row0 + r < rows)
-      *reinterpret_cast<uint4*>(by_columns + (first + column0 + column) * rows + row0 + r) =
-          *reinterpret_cast<const uint4*>(turned + column * fp8_pitch + r);
+  const int of_column = threadIdx.x % to_a_column, r = of_column * fp8_chunk;
+  for (int column = threadIdx.x / to_a_column; column < fp8_tile; column += fp8_threads / to_a_column) {
+    const int result = column / of_result, within = column0 + column % of_result;
+    if (within < width && row0 + r < rows)
+      *reinterpret_cast<uint4*>(by_columns + (std::size_t(result) * width + within) * rows + row0 + r) =
+          *reinterpret_cast<const uint4*>(turned + turned_place(column, of_column));
+  }
 }
 
 /// q in eight bits of F, of what a source gives: `width` numbers in a row, and as many of each further result.
@@ -112,7 +153,7 @@ void round_to_fp8(const lane& on, const char* name, at q, Source source, int row
   const std::size_t packs = std::size_t(rows) * width / fp8_each;
   const unsigned parts = static_cast<unsigned>(std::min<std::size_t>(runtime::fp8_layout::most_maxima, ceil_div(packs, fp8_threads)));
   launch(on, name, part_maxima<Source>, dim3(parts), dim3(fp8_threads), 0, maxima, source, rows, width);
-  launch(on, name, round_tiles<F, Source>, dim3(Source::results * ceil_div(width, fp8_tile), ceil_div(rows, fp8_tile)), dim3(fp8_threads), 0,
+  launch(on, name, round_tiles<F, Source>, dim3(ceil_div(width, fp8_tile / Source::results), ceil_div(rows, fp8_tile)), dim3(fp8_threads), 0,
          to, to + layout.by_columns(), reinterpret_cast<float*>(to + layout.factor()), maxima, source, static_cast<int>(parts), rows, width);
 }
 

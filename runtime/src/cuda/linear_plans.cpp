@@ -77,6 +77,15 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   return plan;
 }
 
+/// The lane's plan for a product, made where there is none yet; null where cuBLASLt cannot do it. The shape gets its alignment.
+const linear_plan* planned(const lane& on, product_shape& shape, const product_operands& with) {
+  if (!epilogue_allowed(shape, with)) return nullptr;
+  shape.alignment = alignment_of(with);
+  auto& plan = on.plans->by_shape[shape];
+  if (plan == nullptr) plan = plan_of(on, shape, with);
+  return plan->choice->algorithm ? plan.get() : nullptr;
+}
+
 }  // namespace
 
 cublasStatus_t enqueue(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& algorithm,
@@ -88,12 +97,14 @@ cublasStatus_t enqueue(const lane& on, const linear_plan& plan, const cublasLtMa
                         on.workspace_bytes, on.stream);
 }
 
+float milliseconds_of(const lane& on, product_shape shape, const product_operands& with) {
+  const linear_plan* const plan = planned(on, shape, with);
+  return plan != nullptr ? plan->choice->milliseconds : 0;
+}
+
 bool try_product(const lane& on, const char* name, product_shape shape, const product_operands& with) {
-  if (!epilogue_allowed(shape, with)) return false;
-  shape.alignment = alignment_of(with);
-  auto& plan = on.plans->by_shape[shape];
-  if (plan == nullptr) plan = plan_of(on, shape, with);
-  if (!plan->choice->algorithm) return false;
+  const linear_plan* const plan = planned(on, shape, with);
+  if (plan == nullptr) return false;
   check(on, enqueue(on, *plan, *plan->choice->algorithm, shape, with), name);
   return true;
 }

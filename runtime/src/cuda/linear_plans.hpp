@@ -75,6 +75,9 @@ bool runs(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
 /// are left undefined.
 product_choice choose_algorithm(const lane&, const linear_plan&, const product_shape&, const product_operands&);
 
+/// What a product takes by the algorithm that is chosen for it. Units: milliseconds; 0: it was not timed, or cuBLASLt cannot do it.
+float milliseconds_of(const lane&, product_shape, const product_operands&);
+
 /// d = epilogue(op(a) op(b) + beta c) ; false, with nothing enqueued, where cuBLASLt has no
 /// algorithm for it.
 bool try_product(const lane&, const char* name, product_shape, const product_operands&);

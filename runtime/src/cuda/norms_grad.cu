@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of LayerNorm and RMSNorm. The kernel that finds dx can sum up dgain and dshift on the way: a
 // fixed number of blocks walk the tokens, each thread keeps the sums of its columns in registers, and a
-// second kernel adds the blocks' sums. The residual, whose sum is the gradient of the bias that was added
-// before it, is summed in shared memory: registers are taken. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// second kernel adds the blocks' sums. So is the residual, whose sum is the gradient of the bias that was added before it. Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
 #include "norms_narrow.hpp"
-#include "team.cuh"
+#include "rows_ahead.cuh"
+
+#include <algorithm>
 
 namespace rankc::cuda {
 namespace {
 
-/// Threads of a block and blocks resident together: as many as the registers for P packs of N elements allow.
-template <bool Gains, int N, int P>
-struct resident {
-  static constexpr int held = N * P;  // elements of a row that a thread has
-  static constexpr int threads = held <= 8 ? 512 : held <= 24 ? 256 : held <= 32 ? 384 : 512;
-  static constexpr int blocks = held <= 8 ? 2 : held <= 24 ? (Gains ? 2 : 3) : held <= 32 && !Gains ? 2 : 1;
+/// How a row is shared out: P packs of N elements a thread, `threads` of a block at most, so many as have registers for the
+/// sums of their columns, one block to a multiprocessor; `ahead` rows of a team have room in shared memory.
+template <int N, int P>
+struct share {
+  static constexpr int held = N * P;
+  static constexpr int threads = held <= 8 ? 768 : 512;
+  static constexpr int ahead = N == 8 && P <= 2 ? 2 : 0;
 };
 
 /// What the kernel reads and writes; what the variant has no use for is null.
@@ -32,22 +34,13 @@ struct backward_operands {
 /// What becomes of a residual: nothing, for there is none; it is added to dx; its columns are summed, too.
 enum class residual_use { none, added, summed };
 
-/// to[0, N) = x, or += x, by packs.
+/// to[0, N) = x, by packs.
 template <int N>
 __device__ void store_floats(float* to, const float (&x)[N]) {
   constexpr int n = N < 4 ? N : 4;
   for (int i = 0; i < N; i += n) {
     pack<float, n> part;
     for (int j = 0; j < n; ++j) part.element[j] = x[i + j];
-    store(to + i, part);
-  }
-}
-template <int N>
-__device__ void add_floats(float* to, const float (&x)[N]) {
-  constexpr int n = N < 4 ? N : 4;
-  for (int i = 0; i < N; i += n) {
-    pack<float, n> part = load<float, n>(to + i);
-    for (int j = 0; j < n; ++j) part.element[j] += x[i + j];
     store(to + i, part);
   }
 }
@@ -63,12 +56,13 @@ __device__ void store_sums(float* to, const float (&sum)[P][N], int width) {
   }
 }
 
-/// The calling thread's team's row of the block's dynamic shared memory, f32 (teams, width).
-__device__ float* row_of_team(int width) { return dynamic_shared() + threadIdx.y * width; }
-
-/// partial[block][c] = sum over the block's teams of column c of their rows. Every thread calls it.
-__device__ void add_teams(float* partial, int width) {
+/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
+template <int N, int P>
+__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
   partial += std::size_t{blockIdx.x} * width;
+  if (blockDim.y == 1) return store_sums(partial, sum, width);
+  __syncthreads();  // what is in shared memory has been read
+  store_sums(dynamic_shared() + threadIdx.y * width, sum, width);
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
   for (int c = thread; c < width; c += threads) {
@@ -78,55 +72,49 @@ __device__ void add_teams(float* partial, int width) {
   }
 }
 
-/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
-template <int N, int P>
-__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
-  if (blockDim.y == 1) return store_sums(partial + std::size_t{blockIdx.x} * width, sum, width);
-  __syncthreads();  // what an earlier call left has been read
-  store_sums(row_of_team(width), sum, width);
-  add_teams(partial, width);
-}
-
 /// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
 /// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy, then those of the
 /// residual.
 /// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 to
 ///         3, blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
-__global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
+__global__ void __launch_bounds__(share<N, P>::threads, 1)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
   constexpr bool added = Residual != residual_use::none, summed = Residual == residual_use::summed;
+  constexpr int of_token = Centred ? 2 : 1;  // statistics
+  using reader = rows_ahead<T, N, P, added ? 3 : 2, share<N, P>::ahead>;
+  enum operand { dy, x, residual };
+  const auto from = [&]() -> typename reader::matrices {
+    if constexpr (added) return {{o.dy, o.x, o.residual}};
+    else return {{o.dy, o.x}};
+  };
   team mine;
-  float dgain[P][N] = {}, dshift[P][N] = {};
-  if constexpr (summed) store_sums(row_of_team(width), dgain, width);
+  float dgain[P][N] = {}, dshift[P][N] = {}, dbias[summed ? P : 1][N] = {};
   pack<T, N> gain[P];
 #pragma unroll
   for (int p = 0; p < P; ++p)
     if (const int c = team_column<N>(p); c < width) gain[p] = load<T, N>(o.gain + c);
-  for (int token = blockIdx.x * blockDim.y + threadIdx.y; token < tokens; token += gridDim.x * blockDim.y) {
-    const std::size_t begin = static_cast<std::size_t>(token) * width;
-    pack<T, N> dy[P], x[P], residual[added ? P : 1];
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int c = team_column<N>(p);
-      if (c >= width) break;
-      dy[p] = load<T, N>(o.dy + begin + c);
-      x[p] = load<T, N>(o.x + begin + c);
-      if constexpr (added) residual[p] = load<T, N>(o.residual + begin + c);
-    }
-    float offset = 0.0f, scale;  // xhat = scale x + offset
-    if constexpr (Centred) {
-      scale = o.stats[2 * static_cast<std::size_t>(token) + 1];
-      offset = -scale * o.stats[2 * static_cast<std::size_t>(token)];
-    } else scale = o.stats[token];
+  reader rows(from(), blockIdx.x * blockDim.y + threadIdx.y, gridDim.x * blockDim.y, tokens, width);
+  const auto stats_of = [&](int token) {
+    pack<float, of_token> stats{};
+    if (token < tokens)
+      for (int i = 0; i < of_token; ++i) stats.element[i] = o.stats[std::size_t(token) * of_token + i];
+    return stats;
+  };
+  pack<float, of_token> stats = stats_of(rows.row());
+  for (; rows.arrived(); rows.advance()) {
+    const float scale = stats.element[of_token - 1];
+    float offset = 0.0f;  // xhat = scale x + offset
+    if constexpr (Centred) offset = -scale * stats.element[0];
+    stats = stats_of(rows.next());
 
     float sum[Centred ? 2 : 1] = {};  // of e xhat, and of e
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (team_column<N>(p) >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, dy[p]);
-      unpack(hat, x[p]);
+      unpack(d, rows.get(dy, p));
+      unpack(hat, rows.get(x, p));
       unpack(g, gain[p]);
       for (int i = 0; i < N; ++i) {
         hat[i] = hat[i] * scale + offset;
@@ -135,11 +123,6 @@ __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains
         if constexpr (Gains) dgain[p][i] += d[i] * hat[i];
         if constexpr (Gains && Centred) dshift[p][i] += d[i];
       }
-    }
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      forget(dy[p]);
-      forget(x[p]);
       forget(gain[p]);
     }
     mine.sum(sum);
@@ -151,36 +134,35 @@ __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains
       const int c = team_column<N>(p);
       if (c >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, dy[p]);
-      unpack(hat, x[p]);
+      unpack(d, rows.get(dy, p));
+      unpack(hat, rows.get(x, p));
       unpack(g, gain[p]);
       for (int i = 0; i < N; ++i) d[i] = d[i] * g[i] * scale + constant + (hat[i] * scale + offset) * of_hat;
       if constexpr (added) {
-        unpack(g, residual[p]);
+        unpack(g, rows.get(residual, p));
         for (int i = 0; i < N; ++i) d[i] += g[i];
-        if constexpr (summed) add_floats(row_of_team(width) + c, g);
+        if constexpr (summed)
+          for (int i = 0; i < N; ++i) dbias[p][i] += g[i];
       }
-      store(o.dx + begin + c, packed<T>(d));
+      store(o.dx + std::size_t(rows.row()) * width + c, packed<T>(d));
     }
   }
   const std::size_t of_blocks = std::size_t{gridDim.x} * width;
-  if constexpr (summed) add_teams(partial + 2 * of_blocks, width);
   if constexpr (Gains) {
     write_partials(partial, dgain, width);
     if constexpr (Centred) write_partials(partial + of_blocks, dshift, width);
+    if constexpr (summed) write_partials(partial + 2 * of_blocks, dbias, width);
   }
 }
 
 template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
 int run_with(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
-  using of = resident<Gains, N, P>;
-  const dim3 block = team_block(ceil_div(width, N), P, of::threads);
-  const bool shares = Residual == residual_use::summed || (Gains && block.y > 1);
-  const std::size_t of_teams = shares ? sizeof(float) * block.y * width : 0;
-  const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
-  const int blocks = needed < most ? needed : most;
-  launch(on, name, norm_backward<Centred, Gains, Residual, N, P, T>, blocks, block, of_teams, o,
-         reinterpret_cast<float*>(on.workspace), tokens, width);
+  using reader = rows_ahead<T, N, P, Residual == residual_use::none ? 2 : 3, share<N, P>::ahead>;
+  const dim3 block = team_block(ceil_div(width, N), P, share<N, P>::threads);
+  const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
+  const int blocks = std::min<int>(ceil_div(tokens, block.y), processors);
+  launch(on, name, norm_backward<Centred, Gains, Residual, N, P, T>, blocks, block,
+         std::max(reader::bytes(block.x * block.y), of_teams), o, reinterpret_cast<float*>(on.workspace), tokens, width);
   return blocks;
 }
 
@@ -193,9 +175,8 @@ int run(const lane& on, const char* name, const backward_operands<T>& o, int tok
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
-      if (width <= warp_size * 8) return run_with<Centred, Gains, Residual, 8, 1>(on, name, o, tokens, width);
-      if (width <= warp_size * 24) return run_with<Centred, Gains, Residual, 8, 3>(on, name, o, tokens, width);
-      if (width <= 384 * 32) return run_with<Centred, Gains, Residual, 8, 4>(on, name, o, tokens, width);
+      if (width <= 1024) return run_with<Centred, Gains, Residual, 8, 1>(on, name, o, tokens, width);
+      if (width <= 8192) return run_with<Centred, Gains, Residual, 8, 2>(on, name, o, tokens, width);
       return run_with<Centred, Gains, Residual, 8, 8>(on, name, o, tokens, width);
     }
   if (width <= 512 * 8) return run_with<Centred, Gains, Residual, 1, 8>(on, name, o, tokens, width);

@@ -4,6 +4,7 @@
 // usage: kernels_bench [part of a kernel's name]
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
+#include <rankc/runtime/fp8.hpp>
 
 #include "lone_rank.hpp"
 
@@ -227,6 +228,25 @@ void norms(bench& b, int tokens, int width) {
   });
 }
 
+/// Each tensor counted once, that of eight bits as its elements by rows and by columns.
+void narrow(bench& b, int tokens, int width) {
+  const std::size_t n = static_cast<std::size_t>(tokens) * width, bytes = 2 * n, q = rankc::runtime::fp8_layout{n}.bytes();
+  const std::string shape = text(tokens, width);
+  const auto one = static_cast<double>(bytes);
+  b.time("to_e4m3", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  b.time("to_e5m2", shape, 2 * one, [=](const lane& on, operands& o) { to_e5m2<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  b.time("gelu_e4m3", shape, 2 * one,
+         [=](const lane& on, operands& o) { gelu_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  b.time("swiglu_e4m3", shape, 3 * one, [=](const lane& on, operands& o) {
+    const at y = o.take(q), gate = o.take(2 * bytes);
+    swiglu_e4m3<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+  });
+  b.time("swiglu_grad_e5m2", shape, 5 * one, [=](const lane& on, operands& o) {
+    const at made = o.take(rankc::runtime::fp8_layout{2 * n}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
+    swiglu_grad_e5m2<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+  });
+}
+
 void ropes(bench& b, int tokens, int heads, int dim, int stride) {
   const std::size_t all = std::size_t{2} * tokens * stride;
   const double bytes = 4.0 * tokens * heads * dim;
@@ -296,6 +316,8 @@ int main(int argc, char** argv) {
     norms(b, tokens, width);
   }
   element_wise(b, 16384, 14336);
+  for (const auto& [rows, width] : {std::pair{16384, 14336}, {16384, 4096}, {4096, 4096}, {16384, 6400}, {16384, 1600}, {1600, 1600}}) narrow(b, rows, width);
+  norms(b, 32768, 1280);
   ropes(b, 16384, 32, 128, 6144);
   ropes(b, 16384, 8, 128, 6144);
   ropes(b, 4096, 12, 64, 2304);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench.hpp"
 
+#include "../../../runtime/src/cuda/gelu_sums.hpp"
+
 namespace rankc::cuda::test {
 namespace {
 
@@ -34,6 +36,25 @@ TEST_CASE_TEMPLATE("gelu and its gradient", T, float, bf16) {
     check_rounded<T>("dx in place of dy", b.take<T>(dy_at, count), dx);
     gelu<T>(b.on(), x_at, x_at, count);
     check_rounded<T>("y in place of x", b.take<T>(x_at, count), y);
+  }
+}
+
+TEST_CASE_TEMPLATE("gelu's gradient with that of the bias before it is the two one by one", T, float, bf16) {
+  for (const auto [tokens, width] : {std::pair{1231, 1608}, {37, 50}, {1, 8}}) {
+    CAPTURE(width);
+    bench b;
+    const std::size_t count = static_cast<std::size_t>(tokens) * width;
+    const at x_at = b.put<T>(random_numbers<T>(count, 4.0, 1)), dy_at = b.put<T>(random_numbers<T>(count, 2.0, 2));
+    const at dx_at = b.room<T>(count), db_at = b.room<float>(width), wanted_dx = b.room<T>(count), wanted_db = b.room<float>(width);
+    gelu_grad<T>(b.on(), wanted_dx, dy_at, x_at, count);
+    bias_grad<T>(b.on(), wanted_db, wanted_dx, tokens, width, false);
+    gelu_grad_bias<T>(b.on(), dx_at, db_at, dy_at, x_at, tokens, width, false);
+    CHECK((b.take<T>(dx_at, count) == b.take<T>(wanted_dx, count)));
+    CHECK((b.take<float>(db_at, width) == b.take<float>(wanted_db, width)));
+    bias_grad<T>(b.on(), wanted_db, wanted_dx, tokens, width, true);
+    gelu_grad_bias<T>(b.on(), dy_at, db_at, dy_at, x_at, tokens, width, true);
+    CHECK((b.take<T>(dy_at, count) == b.take<T>(wanted_dx, count)));
+    CHECK((b.take<float>(db_at, width) == b.take<float>(wanted_db, width)));
   }
 }
 

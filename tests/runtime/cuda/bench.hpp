@@ -100,7 +100,7 @@ class bench {
     return where;
   }
 
-  lone_rank alone_{std::size_t{64} << 20, true};
+  lone_rank alone_{std::size_t{128} << 20, true};
   std::size_t used_ = 0;
   context context_;
 };

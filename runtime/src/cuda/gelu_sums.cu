@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gelu_sums.hpp"
+
+#include "activations.cuh"
+#include "column_sums.cuh"
+
+namespace rankc::cuda {
+namespace {
+
+/// A row's part of dx, which it stores, for its column sums.
+template <class T>
+struct gelu_grad_term {
+  static constexpr int outputs = 1;
+  T* dx;
+  const T *dy, *before;
+  int width;
+  template <int N>
+  __device__ void add(float (&sum)[1][N], int n, int c) const {
+    const std::size_t place = static_cast<std::size_t>(n) * width + c;
+    float d[N], x[N];
+    unpack(d, load<T, N>(dy + place));
+    unpack(x, load<T, N>(before + place));
+    for (int i = 0; i < N; ++i) d[i] = gelu_grad_of<T>{}(d[i], x[i]);
+    const pack<T, N> made = packed<T>(d);
+    store(dx + place, made);
+    for (int i = 0; i < N; ++i) sum[0][i] += to_float(made.element[i]);
+  }
+};
+
+}  // namespace
+
+template <class T>
+void gelu_grad_bias(const lane& on, at dx, at db, at dy, at before, int tokens, int width, bool accumulate) {
+  T* to = on.at<T>(dx);
+  const T *d = on.at<T>(dy), *x = on.at<T>(before);
+  column_sums<wide<T>>(on, "gelu_grad_bias", {{on.at<float>(db)}}, gelu_grad_term<T>{to, d, x, width}, tokens, width,
+                       packable<wide<T>>(width, to, d, x), accumulate);
+}
+
+template void gelu_grad_bias<float>(const lane&, at, at, at, at, int, int, bool);
+template void gelu_grad_bias<bf16>(const lane&, at, at, at, at, int, int, bool);
+
+}  // namespace rankc::cuda
