@@ -3,8 +3,8 @@
 """Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
 
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
-steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named "spread" compare losses alone: rankc in bf16, PyTorch in bf16
-and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
+steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named "spread" compare losses alone, for each of
+five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16 and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
 $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
 import json
@@ -82,9 +82,9 @@ SPREADS = {
 LOSS_STEPS, STEPS = int(os.environ.get("LOSS_STEPS", "20")), int(os.environ.get("STEPS", "20"))
 
 
-def rankc(folder, program):
+def rankc(folder, program, seed=1):
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as f:
-        subprocess.run([os.path.join(folder, program), "train", "--steps", str(LOSS_STEPS + STEPS), "--init", "hash:1",
+        subprocess.run([os.path.join(folder, program), "train", "--steps", str(LOSS_STEPS + STEPS), "--init", f"hash:{seed}",
                         "--data", "arith:1234", "--metrics", f.name], check=True, stdout=subprocess.DEVNULL)
         lines = [json.loads(line) for line in open(f.name)]
     times = sorted(line["step_ms"] for line in lines[LOSS_STEPS:])
@@ -105,15 +105,16 @@ def difference(a, b):
     return max((abs(x - y) for x, y in zip(a, b)), default=float("nan"))
 
 
-def spread(folder, row, log):
-    program, arguments = SPREADS[row]
-    mine, bf16 = rankc(folder, program)["losses"], torch(arguments, 1, 1)
+def spread(folder, row, log, seed):
+    program, form = SPREADS[row]
+    arguments = f"{form} --seed {seed}"
+    mine, bf16 = rankc(folder, program, seed)["losses"], torch(arguments, 1, 1)
     f32 = torch(arguments.replace("--sdpa cudnn", "--sdpa math") + " --precision fp32", 1, 1, NVIDIA_TF32_OVERRIDE="0")
-    log.write(json.dumps({"row": row, "rankc": mine, "torch_bf16": bf16, "torch_f32": f32}) + "\n")
+    log.write(json.dumps({"row": row, "seed": seed, "rankc": mine, "torch_bf16": bf16, "torch_f32": f32}) + "\n")
     log.flush()
     if not (bf16.get("ok") and f32.get("ok")):
-        return f"{row:<18} torch failed: {bf16.get('error', '')[-200:]} {f32.get('error', '')[-200:]}"
-    return (f"{row:<18} largest differences of {LOSS_STEPS} losses: torch bf16 - f32 {difference(bf16['losses'], f32['losses']):.2e}, "
+        return f"{row:<18} seed {seed}: torch failed: {bf16.get('error', '')[-200:]} {f32.get('error', '')[-200:]}"
+    return (f"{row:<18} seed {seed}: largest differences of {LOSS_STEPS} losses: torch bf16 - f32 {difference(bf16['losses'], f32['losses']):.2e}, "
             f"rankc bf16 - torch f32 {difference(mine, f32['losses']):.2e}, rankc bf16 - torch bf16 {difference(mine, bf16['losses']):.2e}")
 
 
@@ -123,7 +124,8 @@ def main():
     print(f"{'row':<18}{'rankc ms':>10}{'min':>9}{'p90':>9}{'tok/s/GPU':>11}{'torch ms':>10}{'min':>9}{'p90':>9}{'ratio':>8}  loss: rankc-torch", flush=True)
     for row in wanted:
         if row in SPREADS:
-            print(spread(folder, row, log), flush=True)
+            for seed in os.environ.get("SEEDS", "1 2 3 4 5").split():
+                print(spread(folder, row, log, int(seed)), flush=True)
             continue
         program, tokens, gpus, forms = ROWS[row]
         began = time.time()

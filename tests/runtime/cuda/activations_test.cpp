@@ -40,8 +40,8 @@ TEST_CASE_TEMPLATE("gelu and its gradient", T, float, bf16) {
 }
 
 TEST_CASE_TEMPLATE("gelu's gradient with that of the bias before it is the two one by one", T, float, bf16) {
-  for (const auto [tokens, width] : {std::pair{1231, 1608}, {37, 50}, {1, 8}}) {
-    CAPTURE(width);
+  for (const auto& [tokens, width] : {std::pair{1231, 1608}, {37, 50}, {1, 8}}) {
+    CAPTURE(tokens);
     bench b;
     const std::size_t count = static_cast<std::size_t>(tokens) * width;
     const at x_at = b.put<T>(random_numbers<T>(count, 4.0, 1)), dy_at = b.put<T>(random_numbers<T>(count, 2.0, 2));
