@@ -49,6 +49,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/marks.cpp
   src/cuda/norms.cu
   src/cuda/norms_dw.cu
+  src/cuda/norms_fp8.cu
   src/cuda/norms_grad.cu
   src/cuda/norms_narrow.cu
   src/cuda/optimizer.cu

@@ -206,6 +206,8 @@ constexpr line lines[]{
     {"to_e4m3", "q(t w)/e4m3 x(t w)", "q = 1 * x"},
     {"weight_to_e4m3", "q(o i)/e4m3 w(o i)", "q = 1 * w"},
     {"to_e5m2", "q(t w)/e5m2 x(t w)", "q = 1 * x"},
+    {"layer_norm_e4m3", "y(t w)/e4m3 statistics(t 2) x(t w) gain(w) shift(w)", "y statistics = layer_norm(x, gain, shift)"},
+    {"rms_norm_e4m3", "y(t w)/e4m3 statistics(t 1) x(t w) gain(w)", "y statistics = rms_norm(x, gain)"},
     {"gelu_e4m3", "y(t w)/e4m3 x(t w)", "y = gelu(x)"},
     {"swiglu_e4m3", "y(t w)/e4m3 gate(t w):s up(t w):s", "y = swiglu(gate, up)"},
     {"swiglu_grad_e5m2", "dgate(t w)/e5m2:s dup(t w)/e5m2:s dy(t w) gate(t w):s up(t w):s", "dgate dup = swiglu_grad(dy, gate, up)"},

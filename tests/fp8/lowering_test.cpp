@@ -95,7 +95,7 @@ TEST_CASE("each operand is rounded in front of the first product that takes it; 
   const lowered l = lower(find("llama_1", "one"), dtype::bf16, target::cuda);
   const body &block = l.bodies.at(1), &head = l.bodies.at(2);
   CHECK(rows(block.forward) ==
-        "rms_norm to_e4m3 weight_to_e4m3 linear_fp8 rope attention to_e4m3 weight_to_e4m3 linear_add_fp8 rms_norm to_e4m3 weight_to_e4m3 "
+        "rms_norm_e4m3 weight_to_e4m3 linear_fp8 rope attention to_e4m3 weight_to_e4m3 linear_add_fp8 rms_norm_e4m3 weight_to_e4m3 "
         "linear_fp8 swiglu_e4m3 weight_to_e4m3 linear_add_fp8");
   CHECK(rows(block.backward) ==
         "to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 swiglu_grad_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 "

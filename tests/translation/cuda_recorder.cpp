@@ -170,6 +170,25 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
       .in(up, columns<T>(tokens, width, stride));
 }
 template <class T>
+void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
+  kernel(on, "layer_norm_e4m3")
+      .with(eps)
+      .out(y, fp8(tokens, width))
+      .out(stats, all<float>(tokens, 2))
+      .in(x, all<T>(tokens, width))
+      .in(gain, all<T>(width))
+      .in(shift, all<T>(width));
+}
+template <class T>
+void rms_norm_e4m3(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
+  kernel(on, "rms_norm_e4m3")
+      .with(eps)
+      .out(y, fp8(tokens, width))
+      .out(stats, all<float>(tokens))
+      .in(x, all<T>(tokens, width))
+      .in(gain, all<T>(width));
+}
+template <class T>
 void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
   kernel(on, "gelu_e4m3").out(y, fp8(tokens, width)).in(x, all<T>(tokens, width));
 }
@@ -242,7 +261,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
   RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
-      &swiglu_grad<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)
+      &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 

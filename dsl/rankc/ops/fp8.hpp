@@ -53,7 +53,18 @@ inline constexpr op_row linear_dw_fp8{
     .host = {"linear_dw_fp8", "tokens in out"},
     .cuda = {"linear_dw_fp8", "tokens in out"}};
 
-// ---- activations that round what they make
+// ---- norms and activations that round what they make
+inline constexpr op_row layer_norm_e4m3{
+    .name = "layer_norm_e4m3",
+    .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
+              parameter("gain", "width"), parameter("shift", "width")},
+    .cuda = {"layer_norm_e4m3", "tokens width number"},
+    .number = "eps"};
+inline constexpr op_row rms_norm_e4m3{.name = "rms_norm_e4m3",
+                                      .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 1").wide(),
+                                                in("x", "tokens width"), parameter("gain", "width")},
+                                      .cuda = {"rms_norm_e4m3", "tokens width number"},
+                                      .number = "eps"};
 inline constexpr op_row gelu_e4m3{.name = "gelu_e4m3",
                                   .ports = {out("y", "tokens width").e4m3(), in("x", "tokens width")},
                                   .cuda = {"gelu_e4m3", "tokens width"}};
@@ -76,7 +87,8 @@ inline constexpr narrowed_row fp8_products[]{
     {&linear, &linear_fp8},   {&linear_bias, &linear_bias_fp8}, {&linear_add, &linear_add_fp8}, {&linear_bias_add, &linear_bias_add_fp8},
     {&linear_dx, &linear_dx_fp8}, {&linear_dw, &linear_dw_fp8}};
 /// What makes numbers that are then rounded, and the same with what it makes rounded.
-inline constexpr narrowed_row fp8_makers[]{{&gelu, &gelu_e4m3}, {&swiglu, &swiglu_e4m3}, {&swiglu_grad, &swiglu_grad_e5m2}};
+inline constexpr narrowed_row fp8_makers[]{{&layer_norm, &layer_norm_e4m3}, {&rms_norm, &rms_norm_e4m3}, {&gelu, &gelu_e4m3},
+                                         {&swiglu, &swiglu_e4m3}, {&swiglu_grad, &swiglu_grad_e5m2}};
 /// A row's like with operands of eight bits; none where it has none.
 constexpr const op_row* in_fp8(const op_row& row) {
   for (const narrowed_row& p : fp8_products)

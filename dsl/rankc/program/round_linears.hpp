@@ -101,10 +101,11 @@ class rounder {
     const slice made = maker.ports.front().at;
     long long elements = 0;
     bool in_one = made.offset == 0 && p_.is_inner(made) && p_.mentions(made.value) == 2;
-    maker.each_write([&](const port_use& w) {
-      in_one &= w.at.value == made.value;
-      elements += p_.shape(w).elements();
-    });
+    for (std::size_t p = 0; p < maker.ports.size(); ++p) {
+      if (!is_fp8(row->ports[p].holds)) continue;
+      in_one &= maker.ports[p].at.value == made.value;
+      elements += p_.shape(maker.ports[p]).elements();
+    }
     if (!in_one) return -1;
     for (int i = 0; i < static_cast<int>(list.size()); ++i) {
       const node& n = list[i];

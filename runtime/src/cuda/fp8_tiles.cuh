@@ -16,7 +16,11 @@ namespace rankc::cuda {
 
 inline constexpr int fp8_threads = 256;
 inline constexpr int fp8_each = 8;                         // numbers of a row that a source gives
-inline constexpr int fp8_at_once = 4;                      // packs that a thread reads at once
+template <class Source>
+inline constexpr int fp8_at_once = Source::results == 1 ? 4 : 2;  // packs of each operand that a thread reads at once
+template <class Source>
+inline constexpr int fp8_blocks = Source::results == 1 ? 4 : 5;   // of a multiprocessor, at least
+inline constexpr std::size_t fp8_parts = runtime::fp8_layout::most_maxima;
 inline constexpr int fp8_tile = 128;                       // rows, and columns
 inline constexpr int fp8_chunk = 16;                       // rows that a thread turns at once
 inline constexpr int fp8_pitch = fp8_tile + fp8_chunk;     // bytes from one row of a tile in shared memory to the next
@@ -42,14 +46,15 @@ class pack_places {
 /// The largest size of each part of what a source gives, which blocks take in turns. Shapes: maxima (blocks).
 template <class Source>
 __global__ void __launch_bounds__(fp8_threads) part_maxima(float* maxima, Source source, int rows, int width) {
+  constexpr int at_once = fp8_at_once<Source>;
   float most = 0.0f;
   for (pack_places at(static_cast<unsigned>(width / fp8_each)); at.row < static_cast<unsigned>(rows);) {
-    float given[fp8_at_once][Source::results][fp8_each];
+    float given[at_once][Source::results][fp8_each];
 #pragma unroll
-    for (int k = 0; k < fp8_at_once; ++k, at.next())  // of the last row again where there is none more
+    for (int k = 0; k < at_once; ++k, at.next())  // of the last row again where there is none more
       source(given[k], min(static_cast<int>(at.row), rows - 1), static_cast<int>(at.pack) * fp8_each);
 #pragma unroll
-    for (int k = 0; k < fp8_at_once; ++k)
+    for (int k = 0; k < at_once; ++k)
       for (const auto& result : given[k])
         for (const float x : result) most = fmaxf(most, fabsf(x));
   }
@@ -89,10 +94,12 @@ __device__ inline int turned_place(int column, int chunk) {
 /// as many columns of each.
 /// Shapes: q (rows, results x width), by_columns (results x width, rows), maxima (parts); rows and width are multiples of 16.
 template <class F, class Source>
-__global__ void __launch_bounds__(fp8_threads) round_tiles(unsigned char* q, unsigned char* by_columns, float* factor, const float* maxima,
-                                                           Source source, int parts, int rows, int width) {
+__global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
+    round_tiles(unsigned char* q, unsigned char* by_columns, float* factor, const float* maxima, Source source, int parts, int rows,
+                int width) {
   __shared__ alignas(16) unsigned char straight[fp8_tile * fp8_pitch], turned[fp8_tile * fp8_tile];
   constexpr int results = Source::results, of_result = fp8_tile / results;  // columns of a tile
+  constexpr int at_once = fp8_at_once<Source>;
   float most = 0.0f;
   for (int i = threadIdx.x; i < parts; i += fp8_threads) most = fmaxf(most, maxima[i]);
   const float scale = __fdiv_rn(static_cast<float>(F::largest), fmaxf(block_max(most), 1e-12f));
@@ -103,12 +110,12 @@ __global__ void __launch_bounds__(fp8_threads) round_tiles(unsigned char* q, uns
   constexpr int to_a_row = of_result / fp8_each, rows_of_block = fp8_threads / to_a_row;
   const int c = threadIdx.x % to_a_row * fp8_each, first = threadIdx.x / to_a_row;
   if (column0 + c < width) {
-    for (int r = first; r < fp8_tile; r += fp8_at_once * rows_of_block) {
-      float given[fp8_at_once][results][fp8_each];
+    for (int r = first; r < fp8_tile; r += at_once * rows_of_block) {
+      float given[at_once][results][fp8_each];
 #pragma unroll
-      for (int k = 0; k < fp8_at_once; ++k) source(given[k], min(row0 + r + k * rows_of_block, rows - 1), column0 + c);
+      for (int k = 0; k < at_once; ++k) source(given[k], min(row0 + r + k * rows_of_block, rows - 1), column0 + c);
 #pragma unroll
-      for (int k = 0; k < fp8_at_once; ++k) {
+      for (int k = 0; k < at_once; ++k) {
         const int row = r + k * rows_of_block;
         if (row >= fp8_tile || row0 + row >= rows) break;
         for (int result = 0; result < results; ++result) {
@@ -144,17 +151,33 @@ __global__ void __launch_bounds__(fp8_threads) round_tiles(unsigned char* q, uns
   }
 }
 
-/// q in eight bits of F, of what a source gives: `width` numbers in a row, and as many of each further result.
+/// Where the parts of a tensor of eight bits lie.
+struct fp8_places {
+  unsigned char *by_rows, *by_columns;
+  float *factor, *maxima;
+  fp8_places(const lane& on, at q, std::size_t elements) {
+    const runtime::fp8_layout layout{elements};
+    by_rows = on.at<unsigned char>(q);
+    by_columns = by_rows + layout.by_columns();
+    factor = reinterpret_cast<float*>(by_rows + layout.factor());
+    maxima = reinterpret_cast<float*>(by_rows + layout.maxima());
+  }
+};
+
+/// q in eight bits of F, of what a source gives, whose largest size is among `parts` maxima: `width` numbers in a row, and as many
+/// of each further result.
 template <class F, class Source>
-void round_to_fp8(const lane& on, const char* name, at q, Source source, int rows, int width) {
-  const runtime::fp8_layout layout{std::size_t{Source::results} * rows * width};
-  auto* to = on.at<unsigned char>(q);
-  auto* maxima = reinterpret_cast<float*>(to + layout.maxima());
-  const std::size_t packs = std::size_t(rows) * width / fp8_each;
-  const unsigned parts = static_cast<unsigned>(std::min<std::size_t>(runtime::fp8_layout::most_maxima, ceil_div(packs, fp8_threads)));
-  launch(on, name, part_maxima<Source>, dim3(parts), dim3(fp8_threads), 0, maxima, source, rows, width);
+void round_by_maxima(const lane& on, const char* name, const fp8_places& q, Source source, int parts, int rows, int width) {
   launch(on, name, round_tiles<F, Source>, dim3(ceil_div(width, fp8_tile / Source::results), ceil_div(rows, fp8_tile)), dim3(fp8_threads), 0,
-         to, to + layout.by_columns(), reinterpret_cast<float*>(to + layout.factor()), maxima, source, static_cast<int>(parts), rows, width);
+         q.by_rows, q.by_columns, q.factor, q.maxima, source, parts, rows, width);
+}
+template <class F, class Source>
+void round_to_fp8(const lane& on, const char* name, at to, Source source, int rows, int width) {
+  const fp8_places q(on, to, std::size_t{Source::results} * rows * width);
+  const std::size_t packs = std::size_t(rows) * width / fp8_each;
+  const int parts = static_cast<int>(std::min<std::size_t>(fp8_parts, ceil_div(packs, fp8_threads)));
+  launch(on, name, part_maxima<Source>, dim3(parts), dim3(fp8_threads), 0, q.maxima, source, rows, width);
+  round_by_maxima<F>(on, name, q, source, parts, rows, width);
 }
 
 }  // namespace rankc::cuda

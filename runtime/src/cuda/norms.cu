@@ -4,13 +4,11 @@
 // Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "norm_rows.cuh"
 #include "norms_narrow.hpp"
-#include "team.cuh"
 
 namespace rankc::cuda {
 namespace {
-
-constexpr int block_threads = 256, most_threads = 512;
 
 /// What a forward kernel reads and writes; what the variant has no use for is null.
 template <class T>
@@ -28,7 +26,7 @@ enum class added { nothing, residual, residual_and_bias };
 /// Shapes: x, y, sum, residual (tokens, width); stats f32 (tokens, 2) mean and 1/std, or (tokens) 1/rms;
 ///         gain, shift, b (width); a team per token. y and sum may be x or residual.
 template <bool Centred, added Added, int N, int P, class T>
-__global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T> o, int tokens, int width,
+__global__ void __launch_bounds__(most_norm_threads) norm_forward(forward_operands<T> o, int tokens, int width,
                                                                  float eps) {
   const std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (token >= tokens) return;
@@ -61,58 +59,19 @@ __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T>
     }
   }
 
-  float mean = 0.0f;
-  if constexpr (Centred) {
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      if (team_column<N>(p) >= width) break;
-      float value[N];
-      unpack(value, row[p]);
-      for (int i = 0; i < N; ++i) mean += value[i];
-    }
-    mean = mine.sum(mean) / width;
-#pragma unroll
-    for (int p = 0; p < P; ++p) forget(row[p]);
-  }
-  float squares = 0.0f;
-#pragma unroll
-  for (int p = 0; p < P; ++p) {
-    if (team_column<N>(p) >= width) break;
-    float value[N];
-    unpack(value, row[p]);
-    for (int i = 0; i < N; ++i) squares += (value[i] - mean) * (value[i] - mean);
-  }
-  const float scale = 1.0f / sqrtf(mine.sum(squares) / width + eps);
+  const row_statistics of_row = statistics_of<Centred>(mine, row, width, eps);
 #pragma unroll
   for (int p = 0; p < P; ++p) forget(row[p]);
-  if (threadIdx.x == 0) {
-    if constexpr (Centred) {
-      o.stats[2 * token] = mean;
-      o.stats[2 * token + 1] = scale;
-    } else o.stats[token] = scale;
-  }
+  if (threadIdx.x == 0) store_statistics<Centred>(o.stats, token, of_row);
 #pragma unroll
   for (int p = 0; p < P; ++p) {
     const int c = team_column<N>(p);
     if (c >= width) break;
-    float value[N], gain[N];
+    float value[N];
     unpack(value, row[p]);
-    unpack(gain, load<T, N>(o.gain + c));
-    for (int i = 0; i < N; ++i) value[i] = (value[i] - mean) * scale * gain[i];
-    if constexpr (Centred) {
-      float shift[N];
-      unpack(shift, load<T, N>(o.shift + c));
-      for (int i = 0; i < N; ++i) value[i] += shift[i];
-    }
+    normalize<Centred>(value, of_row, o.gain, o.shift, c);
     store(o.y + begin + c, packed<T>(value));
   }
-}
-
-template <bool Centred, added Added, int N, int P, class T>
-void run_with(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
-  const dim3 block = team_block(ceil_div(width, N), P, block_threads);
-  launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens,
-         width, static_cast<float>(eps));
 }
 
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
@@ -121,14 +80,11 @@ void run(const lane& on, const char* name, const forward_operands<T>& o, int tok
   if (width > widest_row)
     fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
-  if constexpr (sizeof(T) == 2)
-    if (packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b)) {
-      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(on, name, o, tokens, width, eps);
-      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(on, name, o, tokens, width, eps);
-      return run_with<Centred, Added, 8, 8>(on, name, o, tokens, width, eps);
-    }
-  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(on, name, o, tokens, width, eps);
-  else run_with<Centred, Added, 1, 64>(on, name, o, tokens, width, eps);
+  with_norm_packs<T>(width, packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b), [&]<int N, int P>() {
+    const dim3 block = team_block(ceil_div(width, N), P, norm_block);
+    launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens, width,
+           static_cast<float>(eps));
+  });
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(threads) forward(bf16* y, float* stats, const 
     const float scale = 1.0f / sqrtf(team_sum<Lanes>(squares) / width + eps);
     if (!is_row) continue;
     if (lane == 0) stats[token] = scale;
-    for (int i = 0; i < n; ++i) value[i] *= scale * of_gain[i];
+    for (int i = 0; i < n; ++i) value[i] = value[i] * scale * of_gain[i];
     store(y + token * width + lane * n, packed<bf16>(value));
   }
 }

@@ -235,6 +235,13 @@ void narrow(bench& b, int tokens, int width) {
   const auto one = static_cast<double>(bytes);
   b.time("to_e4m3", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
   b.time("to_e5m2", shape, 2 * one, [=](const lane& on, operands& o) { to_e5m2<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  const std::size_t row = std::size_t{2} * width, stats = std::size_t{8} * tokens;
+  b.time("layer_norm_e4m3", shape, 2 * one, [=](const lane& on, operands& o) {
+    layer_norm_e4m3<bf16>(on, o.take(q), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width, 1e-5);
+  });
+  b.time("rms_norm_e4m3", shape, 2 * one, [=](const lane& on, operands& o) {
+    rms_norm_e4m3<bf16>(on, o.take(q), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
+  });
   b.time("gelu_e4m3", shape, 2 * one,
          [=](const lane& on, operands& o) { gelu_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
   b.time("swiglu_e4m3", shape, 3 * one, [=](const lane& on, operands& o) {

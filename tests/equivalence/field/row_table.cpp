@@ -151,6 +151,8 @@ static constexpr row table[]{
     {"to_e4m3", "q = x", nullptr, "copy q = x"},
     {"weight_to_e4m3", "q = w", nullptr, "copy q = w"},
     {"to_e5m2", "q = x", nullptr, "copy q = x"},
+    {"layer_norm_e4m3", "y statistics = x gain shift", nullptr, "layer_norm y statistics = x gain shift"},
+    {"rms_norm_e4m3", "y statistics = x gain", nullptr, "rms_norm y statistics = x gain"},
     {"gelu_e4m3", "y = x", nullptr, "gelu y = x"},
     {"swiglu_e4m3", "y = gate up", nullptr, "swiglu y = gate up", "", "", "gate up"},
     {"swiglu_grad_e5m2", "dgate dup = dy gate up", nullptr, "swiglu_grad dgate dup = dy gate up", "", "", "dgate dup gate up"},

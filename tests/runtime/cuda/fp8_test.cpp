@@ -74,6 +74,30 @@ TEST_CASE_TEMPLATE("a number that is none stays one, and so does infinity", T, f
   CHECK(std::isnan(runtime::from_fp8<double>(runtime::e4m3{taken(b, q_at, x.size())[40]})));
 }
 
+TEST_CASE_TEMPLATE("norms that round what they make give the bits of the two, and the same statistics", T, float, bf16) {
+  for (const auto [rows, columns] : sizes)
+    for (const bool is_misplaced : {false, true}) {
+      CAPTURE(rows);
+      CAPTURE(is_misplaced);
+      bench b;
+      const std::size_t count = static_cast<std::size_t>(rows) * columns, aside = is_misplaced ? sizeof(T) : 0;
+      const at x = b.put<T>(random_numbers<T>(count, 3.0, 5));
+      const at gain = b.put<T>(random_numbers<T>(columns + 1, 2.0, 6)) + aside, shift = b.put<T>(random_numbers<T>(columns + 1, 1.0, 7)) + aside;
+      const at plain = b.room<T>(count), stats = b.room<float>(2 * rows), wanted_stats = b.room<float>(2 * rows);
+      const at apart = room_for(b, count), fused = room_for(b, count);
+      layer_norm<T>(b.on(), plain, wanted_stats, x, gain, shift, rows, columns, 1e-5);
+      to_e4m3<T>(b.on(), apart, plain, rows, columns);
+      layer_norm_e4m3<T>(b.on(), fused, stats, x, gain, shift, rows, columns, 1e-5);
+      CHECK((taken(b, fused, count) == taken(b, apart, count)));
+      CHECK((b.take<float>(stats, 2 * rows) == b.take<float>(wanted_stats, 2 * rows)));
+      rms_norm<T>(b.on(), plain, wanted_stats, x, gain, rows, columns, 1e-5);
+      to_e4m3<T>(b.on(), apart, plain, rows, columns);
+      rms_norm_e4m3<T>(b.on(), fused, stats, x, gain, rows, columns, 1e-5);
+      CHECK((taken(b, fused, count) == taken(b, apart, count)));
+      CHECK((b.take<float>(stats, rows) == b.take<float>(wanted_stats, rows)));
+    }
+}
+
 TEST_CASE_TEMPLATE("activations that round what they make give the bits of the two", T, float, bf16) {
   for (const auto [rows, columns] : sizes) {
     CAPTURE(rows);

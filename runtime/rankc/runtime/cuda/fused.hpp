@@ -28,8 +28,12 @@ template <class T>
 void to_e4m3(const lane&, at q, at x, int rows, int columns);
 template <class T>
 void to_e5m2(const lane&, at q, at x, int rows, int columns);
-/// What gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate and dup are the two halves of
+/// What norms, gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate and dup are the two halves of
 /// the columns of one tensor.
+template <class T>
+void layer_norm_e4m3(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
+template <class T>
+void rms_norm_e4m3(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
 template <class T>
 void gelu_e4m3(const lane&, at y, at x, int tokens, int width);
 template <class T>
