@@ -3,8 +3,9 @@
 """Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
 
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
-steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named "spread" compare losses alone, for each of
-five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16 and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
+steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named
+"spread" compare losses alone, for each of five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16
+and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
 $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
 import json
@@ -64,7 +65,8 @@ ROWS = {
     "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2,
                              split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8", "2,3,2,1")),
     "llama3-8b-8l-pp2-dual-v": ("llama3_8b_8l_pp2_dual_v", 8 * 8192, 2,
-                                split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8", "2,3,2,1")),
+                                split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8", "2,3,2,1")
+                                + [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8 --pp-split 5,3"]),
     "llama3-8b-fsdp4": ("llama3_8b_fsdp4_bf16", 8 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --fsdp --no-reshard --reduce bf16"]),
     "llama3-8b-hsdp": ("llama3_8b_hsdp", 4 * 8192, 4, []),
     "llama3-8b-tp4": ("llama3_8b_tp4", 2 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --tp 4{more}" for more in ("", " --async-tp")]),
