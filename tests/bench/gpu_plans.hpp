@@ -47,6 +47,7 @@ constexpr auto on_node(auto model, training recipe, parallel_dims dims = one_ran
 inline constexpr auto gpt2_124m_b64 = on_node(gpt2_124m, gpt2_recipe(64));
 inline constexpr auto gpt2_124m_b4 = on_node(gpt2_124m, gpt2_recipe(4));
 inline constexpr auto gpt2_124m_b4_deterministic = on_node(gpt2_124m, gpt2_recipe(4, true));
+inline constexpr auto gpt2_124m_b4_fp8 = on_node(gpt2_124m, narrowed(gpt2_recipe(4)));
 inline constexpr auto gpt2_774m_b32 = on_node(gpt2_774m, gpt2_recipe(32));
 inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
 inline constexpr auto gpt2_1_5b_b16_fp8 = on_node(gpt2_1_5b, narrowed(gpt2_recipe(16)));

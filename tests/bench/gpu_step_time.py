@@ -5,8 +5,9 @@
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
 steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named
 "spread" compare losses alone, for each of five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16
-and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
-$OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
+and in f32 (no tf32), whose own difference is what bf16 costs. Those named "rounded" do so for 200 steps in bf16 and in
+eight bits, at a learning rate at which a step's noise does not grow to the size of the loss's descent. Prints a table, and
+writes every number to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
 import json
 import os
@@ -81,23 +82,30 @@ SPREADS = {
     "spread-gpt2-124m": ("gpt2_124m_b4", f"{GPT2} --batch 4"),
     "spread-llama3-8b-8l": ("llama3_8b_8l_s1024", "--model llama3-8b --layers 8 --seq 1024 --batch 1 --sdpa cudnn"),
 }
+# row: program, program in eight bits, PyTorch's arguments
+ROUNDED = {
+    "rounded-gpt2-124m": ("gpt2_124m_b4", "gpt2_124m_b4_fp8", f"{GPT2} --batch 4 --compile"),
+    "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", "--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"),
+}
+ROUNDED_STEPS, ROUNDED_LR = 200, 3e-5
+SEEDS = [int(seed) for seed in os.environ.get("SEEDS", "1 2 3 4 5").split()]
 LOSS_STEPS, STEPS = int(os.environ.get("LOSS_STEPS", "20")), int(os.environ.get("STEPS", "20"))
 
 
-def rankc(folder, program, seed=1):
+def rankc(folder, program, seed=1, loss_steps=LOSS_STEPS, more=()):
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as f:
-        subprocess.run([os.path.join(folder, program), "train", "--steps", str(LOSS_STEPS + STEPS), "--init", f"hash:{seed}",
-                        "--data", "arith:1234", "--metrics", f.name], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(folder, program), "train", "--steps", str(loss_steps + STEPS), "--init", f"hash:{seed}",
+                        "--data", "arith:1234", "--metrics", f.name, *more], check=True, stdout=subprocess.DEVNULL)
         lines = [json.loads(line) for line in open(f.name)]
-    times = sorted(line["step_ms"] for line in lines[LOSS_STEPS:])
-    return {"losses": [line["loss"] for line in lines[:LOSS_STEPS]], "ms": statistics.median(times), "min": times[0],
+    times = sorted(line["step_ms"] for line in lines[loss_steps:])
+    return {"losses": [line["loss"] for line in lines[:loss_steps]], "ms": statistics.median(times), "min": times[0],
             "p90": times[int(0.9 * (len(times) - 1))], "bytes": lines[0]["peak_bytes"]}
 
 
-def torch(arguments, gpus, steps=STEPS, **environment):
+def torch(arguments, gpus, steps=STEPS, loss_steps=LOSS_STEPS, **environment):
     command = [sys.executable, BASELINE] if gpus == 1 else [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus), BASELINE]
-    out = subprocess.run(command + arguments.split() + ["--steps", str(steps), "--loss-steps", str(LOSS_STEPS),
+    out = subprocess.run(command + arguments.split() + ["--steps", str(steps), "--loss-steps", str(loss_steps),
                          "--max-seconds", "15"], capture_output=True, text=True, env=dict(os.environ, **environment))
     line = next((x for x in out.stdout.splitlines() if x.startswith("{")), "")
     return json.loads(line) if line else {"ok": False, "error": out.stderr[-300:]}
@@ -120,14 +128,27 @@ def spread(folder, row, log, seed):
             f"rankc bf16 - torch f32 {difference(mine, f32['losses']):.2e}, rankc bf16 - torch bf16 {difference(mine, bf16['losses']):.2e}")
 
 
+def rounded(folder, row, log, seed):
+    program, narrow, form = ROUNDED[row]
+    arguments = f"{form} --seed {seed} --lr {ROUNDED_LR}"
+    losses = {name: rankc(folder, p, seed, ROUNDED_STEPS, ("--lr", str(ROUNDED_LR)))["losses"]
+              for name, p in (("rankc bf16", program), ("rankc fp8", narrow))}
+    for name, more in (("torch bf16", ""), ("torch fp8", " --fp8 tensorwise")):
+        losses[name] = torch(arguments + more, 1, 1, ROUNDED_STEPS).get("losses") or [float("nan")]
+    log.write(json.dumps({"row": row, "seed": seed, "lr": ROUNDED_LR, **losses}) + "\n")
+    log.flush()
+    return f"{row:<18} seed {seed}: " + ", ".join(
+        f"{name} {' '.join(f'{x:.4f}' for x in all_of[24::25])}, mean of 20 {statistics.mean(all_of[-20:]):.4f}" for name, all_of in losses.items())
+
+
 def main():
     folder, wanted = sys.argv[1], sys.argv[2:] or [k for k, v in ROWS.items() if v[2] == 1]
     log = open(os.path.join(os.environ.get("OUT", "/tmp"), "gpu_step_time.jsonl"), "a")
     print(f"{'row':<18}{'rankc ms':>10}{'min':>9}{'p90':>9}{'tok/s/GPU':>11}{'torch ms':>10}{'min':>9}{'p90':>9}{'ratio':>8}  loss: rankc-torch", flush=True)
     for row in wanted:
-        if row in SPREADS:
-            for seed in os.environ.get("SEEDS", "1 2 3 4 5").split():
-                print(spread(folder, row, log, int(seed)), flush=True)
+        if compare := spread if row in SPREADS else rounded if row in ROUNDED else None:
+            for seed in SEEDS:
+                print(compare(folder, row, log, seed), flush=True)
             continue
         program, tokens, gpus, forms = ROWS[row]
         began = time.time()
