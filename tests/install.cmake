@@ -1,13 +1,13 @@
-# Projects outside rankc that use it in the three ways there are. Those that build rankc again do so at -O1: with its own
+# Projects outside rankc that use it in the three ways there are. Those that build rankc again do so unoptimised: with its own
 # flags, too, they would not find its unity files in the compiler's cache, which tells those by their path in the build folder.
 set(prefix "${CMAKE_CURRENT_BINARY_DIR}/install/prefix")
 add_test(NAME install/install COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
 set_tests_properties(install/install PROPERTIES FIXTURES_SETUP rankc_installed)
 
 function(rankc_outside_project name)
-  set(options "-G${CMAKE_GENERATOR}" "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+  set(options "-G${CMAKE_GENERATOR}" "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
               "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}"
-              -DCMAKE_CXX_FLAGS_RELEASE=-O1 ${ARGN})
+              -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= ${ARGN})
   add_test(NAME install/${name} COMMAND ${CMAKE_COMMAND}
     "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/${name}" "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/${name}"
     "-DOPTIONS=${options}" -P "${CMAKE_CURRENT_SOURCE_DIR}/install/run.cmake")

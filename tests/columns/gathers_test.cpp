@@ -13,6 +13,8 @@
 
 #include "run.hpp"
 
+namespace gathers_test {
+
 namespace {
 
 /// Of a family: its sizes, and what an expert takes of each two tokens; 0: all.
@@ -79,3 +81,5 @@ TEST_CASE("ranks of etp gather what the formulas, the program's table and the fa
   }
   CHECK(programs == 25);
 }
+
+}  // namespace gathers_test

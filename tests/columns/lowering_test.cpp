@@ -19,6 +19,8 @@
 #include "check_lowered.hpp"
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -176,3 +178,5 @@ TEST_CASE("the norm counts shards of experts that lie across replicas and ranks 
   }
   CHECK(refused == 101);
 }
+
+}  // namespace lowering_test

@@ -15,6 +15,8 @@
 
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 
 TEST_CASE("certificates are accepted, for either target; with starts of another place they are not") {
@@ -69,3 +71,5 @@ TEST_CASE("how many of a rank's tokens lie before a position") {
       }
     }
 }
+
+}  // namespace lowering_test

@@ -6,6 +6,8 @@
 
 #include "run.hpp"
 
+namespace packed_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -130,3 +132,5 @@ TEST_CASE("loss and gradients of packed documents are those of as many sequences
   CHECK(g.at("wpe").size() == seq / length * h.at("wpe").size());
   MESSAGE("largest difference of a gradient " << worst << " of the largest");
 }
+
+}  // namespace packed_test

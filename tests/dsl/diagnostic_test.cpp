@@ -5,6 +5,8 @@
 
 #include <string>
 
+namespace diagnostic_test {
+
 using namespace rankc;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("sentences that find no room are counted") {
   CHECK(said.ends_with(". And 6 more"));
   CHECK(text<faulty<2, 5000>>() == ". And 2 more");
 }
+
+}  // namespace diagnostic_test

@@ -3,6 +3,8 @@
 
 #include <rankc/rules/dims.hpp>
 
+namespace dims_test {
+
 using namespace rankc;
 
 namespace {
@@ -42,3 +44,5 @@ TEST_CASE("a mesh is legal exactly where its degrees multiply to the world") {
           if (world % (tp * pp) == 0) CHECK(resolve(inferred).dp_replicate == world / (tp * pp));
         }
 }
+
+}  // namespace dims_test

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+namespace ops_test {
+
 using namespace rankc;
 
 namespace {
@@ -109,3 +111,5 @@ TEST_CASE("operations are counted by the sizes of the symbols") {
   CHECK(ops::linear.flops(s) == 2 * 8 * 4 * 6);
   CHECK_THROWS_AS(s("width"), no_such_name);
 }
+
+}  // namespace ops_test

@@ -6,6 +6,8 @@
 
 #include <type_traits>
 
+namespace plan_test {
+
 using namespace rankc;
 
 namespace {
@@ -144,3 +146,5 @@ TEST_CASE("a warning leaves a plan valid, and is told") {
   CHECK(p.diagnostics[0].warning);
   CHECK(p.kinds.size() == 3);
 }
+
+}  // namespace plan_test

@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 
+namespace rules_test {
+
 using namespace rankc;
 
 namespace {
@@ -285,3 +287,5 @@ TEST_CASE("the folded equivalent of independent experts is legal, and of the sam
         CHECK(of_dims({.dims = folded}).empty());
       }
 }
+
+}  // namespace rules_test

@@ -8,6 +8,8 @@
 #include <random>
 #include <tuple>
 
+namespace schedule_test {
+
 using namespace rankc;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("a stage is on a rank that there is") {
   const action_table t{.actions = {{action_kind::F, 0, 0}}, .begin = {0, 1}, .rank_of_stage = {1}, .microbatches = 1};
   CHECK(refusal(t) == 302);
 }
+
+}  // namespace schedule_test

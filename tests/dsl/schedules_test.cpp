@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <string>
 
+namespace schedules_test {
+
 using namespace rankc;
 
 namespace {
@@ -62,3 +64,5 @@ TEST_CASE("any number of ranks and microbatches runs to the end and holds what i
       }
     }
 }
+
+}  // namespace schedules_test

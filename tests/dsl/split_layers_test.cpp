@@ -14,6 +14,8 @@
 #include <functional>
 #include <random>
 
+namespace split_layers_test {
+
 using namespace rankc;
 
 namespace {
@@ -215,3 +217,5 @@ TEST_CASE("of splits that are equal in this it is the most even, whose first sta
   const std::vector<costed_entry> free{{{0, 0}}, {{0, 0}, 4, true}, {{0, 0}}};
   CHECK(split_layers(free, placed({0, 1}), {}) == numbers{2, 2});
 }
+
+}  // namespace split_layers_test

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace text_test {
+
 using namespace rankc;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("doubles have the digits that the library gives them, and are read as 
   }
   CHECK(compared >= 50'000);
 }
+
+}  // namespace text_test

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+namespace tile_test {
+
 using namespace rankc;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("what does not divide is refused with what to take, and so is a piece 
   CHECK_THROWS_WITH_AS(tile::resolve(tile::row_wise(3), {6, 5}, {3, 0}), "piece 3 of 3; pieces are counted from 0",
                        std::invalid_argument);
 }
+
+}  // namespace tile_test

@@ -11,6 +11,8 @@
 #include "plans.hpp"
 #include "subject.hpp"
 
+namespace accepted_test {
+
 using namespace equivalence_tests;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("parameters in shards: the model is computed, with all ranks in the pr
   }
   CHECK(all.accepted == 14);
 }
+
+}  // namespace accepted_test

@@ -5,6 +5,8 @@
 #include <equivalence/collectives.hpp>
 #include <equivalence/contents.hpp>
 
+namespace algebra_test {
+
 using namespace rankc::codegen::algebra;
 
 namespace {
@@ -221,3 +223,5 @@ TEST_CASE("shards in line: those past the end are zeros, and no others") {
       combine(reduce_scatter, {&third, &third}, 2)[1];  // three elements each: zeros, of the second
   CHECK(dealt.pieces[0].holds.any);
 }
+
+}  // namespace algebra_test

@@ -9,7 +9,9 @@
 #include <functional>
 #include <set>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace balance_test {
 
 using namespace equivalence_tests;
 
@@ -35,16 +37,6 @@ const subject& of_stages() {
 const subject& of_shards() {
   static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}, both, two), target::cuda, dtype::bf16);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
-void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos), "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 /// On all ranks that have it, an operand of an op is that of another.
@@ -152,3 +144,5 @@ TEST_CASE("a message without the statistics, or with another's, is refused") {
                     if (other.kind == op_kind::send && other.name.starts_with("F0")) o.reads[1] = other.reads[1];
                 }));
 }
+
+}  // namespace balance_test

@@ -13,6 +13,7 @@
 namespace equivalence_tests {
 
 using namespace rankc::codegen;
+using rankc::codegen::access;  // and not that of unistd.h
 
 inline constexpr std::int64_t tokens = 8, words = 3;
 

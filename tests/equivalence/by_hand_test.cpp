@@ -4,7 +4,10 @@
 
 #include "by_hand.hpp"
 
+namespace by_hand_test {
+
 using namespace equivalence_tests;
+using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
@@ -164,3 +167,5 @@ TEST_CASE("a program or a model that names what it has not is refused") {
   CHECK(check_equivalence(x.p, x.order, model).reasons.at(0) == "net: the model names what it has not");
   CHECK(check_equivalence(x.p, x.order, {}).reasons.at(0) == "the model has no layers");
 }
+
+}  // namespace by_hand_test

@@ -10,7 +10,9 @@
 #include <functional>
 #include <set>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace chunks_test {
 
 using namespace equivalence_tests;
 
@@ -53,17 +55,6 @@ const subject& of_heads() {
 const subject& of_four() {
   static const subject s(planned(models_of_heads, {.world = 4, .cp = 4, .ulysses = 4, .cp_weights = cp_weights::replicate}), target::cuda, dtype::bf16);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
-void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
-                "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 }  // namespace
@@ -237,3 +228,5 @@ TEST_CASE("members that exchange in another order than their tokens lie are refu
   });
   check_refused(of_four(), "its scratch is of another size", [&](subject& s) { first(s).writes[1].end -= 2; });
 }
+
+}  // namespace chunks_test

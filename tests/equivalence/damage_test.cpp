@@ -14,6 +14,8 @@
 #include "plans.hpp"
 #include "subject.hpp"
 
+namespace damage_test {
+
 using namespace equivalence_tests;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("a damaged certificate crashes neither the checker of the proof nor th
   CHECK(refused > 150);
   CHECK(unharmed < 200);  // names, numbers of actions, the hash
 }
+
+}  // namespace damage_test

@@ -8,7 +8,9 @@
 
 #include <functional>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace documents_test {
 
 using namespace equivalence_tests;
 
@@ -48,16 +50,6 @@ const subject& of_heads() {
 const subject& of_groups() {
   static const subject s(planned(llama, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}), target::host);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
-void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos), "it says \"" << why << "\"");
 }
 
 std::vector<holding*> starts_held(subject& s, int rank) {
@@ -134,3 +126,5 @@ TEST_CASE("an op that takes its tokens for another rank's, or its sequences for 
   check_refused(of_ring(), "are taken for", told("document_ring_attention", [](op& o) { o.number = 1 - o.number; }));
   check_refused(of_groups(), "are taken for", told("document_ring_attention_grad", [](op& o) { subject::port(o, "q").first += 16; }));
 }
+
+}  // namespace documents_test

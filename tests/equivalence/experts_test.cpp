@@ -9,7 +9,9 @@
 #include <functional>
 #include <set>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace experts_test {
 
 using namespace equivalence_tests;
 
@@ -55,16 +57,6 @@ const subject& of_columns() {
 const subject& of_limited_experts() {
   static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2), target::cuda, dtype::bf16);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
-void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos), "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 /// An operand of a layer's op in a microbatch's forward is that of another layer, or of another microbatch.
@@ -306,3 +298,5 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
   });
   check_refused(sound, "", [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
 }
+
+}  // namespace experts_test

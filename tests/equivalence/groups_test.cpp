@@ -9,7 +9,9 @@
 #include <functional>
 #include <set>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace groups_test {
 
 using namespace equivalence_tests;
 
@@ -45,12 +47,6 @@ const subject& of_fours() {
 const subject& of_three() {
   static const subject s(planned(llama, {.world = 6, .cp = 6, .ulysses = 2}, 1, 24, {.attention = true}), target::host);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
 }
 
 bool exchanges(const op& o) { return o.kind == op_kind::collective && o.does == collective_kind::all_to_all; }
@@ -167,3 +163,5 @@ TEST_CASE("groups whose ranks are told in another order are refused") {
               if (c.name.starts_with("ulysses ")) std::swap(c.ranks[0], c.ranks[1]);
           }) != "");
 }
+
+}  // namespace groups_test

@@ -10,6 +10,8 @@
 #include "plans.hpp"
 #include "subject.hpp"
 
+namespace published_test {
+
 using namespace equivalence_tests;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("published bugs are refused, each in a program that is accepted withou
     CHECK_MESSAGE(s.reason() != "", "accepted: " << b.name);
   }
 }
+
+}  // namespace published_test

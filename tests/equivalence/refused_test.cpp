@@ -9,7 +9,9 @@
 #include <functional>
 
 #include "plans.hpp"
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace refused_test {
 
 using namespace equivalence_tests;
 
@@ -32,20 +34,7 @@ const subject& llama() {
   return s;
 }
 
-/// Why a changed program is refused.
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-/// A changed program is refused, for a reason with these words.
-void check_refused(const subject& sound, const std::string& expected,
-                   const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && has(why, expected)),
-                "expected \"" << expected << "\", found \"" << why << "\"");
-}
 
 /// On all ranks that have it, the n-th op of a name is left out.
 void leave_out(subject& s, const std::string& name, std::size_t n = 0) {
@@ -417,3 +406,5 @@ TEST_CASE("what the checker does not know it does not claim") {
   s.order.ok = false;
   CHECK(has(s.reason(), "not proven"));
 }
+
+}  // namespace refused_test

@@ -8,7 +8,9 @@
 
 #include <functional>
 
-#include "subject.hpp"
+#include "refused.hpp"
+
+namespace rings_test {
 
 using namespace equivalence_tests;
 
@@ -47,18 +49,6 @@ const subject& of_three() {
 const subject& of_four() {
   static const subject s(planned(llama, {.world = 4, .cp = 4}, 2, 16, {.attention = true}), target::host);
   return s;
-}
-
-std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
-  subject s = sound;
-  change(s);
-  return s.reason();
-}
-void check_refused(const subject& sound, const std::string& expected,
-                   const std::function<void(subject&)>& change) {
-  const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
-                "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 /// The n-th shift of each rank, of forward or of backward.
@@ -205,3 +195,5 @@ TEST_CASE("each part of a gradient is added once") {
       }
   }
 }
+
+}  // namespace rings_test

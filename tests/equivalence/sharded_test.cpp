@@ -8,6 +8,8 @@
 #include "plans.hpp"
 #include "subject.hpp"
 
+namespace sharded_test {
+
 using namespace equivalence_tests;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("sharded weights: programs are accepted, and refused without any one o
   CHECK(removed > 100);
   CHECK(needless < 20);
 }
+
+}  // namespace sharded_test

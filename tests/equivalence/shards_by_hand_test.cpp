@@ -8,7 +8,10 @@
 
 #include "shards_by_hand.hpp"
 
+namespace shards_by_hand_test {
+
 using namespace equivalence_tests;
+using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
@@ -253,3 +256,5 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   const boxes halves{{{0, 1}, {0, 1}}, {{1, 1}, {0, 1}}, {{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}};
   CHECK(reason_of(four_of_which_two, halves) == "spare: features 1..1 and 3..3 missing on all ranks");
 }
+
+}  // namespace shards_by_hand_test

@@ -20,6 +20,8 @@
 #include "plans.hpp"
 #include "run.hpp"
 
+namespace capacity_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -117,3 +119,5 @@ TEST_CASE("a capacity takes memory from slabs, and describe says how many picks 
   CHECK(bytes[100] >= bytes[0]);
   CHECK(bytes[100] < bytes[0] + 16384);  // counts, and what arranges them
 }
+
+}  // namespace capacity_test

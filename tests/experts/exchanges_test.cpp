@@ -11,6 +11,8 @@
 
 #include "run.hpp"
 
+namespace exchanges_test {
+
 namespace {
 
 constexpr int layers = 4, hidden = 12;
@@ -86,3 +88,5 @@ TEST_CASE("ranks of ep send what the formulas, the program's table and the fabri
   }
   CHECK(programs == 36);
 }
+
+}  // namespace exchanges_test

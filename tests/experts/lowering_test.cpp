@@ -16,6 +16,8 @@
 #include "check_lowered.hpp"
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("exchanges of other sizes or kinds than their members' are refused by 
   }
   CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::to_experts).reads.pop_back(); }));  // offsets
 }
+
+}  // namespace lowering_test

@@ -8,6 +8,8 @@
 
 #include "run.hpp"
 
+namespace gradients_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -82,3 +84,5 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
   CHECK(elements > 500 * static_cast<std::size_t>(plans));
   MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst << " of the largest gradient");
 }
+
+}  // namespace gradients_test

@@ -8,6 +8,8 @@
 
 #include "calls.hpp"
 
+namespace split_test {
+
 using rankc::runtime::region;
 
 TEST_CASE("plans that are split compute what one rank does") {
@@ -57,3 +59,5 @@ TEST_CASE("plans that are split compute what one rank does") {
   CHECK(plans == RANKC_PLANS - RANKC_FAMILIES);
   MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst << ", of weights after five steps " << worst_weight);
 }
+
+}  // namespace split_test

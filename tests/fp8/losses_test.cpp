@@ -4,6 +4,8 @@
 #include "calls.hpp"
 #include "losses.hpp"
 
+namespace losses_test {
+
 TEST_CASE("losses are PyTorch's, of operands in eight bits") {
   int compared = 0;
   for (const registered& program : host_registry) {
@@ -31,3 +33,5 @@ TEST_CASE("rounded gradients are near those that are not, on parts too") {
       CHECK(distance(gradients_of(find_program(host_registry, model + "_parts", layout, "f64")), plain) < 1.2 * whole);
   }
 }
+
+}  // namespace losses_test

@@ -19,7 +19,10 @@
 
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
+using rankc::codegen::access;  // and not that of unistd.h
 namespace counted = rankc::program;
 
 namespace {
@@ -202,3 +205,5 @@ TEST_CASE("a program whose products take other operands is refused") {
   }
   CHECK(refused > 50);
 }
+
+}  // namespace lowering_test

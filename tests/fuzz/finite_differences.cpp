@@ -11,7 +11,7 @@ namespace fuzz {
 
 namespace {
 
-constexpr double tolerance = 1e-6;  // of the tensor's largest gradient
+constexpr double of_differences = 1e-6;  // of the tensor's largest gradient
 constexpr double rounding = 1e-10;  // absolute: what rounding of the loss makes of a difference
 
 /// The derivative of f at 0, to the fourth order of h; whether f jumps on the way, as where a router takes another expert; and what
@@ -41,12 +41,12 @@ class comparison {
       jumps |= found.jumps;
       best = std::min(best, std::isnan(off) ? HUGE_VAL : off);
       all += fmt::format(" {:.12g} (step {:.0e})", found.value, h);
-      if (off <= tolerance * scale + rounding) break;
+      if (off <= of_differences * scale + rounding) break;
     }
     ++out_.compared;
     const double d = std::max(0.0, best - rounding) / std::max(scale, 1e-9);
     out_.worst = std::max(out_.worst, std::isnan(d) ? HUGE_VAL : d);
-    if (!(best <= tolerance * scale + rounding) && out_.wrong.empty())
+    if (!(best <= of_differences * scale + rounding) && out_.wrong.empty())
       out_.wrong = fmt::format("the gradient of {} is {:.12g}, by finite differences{}", what, gradient, all);
   }
 

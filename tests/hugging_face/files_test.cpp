@@ -8,6 +8,8 @@
 #include "command.hpp"
 #include "models.hpp"
 
+namespace files_test {
+
 using namespace hugging_face;
 using namespace rankc::runtime;
 
@@ -265,3 +267,5 @@ TEST_CASE("the commands: train from a folder of theirs, export to one, eval it")
   CHECK(call("one", {"export", "--load", saved, "--format", "gguf", "--out", out}) == "2 ");
   CHECK(err.end() == "hf_llama_gqa_one_host: --format gguf: legal are safetensors and huggingface\n");
 }
+
+}  // namespace files_test

@@ -6,6 +6,8 @@
 
 #include "models.hpp"
 
+namespace oracle_test {
+
 using namespace hugging_face;
 using rankc::runtime::region;
 
@@ -176,3 +178,5 @@ TEST_CASE("ten steps of training are those of transformers") {
   }
   MESSAGE("largest difference of a loss or norm " << worst);
 }
+
+}  // namespace oracle_test

@@ -2,6 +2,8 @@
 // Two sequences of an oracle, packed as two documents into one sequence, compute what transformers computed of each.
 #include "models.hpp"
 
+namespace packed_test {
+
 using namespace hugging_face;
 using rankc::runtime::region;
 
@@ -101,3 +103,5 @@ TEST_CASE("two sequences of an oracle, packed into one, have its losses, logits 
   CHECK(logits == 6);
   MESSAGE("largest difference of a loss " << worst_loss << ", of a logit " << worst_logit << ", of a gradient " << worst_gradient);
 }
+
+}  // namespace packed_test

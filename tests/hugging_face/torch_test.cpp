@@ -4,6 +4,8 @@
 
 #include "models.hpp"
 
+namespace torch_test {
+
 using namespace hugging_face;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("losses of 25 steps are PyTorch's") {
   CHECK(programs == 9);
   MESSAGE(programs << " programs, largest difference of a loss " << worst);
 }
+
+}  // namespace torch_test

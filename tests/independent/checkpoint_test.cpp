@@ -2,9 +2,13 @@
 // Checkpoints between plans whose experts are whole, spread over ranks that have the same tokens, and over ranks with their own.
 #include "between_layouts.hpp"
 
+namespace checkpoint_test {
+
 using between_layouts::programs_of, between_layouts::save_and_load;
 
 TEST_CASE("plans with experts on an axis of their own and others load each other's checkpoints bit for bit") {
   CHECK(save_and_load(programs_of("mixtral", {})) == 144);
   CHECK(save_and_load(programs_of("biased", {})) == 49);
 }
+
+}  // namespace checkpoint_test

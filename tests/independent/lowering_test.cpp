@@ -19,6 +19,8 @@
 #include "check_lowered.hpp"
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -173,3 +175,5 @@ TEST_CASE("a rank keeps its own experts, of which the ranks that have the same k
   CHECK(dims.at("world") == 4);
   CHECK(dims.at("expert_layout") == "independent");
 }
+
+}  // namespace lowering_test

@@ -11,6 +11,8 @@
 
 #include "run.hpp"
 
+namespace routing_test {
+
 using rankc::runtime::region;
 
 TEST_CASE("all layouts choose and drop the same picks, step by step") {
@@ -56,3 +58,5 @@ TEST_CASE("biases of all layouts move as on one rank") {
   CHECK(compared == 2 * 6);
   CHECK(moved >= 7 * 4);
 }
+
+}  // namespace routing_test

@@ -9,6 +9,8 @@
 #include "command.hpp"
 #include "weights.hpp"
 
+namespace files_test {
+
 using namespace rankc::runtime;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("the commands: train from a dense file, export, eval") {
   CHECK(std::abs(found - expected) <= 1e-12);
   CHECK(std::abs(found - loss(command(dense, {"eval", "--init", base}))) > 1e-6);
 }
+
+}  // namespace files_test

@@ -8,6 +8,8 @@
 #include "plans.hpp"
 #include "weights.hpp"
 
+namespace gradients_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -82,3 +84,5 @@ TEST_CASE("loss and gradients are those that follow from the dense plan of the m
   }
   CHECK(compared == 4 * 5 + 4 * 2 + 1 + 4 * 3);
 }
+
+}  // namespace gradients_test

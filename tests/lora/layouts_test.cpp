@@ -6,6 +6,8 @@
 
 #include "weights.hpp"
 
+namespace layouts_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -92,3 +94,5 @@ TEST_CASE("what is frozen stays as it is, and everything else moves and counts i
   CHECK(frozen > 500);
   CHECK(trained > 500);
 }
+
+}  // namespace layouts_test

@@ -8,6 +8,8 @@
 
 #include "plans.hpp"
 
+namespace certificate_test {
+
 using namespace rankc::codegen;
 
 TEST_CASE("certificates of odd plans are accepted, for either target") {
@@ -23,3 +25,5 @@ TEST_CASE("certificates of odd plans are accepted, for either target") {
   }
   CHECK(programs == 4 * RANKC_PLANS);
 }
+
+}  // namespace certificate_test

@@ -2,6 +2,8 @@
 // Checkpoints between plans.
 #include "between_layouts.hpp"
 
+namespace checkpoint_test {
+
 using between_layouts::programs_of, between_layouts::save_and_load;
 
 TEST_CASE("fourteen plans of a GPT-2 with tied weights load each other's checkpoints bit for bit") {
@@ -16,3 +18,5 @@ TEST_CASE("so do plans that share weights by three, with rows of padding") {
   CHECK(save_and_load(programs_of("latent", {"one", "tp2", "padded", "prefetch_2", "shards_zbv"})) == 25);
   CHECK(save_and_load(programs_of("head_norms", {"hsdp", "padded", "shards_bfs"})) == 9);
 }
+
+}  // namespace checkpoint_test

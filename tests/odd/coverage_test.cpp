@@ -8,6 +8,8 @@
 
 #include "techniques.hpp"
 
+namespace coverage_test {
+
 namespace {
 
 using odd::techniques;
@@ -56,3 +58,5 @@ TEST_CASE("the odd plans have every technique alone, and every two of them") {
   MESSAGE(pairs << " pairs by " << with_plans << " plans; " << three
                 << " plans of a pipeline with two techniques or more");
 }
+
+}  // namespace coverage_test

@@ -12,6 +12,8 @@
 
 #include "run.hpp"
 
+namespace embedded_test {
+
 namespace {
 
 using namespace rankc::host;
@@ -233,3 +235,5 @@ TEST_CASE("embedded ranks make the bits of a trainer's") {
   CHECK(programs > 100);
   MESSAGE(programs << " programs, each embedded in two ways");
 }
+
+}  // namespace embedded_test

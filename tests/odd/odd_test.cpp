@@ -6,6 +6,8 @@
 
 #include "run.hpp"
 
+namespace odd_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -58,3 +60,5 @@ TEST_CASE("a loss that counts several times is that many times as large, and so 
       CHECK(std::abs(found["scaled"].second.at(name)[i] - 2.5 * values[i]) <= 1e-12 * scale);
   CHECK(elements > 1000);
 }
+
+}  // namespace odd_test

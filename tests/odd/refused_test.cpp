@@ -8,6 +8,8 @@
 
 #include "models.hpp"
 
+namespace refused_test {
+
 namespace {
 
 using namespace odd;
@@ -200,3 +202,5 @@ TEST_CASE("over the replicas parameters are alike, and layers convert nothing") 
   const std::string said = refusal(make(repeat{1, sharded{}}), {.world = 2, .dp_replicate = 2}, schedules::gpipe{1});
   CHECK(said.find("RC2") == 0);
 }
+
+}  // namespace refused_test

@@ -10,6 +10,8 @@
 
 #include "run.hpp"
 
+namespace checkpoint_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,3 +85,5 @@ TEST_CASE("a checkpoint without a moment that the optimizer has is refused") {
   run adamw(find("adamw"));
   CHECK_THROWS_WITH(rankc::runtime::load_checkpoint(*adamw.engine, at), doctest::Contains("it lacks v."));
 }
+
+}  // namespace checkpoint_test

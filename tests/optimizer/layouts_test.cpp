@@ -6,6 +6,8 @@
 
 #include "run.hpp"
 
+namespace layouts_test {
+
 namespace {
 
 using rankc::runtime::region;
@@ -95,3 +97,5 @@ TEST_CASE("other seeds and other steps round otherwise") {
   CHECK((started_afresh(6, 1) != first));
   CHECK((started_afresh(5, 2) != first));
 }
+
+}  // namespace layouts_test

@@ -18,6 +18,8 @@
 
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 namespace counted = rankc::program;
 
@@ -275,3 +277,5 @@ TEST_CASE("certificates of every optimizer say which it is, and are read again")
     CHECK(verify(text).find("adamw has 2, sgd 1 or none") != std::string::npos);
   }
 }
+
+}  // namespace lowering_test

@@ -4,6 +4,8 @@
 
 #include <set>
 
+namespace update_test {
+
 using optimizing::region;
 
 TEST_CASE("each step is the optimizer's, element by element") {
@@ -31,3 +33,5 @@ TEST_CASE("a moment that the optimizer has not is not there to be read") {
   }
   CHECK(refused == 5);
 }
+
+}  // namespace update_test

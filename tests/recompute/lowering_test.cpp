@@ -19,6 +19,8 @@
 
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 namespace counted = rankc::program;
 
@@ -248,3 +250,5 @@ TEST_CASE("a program that leaves out a repeated op, or repeats it of something e
   CHECK(left_out > 20);
   CHECK(of_another == 2);
 }
+
+}  // namespace lowering_test

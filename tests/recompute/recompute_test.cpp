@@ -5,6 +5,8 @@
 
 #include "calls.hpp"
 
+namespace recompute_test {
+
 namespace {
 
 /// All that a few steps give.
@@ -56,3 +58,5 @@ TEST_CASE("gradients and weights are those of the plan that keeps everything, bi
   CHECK(jobs >= 2 * 28);
   CHECK(compared >= 2 * 60);
 }
+
+}  // namespace recompute_test

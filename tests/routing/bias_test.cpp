@@ -9,6 +9,8 @@
 #include <cmath>
 #include <numeric>
 
+namespace bias_test {
+
 using rankc::runtime::region;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("biases balance what routers choose") {
 TEST_CASE("plans with biases load each other's checkpoints bit for bit") {
   CHECK(between_layouts::save_and_load(between_layouts::programs_of("both", {"one", "padded", "tp2", "cp2", "zbv", "ep2_sp"})) == 36);
 }
+
+}  // namespace bias_test

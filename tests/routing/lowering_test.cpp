@@ -14,7 +14,10 @@
 #include "check_lowered.hpp"
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
+using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
@@ -121,3 +124,5 @@ TEST_CASE("another rule in the certificate's model, or on its ranks, is refused 
   const certified changed = read_certificate(with(",0.001,8]", ",0.001,7]"));  // the first is the model's, or a rank's
   CHECK_FALSE(check_equivalence(changed.steps.at(0).program, changed.steps[0].verdict, changed.model).holds);
 }
+
+}  // namespace lowering_test

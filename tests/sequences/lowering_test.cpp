@@ -13,6 +13,8 @@
 
 #include "plans.hpp"
 
+namespace lowering_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE(
     CHECK(beside == shifts - 1);
   }
 }
+
+}  // namespace lowering_test

@@ -18,6 +18,8 @@
 #include "../../runtime/tools/scratch.hpp"
 #include "plans.hpp"
 
+namespace commands_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -219,3 +221,5 @@ TEST_CASE("the certificate of forwards alone is of the forwards") {
   CHECK(rankc::codegen::verify(text).empty());
   for (const char* op : {"0F0: ", "3F2: ", "F0: stage 0 -> 1", "cross_entropy"}) CHECK_MESSAGE(text.find(op) != std::string::npos, op);
 }
+
+}  // namespace commands_test

@@ -11,6 +11,8 @@
 
 #include "plans.hpp"
 
+namespace gate_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("RC401: every rank must fit, to the byte") {
     CHECK(refusal(0) == "nothing was thrown");  // not known
   }
 }
+
+}  // namespace gate_test

@@ -10,6 +10,8 @@
 #include "emit/attention_engines.hpp"
 #include "emit/emit.hpp"
 
+namespace attention_engines_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -54,3 +56,5 @@ TEST_CASE("rankc's own kernels do the rest, and why is said") {
 }
 
 TEST_CASE("a program for the host has no line of it") { CHECK(text({}, dtype::f32, target::host).empty()); }
+
+}  // namespace attention_engines_test

@@ -10,6 +10,8 @@
 
 #include <stdexcept>
 
+namespace axes_test {
+
 using namespace rankc;
 using codegen::dtype;
 
@@ -56,3 +58,5 @@ TEST_CASE("what groups communicate that no role has is refused") {
   CHECK_THROWS_WITH_AS(codegen::role_over(axis::edp), "what the groups of edp communicate is not lowered", std::logic_error);
   CHECK_THROWS_WITH_AS(codegen::role_along(axis::edp_replicate), "edp_replicate is not lowered", std::logic_error);
 }
+
+}  // namespace axes_test

@@ -14,6 +14,8 @@
 
 #include "plans.hpp"
 
+namespace calls_test {
+
 using namespace rankc;
 using namespace rankc::codegen;
 using doctest::Approx;
@@ -122,3 +124,5 @@ TEST_CASE("the roofline is below what a step is predicted to take, and known of 
   const calls_of_step& dw = find(calls, "linear_dw");
   CHECK(dw.least == Approx(dw.operations / 989e12));
 }
+
+}  // namespace calls_test

@@ -13,6 +13,8 @@
 #include "odd/plans.hpp"
 #include "plans.hpp"
 
+namespace explain_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -208,3 +210,5 @@ TEST_CASE("the last pass: the ops of every rank") {
   CHECK(static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [](const std::string& line) { return !line.starts_with("       "); })) ==
         expand_train(lower(plan, dtype::f32)).ranks[5].ops.size());
 }
+
+}  // namespace explain_test

@@ -12,6 +12,8 @@
 
 #include "plans.hpp"
 
+namespace fusion_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("regions of a bf16 program are f32, beside a rounded copy of the weigh
   CHECK(a.tokens - a.working_copy >= 2 * elements);
   CHECK(a.tokens - a.working_copy < 2 * elements + 256);
 }
+
+}  // namespace fusion_test

@@ -18,6 +18,8 @@
 #include "emit/communications.hpp"
 #include "plans.hpp"
 
+namespace memory_test {
+
 using namespace rankc::codegen;
 namespace program = rankc::program;
 
@@ -135,3 +137,5 @@ TEST_CASE("peak_bytes is a constant, and what the generator places") {
   CHECK(on_gpus == most(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda));
   CHECK(on_host == most(rankc::make_plan("p", llama3_8b), dtype::f32, target::host));
 }
+
+}  // namespace memory_test

@@ -10,6 +10,8 @@
 
 #include "plans.hpp"
 
+namespace opened_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -53,3 +55,5 @@ TEST_CASE("every communicator that a rank opens is counted, and that of all proc
   CHECK(with_ties > 10);
   CHECK(with_overlap > 10);
 }
+
+}  // namespace opened_test

@@ -17,6 +17,8 @@
 
 #include "plans.hpp"
 
+namespace passes_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -391,3 +393,5 @@ TEST_CASE("every reduction of gradients is a REDUCE_GRAD of its stage, or of the
   CHECK(layer_by_layer > 0);
   CHECK(of_rank > 0);
 }
+
+}  // namespace passes_test

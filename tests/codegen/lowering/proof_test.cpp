@@ -13,6 +13,8 @@
 #include "plans.hpp"
 #include "proof/expect_sound.hpp"
 
+namespace proof_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -180,3 +182,5 @@ TEST_CASE("twenty thousand mutants of lowered programs" * doctest::skip()) {
   MESSAGE(testing::to_text(sum));
   testing::expect_sound_and_telling(sum);
 }
+
+}  // namespace proof_test

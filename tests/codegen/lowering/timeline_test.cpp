@@ -14,6 +14,8 @@
 
 #include "plans.hpp"
 
+namespace timeline_test {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -218,3 +220,5 @@ TEST_CASE("a measured step of something else is refused by name") {
   CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) == 2);
   CHECK(timeline(plan, {"--format", "png"}) == 2);
 }
+
+}  // namespace timeline_test

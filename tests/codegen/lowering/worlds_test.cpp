@@ -13,6 +13,8 @@
 #include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
+namespace worlds_test {
+
 using namespace rankc::codegen;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("a rank that is not like the others is not represented by them") {
   CHECK(changed >= 16);
   CHECK(prove(expand_train(l)).ok);
 }
+
+}  // namespace worlds_test

@@ -14,6 +14,8 @@
 #include <random>
 #include <string>
 
+namespace certificate_test {
+
 namespace {
 
 using namespace rankc::codegen;
@@ -274,3 +276,5 @@ TEST_CASE("every number of a value, place or size matters") {
       CHECK(refused(o["position"], 1));
     }
 }
+
+}  // namespace certificate_test

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+namespace mutations_test {
+
 namespace {
 
 using namespace rankc::codegen::testing;
@@ -54,3 +56,5 @@ TEST_CASE("a random program is accepted when no interleaving harms it, refused w
   // The one rule beyond what this model can show: NCCL wants a communicator's ops ordered on each rank.
   for (const auto& text : sum.strict) CHECK_MESSAGE(text.find("are both on communicator") != text.npos, text);
 }
+
+}  // namespace mutations_test

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <string>
 
+namespace prove_test {
+
 namespace {
 
 using namespace rankc::codegen;
@@ -307,3 +309,5 @@ TEST_CASE("a long program is proven and checked") {
               << " bytes in " << seconds(written - proven) << " s, verify " << seconds(clock() - written)
               << " s");
 }
+
+}  // namespace prove_test

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <string>
 
+namespace sums_test {
+
 namespace {
 
 using namespace rankc::codegen;
@@ -265,3 +267,5 @@ TEST_CASE("what an op writes meets what it reads only where it may, byte for byt
   CHECK_MESSAGE((r.proof.find("over") != std::string::npos), r.proof);
   CHECK_MESSAGE((r.checker.find("over") != std::string::npos), r.checker);
 }
+
+}  // namespace sums_test

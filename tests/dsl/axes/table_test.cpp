@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <string>
 
+namespace table_test {
+
 using namespace rankc;
 
 namespace {
@@ -78,3 +80,5 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
           of(r, axis::ulysses).lowered = lowering::nothing;
         }) == "parallel_dims has 8 degrees, and 7 have a row");
 }
+
+}  // namespace table_test

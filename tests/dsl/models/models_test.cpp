@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+namespace models_test {
+
 using namespace rankc;
 
 namespace {
@@ -123,3 +125,5 @@ TEST_CASE("the projections that end a residual branch start smaller") {
         CHECK((w.start == initial::normal) == (w.holds.ndim == 2));
       }
 }
+
+}  // namespace models_test

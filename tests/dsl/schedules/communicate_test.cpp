@@ -15,6 +15,8 @@
 
 #include "portfolio.hpp"
 
+namespace communicate_test {
+
 using namespace rankc;
 
 namespace {
@@ -199,3 +201,5 @@ TEST_CASE("buffers are as few as are ever in use at once, where one for each mes
   CHECK(most_slots(schedules::dual_pipe_v{32}) == 24);
   CHECK(most_slots(schedules::one_f_one_b{32}) == 11);
 }
+
+}  // namespace communicate_test

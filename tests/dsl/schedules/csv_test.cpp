@@ -8,6 +8,8 @@
 
 #include "portfolio.hpp"
 
+namespace csv_test {
+
 using namespace rankc;
 
 namespace {
@@ -115,3 +117,5 @@ TEST_CASE("what cannot be read is named by line and token") {
   CHECK(said("0F0,0F7") == "no line has a forward of microbatch 1, but they go up to 7");
   CHECK(said("0F0,99999B0") == "no line has a forward of stage 1, but they go up to 99999");
 }
+
+}  // namespace csv_test

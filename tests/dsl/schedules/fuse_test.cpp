@@ -11,6 +11,8 @@
 
 #include "portfolio.hpp"
 
+namespace fuse_test {
+
 using namespace rankc;
 
 namespace {
@@ -93,3 +95,5 @@ TEST_CASE("ZBV keeps its makespan, where fusing all would cost 7 %") {
   CHECK(total(split).makespan == 199);
   CHECK(fused.actions.size() < split.actions.size());
 }
+
+}  // namespace fuse_test

@@ -15,6 +15,8 @@
 
 #include "portfolio.hpp"
 
+namespace published_test {
+
 using namespace rankc;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("every order is as published") {
   CHECK(equal == all);
   for (const exception& e : exceptions) CHECK_MESSAGE(excepted[&e] == e.programs, e.source);
 }
+
+}  // namespace published_test

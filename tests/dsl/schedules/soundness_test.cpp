@@ -11,6 +11,8 @@
 
 #include "portfolio.hpp"
 
+namespace soundness_test {
+
 using namespace rankc;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("dual_pipe says which counts are legal") {
   CHECK(said({.microbatches = 1}, 1) ==
         "RC312: pp=1" + mirror + "2" + any_pp + "RC312: microbatches=1" + halves + "2" + any_count);
 }
+
+}  // namespace soundness_test

@@ -17,6 +17,8 @@
 
 #include "portfolio.hpp"
 
+namespace stage_actions_test {
+
 using namespace rankc;
 using enum rankc::action_kind;
 
@@ -232,3 +234,5 @@ TEST_CASE("reductions run beside computation, gathers ahead of it, and a step wa
     CHECK(begin[0] == begin[1]);  // one collective
   }
 }
+
+}  // namespace stage_actions_test

@@ -12,6 +12,8 @@
 
 #include "portfolio.hpp"
 
+namespace timing_test {
+
 using namespace rankc;
 using enum rankc::action_kind;
 
@@ -152,3 +154,5 @@ TEST_CASE("no order beats the lower bound, and one microbatch alone takes it: ba
   CHECK(compared == 636);
   CHECK(with_sends == 24);
 }
+
+}  // namespace timing_test

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace collectives_test {
+
 using namespace rankc;
 using namespace rankc::testing;
 
@@ -74,3 +76,5 @@ TEST_CASE("the data-parallel ranks talk of nothing but gradients of parameters")
         for (axis a : {axis::dp_replicate, axis::dp_shard})
           for (bool backward : {false, true}) CHECK(over(a, k.ops, backward).empty());
 }
+
+}  // namespace collectives_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace gradients_test {
+
 using namespace rankc;
 using namespace rankc::testing;
 
@@ -96,3 +98,5 @@ TEST_CASE("sequence parallelism leaves the gradients of (2 L + 1) h norm weights
   CHECK(to_sum(gpt2(true)) == 2 * (2 * layers + 1) * hidden + 2 * layers * hidden + 16 * hidden);
   CHECK(to_sum(gpt2(false)) == 0);
 }
+
+}  // namespace gradients_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+namespace rules_test {
+
 using namespace rankc;
 
 namespace {
@@ -301,3 +303,5 @@ TEST_CASE("the first mistake alone is said") {
   REQUIRE(t.said.size() == 1);
   CHECK(t.said[0].view().find("rules_test.cpp:") == 0);
 }
+
+}  // namespace rules_test

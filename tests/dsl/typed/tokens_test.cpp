@@ -6,6 +6,8 @@
 
 #include <string>
 
+namespace tokens_test {
+
 using namespace rankc;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("attention: a query meets every key") {
         "attention: k is sharded along tokens (V) over cp; expected replicated (R): every query meets every key: all_gather it over the tokens first");
   CHECK(of(axis::tp, V(1), V(1), I) == "attention: v is invariant (I) over tp; expected q's placement: all_gather it over the tokens first");
 }
+
+}  // namespace tokens_test

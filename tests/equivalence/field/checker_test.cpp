@@ -5,6 +5,8 @@
 #include "check_report.hpp"
 #include "checker.hpp"
 
+namespace checker_test {
+
 using namespace field;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("mutants of programs with operands of eight bits: the checker accepts 
   CHECK(r.total.mutants == 300);
   CHECK(r.total.proven_wrong > 150);
 }
+
+}  // namespace checker_test

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+namespace experts_test {
+
 using namespace field;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("a program without one of the sums over the ranks of a batch, or over 
   }
   CHECK(sums == 16);
 }
+
+}  // namespace experts_test

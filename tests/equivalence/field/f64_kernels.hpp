@@ -12,6 +12,9 @@ namespace field {
 
 namespace host = rankc::host;
 
+/// A size as kernels take it.
+inline int whole(std::int64_t n) { return static_cast<int>(n); }
+
 /// Offsets stay while more is put; a lane is asked for last.
 class kernel_memory {
  public:

@@ -10,7 +10,6 @@ namespace field {
 
 namespace {
 
-int whole(std::int64_t n) { return static_cast<int>(n); }
 std::size_t count_of(const matrix& m) { return m.of.size(); }
 
 /// One result of operands that are alike.

@@ -6,12 +6,6 @@
 
 namespace field {
 
-namespace {
-
-int whole(std::int64_t n) { return static_cast<int>(n); }
-
-}  // namespace
-
 namespace attentions {
 
 /// `kernel` is given the lane and the operands, within documents their starts as the last.

@@ -7,8 +7,6 @@ namespace field::routers {
 
 namespace {
 
-int whole(std::int64_t n) { return static_cast<int>(n); }
-
 void take_top(call& c, auto kernel) {
   const matrix& logits = c.in("logits");
   matrix &weights = c.out("weights"), &chosen = c.out("chosen");

@@ -5,6 +5,8 @@
 #include "execution.hpp"
 #include "plans.hpp"
 
+namespace machine_test {
+
 using namespace field;
 using rankc::codegen::dtype;
 using rankc::codegen::target;
@@ -48,3 +50,5 @@ TEST_CASE("drawn plans: programs leave what the model does") {
   for (const rankc::plan_data& p : drawn_plans(7, 60, 8)) programs += expect_equal(p);
   CHECK(programs > 60);
 }
+
+}  // namespace machine_test

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+namespace mutants_test {
+
 using namespace field;
 
 namespace {
@@ -42,3 +44,5 @@ TEST_CASE(
       CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos, "equal over the field, different in f64: " << text);
   CHECK(r.total.field_only * 100 < r.total.mutants);
 }
+
+}  // namespace mutants_test

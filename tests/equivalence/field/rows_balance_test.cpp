@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace rows_balance_test {
+
 using namespace field;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("losses of routers are linear in scores or squares, by choices: of all
     CHECK(inner(ds, s) == loss);
   }
 }
+
+}  // namespace rows_balance_test

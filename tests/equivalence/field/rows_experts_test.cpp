@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+namespace rows_experts_test {
+
 using namespace field;
 
 namespace {
@@ -230,3 +232,5 @@ TEST_CASE("experts: what some make of their own slots and the others of theirs a
   }
   CHECK(parts.of == all.of);
 }
+
+}  // namespace rows_experts_test

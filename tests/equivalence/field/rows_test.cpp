@@ -15,6 +15,8 @@
 #include <map>
 #include <set>
 
+namespace rows_test {
+
 using namespace field;
 
 namespace {
@@ -340,3 +342,5 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
   given["targets"].of[3] = (given["targets"].of[3] + 1) % width;
   CHECK(loss_and_gradient(2).first != whole.first);
 }
+
+}  // namespace rows_test

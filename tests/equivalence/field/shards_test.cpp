@@ -9,6 +9,8 @@
 #include "execution.hpp"
 #include "judge.hpp"
 
+namespace shards_test {
+
 using namespace field;
 
 namespace {
@@ -41,3 +43,5 @@ TEST_CASE("mutants of shards by hand: the checker accepts none that is different
   CHECK(r.total.proven_wrong > 700);
   CHECK(r.total.accepted > 100);
 }
+
+}  // namespace shards_test

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace slots_test {
+
 using namespace field;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("slots that have no room, experts that are not shared out, and slabs i
   other.offsets[1] = matrix(extent{2, experts - 1});
   CHECK_THROWS_AS(made(send_offsets, other, 0, {2, experts}), malformed);
 }
+
+}  // namespace slots_test

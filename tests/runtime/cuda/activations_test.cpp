@@ -3,7 +3,7 @@
 
 #include "../../../runtime/src/cuda/gelu_sums.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::activations_test {
 namespace {
 
 double gelu_at(double x) {
@@ -155,4 +155,4 @@ TEST_CASE("the working copy rounds to nearest even") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::activations_test

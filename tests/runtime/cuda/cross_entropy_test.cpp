@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::cross_entropy_test {
 namespace {
 
 // This rank's columns are [first, first + vocab) of a vocabulary of 2000; tops come from all of it.
@@ -117,4 +117,4 @@ TEST_CASE("cross entropy of the sums, and its gradient") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::cross_entropy_test

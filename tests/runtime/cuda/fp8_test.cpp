@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::fp8_test {
 namespace {
 
 using runtime::fp8_layout;
@@ -122,4 +122,4 @@ TEST_CASE_TEMPLATE("activations that round what they make give the bits of the t
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::fp8_test

@@ -2,7 +2,7 @@
 #include "bench.hpp"
 #include "twice_rounded.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::linear_test {
 namespace {
 
 struct shape {
@@ -132,4 +132,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::linear_test

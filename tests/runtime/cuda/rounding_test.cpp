@@ -5,7 +5,7 @@
 
 #include <deque>
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::rounding_test {
 namespace {
 
 using namespace rankc::test;
@@ -191,4 +191,4 @@ TEST_CASE_TEMPLATE("three steps of SGD over ranges", T, float, bf16) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::rounding_test

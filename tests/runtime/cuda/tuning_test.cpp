@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace rankc::cuda::test {
+namespace rankc::cuda::test::tuning_test {
 namespace {
 
 constexpr int tokens = 512, in = 768, out = 1024;
@@ -91,4 +91,4 @@ TEST_CASE("a choice told for another GPU, and any told to a deterministic progra
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::cuda::test::tuning_test

@@ -4,6 +4,8 @@
 
 #include <numbers>
 
+namespace activation_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -93,3 +95,5 @@ TEST_CASE_TEMPLATE("add, in place on either operand", T, float, double) {
   CHECK(space.get(on_a, count) == space.get(y, count));
   CHECK(space.get(on_b, count) == space.get(y, count));
 }
+
+}  // namespace activation_test

@@ -2,6 +2,8 @@
 // Causal attention, with grouped key/value heads, against loops and central differences.
 #include "workspace.hpp"
 
+namespace attention_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -132,3 +134,5 @@ TEST_CASE_TEMPLATE("attention gradients over several query blocks equal plain lo
   check_near(space.get(dk, s.kv()), want_dk, tolerance<T>);
   check_near(space.get(dv, s.kv()), want_dv, tolerance<T>);
 }
+
+}  // namespace attention_test

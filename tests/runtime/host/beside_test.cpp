@@ -10,6 +10,8 @@
 #include <map>
 #include <thread>
 
+namespace beside_test {
+
 using namespace rankc::test;
 
 namespace {
@@ -303,3 +305,5 @@ TEST_CASE("a trace shows actions on the lane that they ran on, one beside the ot
     CHECK(first.end <= then.begin);
   }
 }
+
+}  // namespace beside_test

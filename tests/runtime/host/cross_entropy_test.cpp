@@ -2,6 +2,8 @@
 // Cross entropy, whole and over a split vocabulary, against loops and central differences.
 #include "workspace.hpp"
 
+namespace cross_entropy_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -121,3 +123,5 @@ TEST_CASE_TEMPLATE("a vocabulary split over two ranks gives the whole one's loss
     check_near(space.get(dlogits, tokens * part), columns(want.dlogits, i), tolerance<T>);
   }
 }
+
+}  // namespace cross_entropy_test

@@ -13,6 +13,8 @@
 #include <new>
 #include <thread>
 
+namespace embedded_test {
+
 using namespace rankc::test;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("a rank waits for one that comes late, and the failure of one is told 
     check_refused(said[index][2], 70, {"rank 1, step 2, 1F0: of the test"});
   }
 }
+
+}  // namespace embedded_test

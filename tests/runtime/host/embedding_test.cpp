@@ -3,6 +3,8 @@
 // their gradients are checked by differences that are exact up to rounding.
 #include "workspace.hpp"
 
+namespace embedding_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -138,3 +140,5 @@ TEST_CASE_TEMPLATE("rotary positions turn pairs half a head apart; the gradient 
   CHECK(space.get(in_x, x.size()) == space.get(y, x.size()));
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }
+
+}  // namespace embedding_test

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace engine_test {
+
 using namespace rankc::test;
 
 namespace {
@@ -230,3 +232,5 @@ TEST_CASE("where both ends of the pipeline read targets, the loss is that of the
   CHECK(e->about().loss_at() == 3);
   CHECK(e->evaluate() == 3);
 }
+
+}  // namespace engine_test

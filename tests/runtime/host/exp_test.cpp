@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+namespace exp_test {
+
 using rankc::host::exponential;
 
 TEST_CASE("the f64 exponential is within 2 ulp of the C library's") {
@@ -34,3 +36,5 @@ TEST_CASE("the exponential outside its range ends at the bounds, and NaN stays N
   CHECK(std::isnan(exponential(std::numeric_limits<double>::quiet_NaN())));
   CHECK(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
 }
+
+}  // namespace exp_test

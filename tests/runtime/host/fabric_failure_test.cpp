@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
+namespace fabric_failure_test {
+
 using namespace rankc::test;
 
 TEST_CASE("messages that do not match are refused by name") {
@@ -223,3 +225,5 @@ TEST_CASE("calls that the plan does not allow are refused") {
   check_says(refused([](rank& r) { record(r[compute], {16}); }),
              {"event 16 is not one of the 16 events"});
 }
+
+}  // namespace fabric_failure_test

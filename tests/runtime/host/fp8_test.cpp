@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+namespace fp8_test {
+
 namespace {
 
 using namespace rankc::runtime;
@@ -48,3 +50,5 @@ TEST_CASE("rounding to eight bits") {
   check_rounding<e4m3>(0x7E);
   check_rounding<e5m2>(0x7B);
 }
+
+}  // namespace fp8_test

@@ -2,6 +2,8 @@
 // Products, multiples and the sigmoid against loops and central differences.
 #include "workspace.hpp"
 
+namespace gates_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -86,3 +88,5 @@ TEST_CASE("the sigmoid's gradient is a central difference; dx may be dy") {
   host::sigmoid_grad<double>(space.lane(), in_dy, in_dy, y, count);
   CHECK(space.get(in_dy, count) == space.get(dx, count));
 }
+
+}  // namespace gates_test

@@ -2,6 +2,8 @@
 // Linear layers and biases against loops and central differences.
 #include "workspace.hpp"
 
+namespace linear_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -73,3 +75,5 @@ TEST_CASE_TEMPLATE("bias adds b to every token, in place too; its gradient is th
   check_near(space.get(db, width), db_want, tolerance<T>);
   check_near(space.get(db_sum, width), sum(before, db_want), tolerance<T>);
 }
+
+}  // namespace linear_test

@@ -2,6 +2,8 @@
 // Layer norm and RMS norm against loops and central differences.
 #include "workspace.hpp"
 
+namespace norm_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -105,3 +107,5 @@ TEST_CASE("RMS norm gradients are central differences; dx may be dy; dw may add"
   host::rms_norm_dx<double>(space.lane(), in_dy, in_dy, in_x, stats, in_gain, tokens, width);
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }
+
+}  // namespace norm_test

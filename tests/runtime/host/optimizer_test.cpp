@@ -4,6 +4,8 @@
 
 #include <array>
 
+namespace optimizer_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 using rankc::runtime::range;
@@ -91,3 +93,5 @@ TEST_CASE_TEMPLATE("clear", T, float, double) {
   for (int i = 0; i < 18; ++i) CHECK(got[i] == 0);
   CHECK(got[18] != 0);
 }
+
+}  // namespace optimizer_test

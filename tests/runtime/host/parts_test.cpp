@@ -2,6 +2,8 @@
 // Rows taken apart, and put together again.
 #include "workspace.hpp"
 
+namespace parts_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -19,3 +21,5 @@ TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts 
   host::concat<T>(space.lane(), y, a, b, rows, left, right);
   CHECK(space.get(y, x.size()) == x);
 }
+
+}  // namespace parts_test

@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+namespace retrace_test {
+
 using namespace rankc::test;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("where the second time all numbers are finite there is no such op") {
   CHECK(again.origins.empty());
   CHECK(again.out.grad_norm == 1);
 }
+
+}  // namespace retrace_test

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+namespace rounding_test {
+
 using namespace rankc::test;
 using namespace rankc::runtime;
 namespace host = rankc::host;
@@ -180,3 +182,5 @@ TEST_CASE_TEMPLATE("SGD with momentum, Nesterov's too, clipping and decay", T, f
         else CHECK(space.get(in_m, count) == values(count));
       }
 }
+
+}  // namespace rounding_test

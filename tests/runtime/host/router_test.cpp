@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+namespace router_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 using nlohmann::json;
@@ -293,3 +295,5 @@ TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others sta
   for (double& v : want_dw) v *= 2;
   check_all(space.get(dw, w.size()), want_dw, 20 * tolerance<T>);
 }
+
+}  // namespace router_test

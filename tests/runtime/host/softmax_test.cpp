@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+namespace softmax_test {
+
 using namespace rankc::test;
 namespace host = rankc::host;
 
@@ -47,3 +49,5 @@ TEST_CASE("softmax's gradient is a central difference; dx may be dy") {
   host::softmax_dx<double>(space.lane(), in_dy, in_dy, y, tokens, width);
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }
+
+}  // namespace softmax_test

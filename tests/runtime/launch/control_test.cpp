@@ -14,6 +14,8 @@
 #include <mutex>
 #include <thread>
 
+namespace control_test {
+
 using namespace rankc::runtime;
 using namespace std::chrono_literals;
 using clock_of_test = std::chrono::steady_clock;
@@ -392,3 +394,5 @@ TEST_CASE("nothing is left open after many starts and ends") {
   }
   CHECK(open_files() == before);
 }
+
+}  // namespace control_test

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+namespace environment_test {
+
 using namespace rankc::runtime;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
           }) == "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) +
                     "': it must be a number of seconds above 0, at most 1000000");
 }
+
+}  // namespace environment_test

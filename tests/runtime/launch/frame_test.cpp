@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <vector>
 
+namespace frame_test {
+
 using namespace rankc::runtime;
 
 TEST_CASE("frames are found in what arrives in pieces of any size") {
@@ -61,3 +63,5 @@ TEST_CASE("a body's fields come back, and one that ends early is noticed") {
   cut.number();
   CHECK_THROWS_AS(cut.text(), not_a_frame);
 }
+
+}  // namespace frame_test

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace hello_test {
+
 using namespace rankc::runtime;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("the listing of a plan shows what programs must agree on") {
   CHECK(listing_of(a.about) != listing_of(b.about));
   CHECK(listing_of(a.about).find("pipeline rank 0: parameter wte (256, 8) from element 0\n") != std::string::npos);
 }
+
+}  // namespace hello_test

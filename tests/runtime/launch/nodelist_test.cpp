@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace nodelist_test {
+
 using namespace rankc::runtime;
 
 namespace {
@@ -40,3 +42,5 @@ TEST_CASE("Slurm's number per node is written out") {
           "2: '" + std::string(list) + "': is not a list of Slurm's, as 8(x2),4 is");
   }
 }
+
+}  // namespace nodelist_test

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <thread>
 
+namespace spawn_test {
+
 using namespace rankc::runtime;
 
 namespace {
@@ -123,3 +125,5 @@ TEST_CASE("processes end with the one that started them") {
     CHECK(gone);
   }
 }
+
+}  // namespace spawn_test

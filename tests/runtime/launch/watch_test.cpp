@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace watch_test {
+
 using namespace rankc::runtime;
 using namespace std::chrono_literals;
 
@@ -119,3 +121,5 @@ TEST_CASE("an op may take 20 times as long as the longest before, 30 s at least,
   CHECK_FALSE(found_after(quick, at(2, 1, "0F0"), start + 50s, 29s));
   CHECK(found_after(quick, at(2, 1, "0F0"), start + 50s, 30s));
 }
+
+}  // namespace watch_test
