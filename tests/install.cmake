@@ -7,7 +7,7 @@ set_tests_properties(install/install PROPERTIES FIXTURES_SETUP rankc_installed)
 function(rankc_outside_project name)
   set(options "-G${CMAKE_GENERATOR}" "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
               "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}"
-              -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= ${ARGN})
+              ${ARGN})
   add_test(NAME install/${name} COMMAND ${CMAKE_COMMAND}
     "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/${name}" "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/${name}"
     "-DOPTIONS=${options}" -P "${CMAKE_CURRENT_SOURCE_DIR}/install/run.cmake")
@@ -27,11 +27,11 @@ add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
   "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
 
-rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}"
+rankc_outside_project(find_package "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" -DCMAKE_CXX_FLAGS_RELEASE=-O1 "-DCMAKE_PREFIX_PATH=${prefix}"
   "-DSILU=${CMAKE_CURRENT_SOURCE_DIR}/odd/silu.hpp")
 set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)
 foreach(way IN ITEMS add_subdirectory fetch_content)
-  rankc_outside_project(${way} "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF
+  rankc_outside_project(${way} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF
     -DRANKC_NATIVE=${RANKC_NATIVE} -DRANKC_INJECT=${RANKC_INJECT} -DRANKC_WARNINGS=${RANKC_WARNINGS} -DRANKC_WERROR=${RANKC_WERROR})
 endforeach()
 set_tests_properties(install/fetch_content PROPERTIES LABELS long)  # it builds what install/add_subdirectory builds

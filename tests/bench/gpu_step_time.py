@@ -6,8 +6,8 @@ Both do the work of train_baseline.py from the same weights and tokens. For each
 steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named
 "spread" compare losses alone, for each of five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16
 and in f32 (no tf32), whose own difference is what bf16 costs. Those named "rounded" do so for 200 steps in bf16 and in
-eight bits, at a learning rate at which a step's noise does not grow to the size of the loss's descent. Prints a table, and
-writes every number to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
+eight bits, at a small learning rate: at the plans' own, two runs of one program part. Prints a table, and writes every number
+to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
 import json
 import os
@@ -21,6 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "torch", "train_baseline.py")
 GPT2, LLAMA_WHOLE = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --sdpa cudnn --compile --compile-scope block"
 LLAMA = f"{LLAMA_WHOLE} --layers 8"
+GPT2_774M = "--model gpt2-774m --sdpa cudnn --batch 32 --compile --compile-scope block"
+GPT2_1_5B = "--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"
 MOE = "--model qwen3-moe-mini --sdpa cudnn --compile --compile-scope block"
 
 
@@ -33,13 +35,11 @@ def split(form, layers):
 ROWS = {
     "gpt2-124m-b64": ("gpt2_124m_b64", 64 * 1024, 1, [f"{GPT2} --batch 64 --compile", f"{GPT2} --batch 64 --compile --graph"]),
     "gpt2-124m-b4": ("gpt2_124m_b4", 4 * 1024, 1, [f"{GPT2} --batch 4 --compile --graph"]),
-    "gpt2-774m-b32": ("gpt2_774m_b32", 32 * 1024, 1, ["--model gpt2-774m --sdpa cudnn --batch 32 --compile --compile-scope block"]),
-    "gpt2-1.5b-b16": ("gpt2_1_5b_b16", 16 * 1024, 1,
-                      ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"]),
+    "gpt2-774m-b32": ("gpt2_774m_b32", 32 * 1024, 1, [GPT2_774M]),
+    "gpt2-1.5b-b16": ("gpt2_1_5b_b16", 16 * 1024, 1, [GPT2_1_5B]),
     "llama3-1b-b4": ("llama3_1b_b4", 4 * 8192, 1, ["--model llama-1b --sdpa cudnn --batch 4 --compile --compile-scope block"]),
     "llama3-8b-8l-b2": ("llama3_8b_8l_b2", 2 * 8192, 1, [f"{LLAMA} --batch 2"]),
-    "gpt2-1.5b-b16-fp8": ("gpt2_1_5b_b16_fp8", 16 * 1024, 1,
-                          ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block --fp8 tensorwise"]),
+    "gpt2-1.5b-b16-fp8": ("gpt2_1_5b_b16_fp8", 16 * 1024, 1, [f"{GPT2_1_5B} --fp8 tensorwise"]),
     "llama3-8b-8l-b2-fp8": ("llama3_8b_8l_b2_fp8", 2 * 8192, 1, [f"{LLAMA} --batch 2 --fp8 tensorwise"]),
     "llama3-8b-8l-b4": ("llama3_8b_8l_b4", 4 * 8192, 1, [f"{LLAMA} --batch 4"]),
     "llama3-8b-8l-b4-selective": ("llama3_8b_8l_b4_selective", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac selective"]),
@@ -48,8 +48,7 @@ ROWS = {
     "qwen3-moe-8l-b4": ("qwen3_moe_8l_b4", 4 * 4096, 1, [f"{MOE} --batch 4"]),
     "gpt2-124m-dp2": ("gpt2_124m_dp2", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "gpt2-124m-dp4": ("gpt2_124m_dp4", 256 * 1024, 4, [f"{GPT2} --batch 64 --compile --ddp"]),
-    "gpt2-1.5b-dp4": ("gpt2_1_5b_dp4", 64 * 1024, 4,
-                      ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block --ddp"]),
+    "gpt2-1.5b-dp4": ("gpt2_1_5b_dp4", 64 * 1024, 4, [f"{GPT2_1_5B} --ddp"]),
     "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
     "llama3-8b-8l-fsdp": ("llama3_8b_8l_fsdp", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp", f"{LLAMA} --batch 2 --fsdp --no-reshard"]),
     "llama3-8b-8l-fsdp-bf16": ("llama3_8b_8l_fsdp_bf16", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp --reduce bf16"]),
@@ -57,8 +56,7 @@ ROWS = {
     "llama3-8b-fsdp": ("llama3_8b_fsdp", 2 * 8192, 2, [f"{LLAMA_WHOLE} --batch 1 --fsdp --ac full"]),
     "gpt2-124m-zero": ("gpt2_124m_zero", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2{more}" for more in ("", " --async-tp")]),
-    "gpt2-774m-tp2": ("gpt2_774m_tp2_sp", 32 * 1024, 2,
-                      [f"--model gpt2-774m --sdpa cudnn --batch 32 --compile --compile-scope block --tp 2{more}" for more in ("", " --async-tp")]),
+    "gpt2-774m-tp2": ("gpt2_774m_tp2_sp", 32 * 1024, 2, [f"{GPT2_774M} --tp 2{more}" for more in ("", " --async-tp")]),
     "llama3-8b-8l-cp2": ("llama3_8b_8l_cp2", 32768, 2,
                          [f"{LLAMA} --batch 1 --seq 32768 --cp 2 --fsdp{more}" for more in ("", " --no-reshard", " --cp-impl ring")]),
     "llama3-8b-8l-cp2-ring": ("llama3_8b_8l_cp2_ring", 32768, 2, [f"{LLAMA} --batch 1 --seq 32768 --cp 2 --fsdp --cp-impl ring"]),
@@ -85,7 +83,7 @@ SPREADS = {
 # row: program, program in eight bits, PyTorch's arguments
 ROUNDED = {
     "rounded-gpt2-124m": ("gpt2_124m_b4", "gpt2_124m_b4_fp8", f"{GPT2} --batch 4 --compile"),
-    "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", "--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"),
+    "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", GPT2_1_5B),
 }
 ROUNDED_STEPS, ROUNDED_LR = 200, 3e-5
 SEEDS = [int(seed) for seed in os.environ.get("SEEDS", "1 2 3 4 5").split()]
@@ -131,14 +129,21 @@ def spread(folder, row, log, seed):
 def rounded(folder, row, log, seed):
     program, narrow, form = ROUNDED[row]
     arguments = f"{form} --seed {seed} --lr {ROUNDED_LR}"
-    losses = {name: rankc(folder, p, seed, ROUNDED_STEPS, ("--lr", str(ROUNDED_LR)))["losses"]
-              for name, p in (("rankc bf16", program), ("rankc fp8", narrow))}
+    runs = {name: rankc(folder, p, seed, ROUNDED_STEPS, ("--lr", str(ROUNDED_LR)))
+            for name, p in (("rankc bf16", program), ("rankc fp8", narrow))}
     for name, more in (("torch bf16", ""), ("torch fp8", " --fp8 tensorwise")):
-        losses[name] = torch(arguments + more, 1, 1, ROUNDED_STEPS).get("losses") or [float("nan")]
-    log.write(json.dumps({"row": row, "seed": seed, "lr": ROUNDED_LR, **losses}) + "\n")
+        runs[name] = torch(arguments + more, 1, 1, ROUNDED_STEPS)
+    log.write(json.dumps({"row": row, "seed": seed, "lr": ROUNDED_LR, **runs}) + "\n")
     log.flush()
-    return f"{row:<18} seed {seed}: " + ", ".join(
-        f"{name} {' '.join(f'{x:.4f}' for x in all_of[24::25])}, mean of 20 {statistics.mean(all_of[-20:]):.4f}" for name, all_of in losses.items())
+    return f"{row:<18} seed {seed}: " + ", ".join(f"{name} {descent(run)}" for name, run in runs.items())
+
+
+def descent(run):
+    """Every 25th loss, and the mean of the last 20."""
+    losses = run.get("losses")
+    if not losses:
+        return f"failed: {run.get('error', '')[-200:]}"
+    return f"{' '.join(f'{x:.4f}' for x in losses[24::25])}, mean of 20 {statistics.mean(losses[-20:]):.4f}"
 
 
 def main():
