@@ -27,7 +27,8 @@ struct attention_speed {
   constexpr double time(double operations, double seq) const { return start + operations / per_second * (1 + half_at / seq); }
 };
 
-/// Ranks that are connected alike. Units: seconds of a message; bytes per second of one rank, of a collective and of a message.
+/// Ranks that are connected alike. Units: seconds of a message; bytes per second of one rank, of a collective beside which it computes,
+/// and of a message.
 struct link {
   double latency, bandwidth, message_bandwidth;
 };

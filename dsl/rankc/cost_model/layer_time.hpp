@@ -63,8 +63,9 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
         const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
         const span ranks = span_of(n.over, s.dims, ranks_per_node);
         const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
-        const double takes = conversion_time(g, n.row->converts, ranks, bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node)));
-        all.links += n.is_beside() ? takes * n.row->count(false) * g.beside : takes * share_waited(g, f, kernels.products(), n, does);
+        const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
+        const double share = n.is_beside() ? n.row->count(false) * g.beside : share_waited(g, f, kernels.products(), n, does);
+        all.links += share * conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waiting::alone);
         break;
       }
       case work::product: all.products += kernels.of(n); break;

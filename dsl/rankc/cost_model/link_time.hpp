@@ -24,40 +24,41 @@ constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   return {ranks, std::max(1, std::gcd(block, ranks_per_node) / stride)};
 }
 
-/// The links that a group's ring passes: within a node, or between nodes by as many networks as a node has ranks of it.
-constexpr link link_of(const gpu_speed& g, const span& s) {
-  if (s.in_node == s.ranks) return g.node;
-  return {g.network.latency, std::min(g.node.bandwidth, g.network.bandwidth * s.in_node), std::min(g.node.message_bandwidth, g.network.message_bandwidth)};
+/// Whether computation runs beside a collective, or waits for it.
+enum class waiting { beside, alone };
+
+constexpr double latency(const gpu_speed& g, const span& s) { return s.in_node == s.ranks ? g.node.latency : g.network.latency; }
+/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A collective that nothing
+/// is beside is as fast as a message.
+constexpr double bandwidth(const gpu_speed& g, const span& s, waiting how) {
+  const auto of = [how](const link& l) { return how == waiting::alone ? l.message_bandwidth : l.bandwidth; };
+  return s.in_node == s.ranks ? of(g.node) : std::min(of(g.node), of(g.network) * s.in_node);
 }
 
 /// Units: seconds; `bytes` of all that each rank has before or after.
-constexpr double gathering_time(const gpu_speed& g, const span& s, double bytes) {
-  if (s.ranks < 2) return 0;
-  const link by = link_of(g, s);
-  return by.latency + bytes * (s.ranks - 1) / s.ranks / by.bandwidth;
+constexpr double gathering_time(const gpu_speed& g, const span& s, double bytes, waiting how) {
+  return s.ranks < 2 ? 0 : latency(g, s) + bytes * (s.ranks - 1) / s.ranks / bandwidth(g, s, how);
 }
-constexpr double reducing_time(const gpu_speed& g, const span& s, double bytes) {
-  if (s.ranks < 2) return 0;
-  const link by = link_of(g, s);
-  return by.latency + 2 * bytes * (s.ranks - 1) / s.ranks / by.bandwidth;
+constexpr double reducing_time(const gpu_speed& g, const span& s, double bytes, waiting how) {
+  return s.ranks < 2 ? 0 : latency(g, s) + 2 * bytes * (s.ranks - 1) / s.ranks / bandwidth(g, s, how);
 }
 constexpr double message_time(const gpu_speed& g, const span& s, double bytes) {
   if (s.ranks < 2) return 0;
-  const link by = link_of(g, s);
-  return by.latency + bytes / by.message_bandwidth;
+  const double of_one = s.in_node == s.ranks ? g.node.message_bandwidth : std::min(g.node.message_bandwidth, g.network.message_bandwidth);
+  return latency(g, s) + bytes / of_one;
 }
 
 /// What a conversion takes. Source: Thakur et al. 2005, rings.
-constexpr double conversion_time(const gpu_speed& g, conversion by, const span& s, double bytes) {
+constexpr double conversion_time(const gpu_speed& g, conversion by, const span& s, double bytes, waiting how) {
   switch (by) {
     case conversion::none:
     case conversion::replicate: return 0;
     case conversion::all_reduce:
     case conversion::all_reduce_max:
-    case conversion::all_reduce_batch: return reducing_time(g, s, bytes);
+    case conversion::all_reduce_batch: return reducing_time(g, s, bytes, how);
     case conversion::shift:
     case conversion::shift_back: return message_time(g, s, bytes);
-    default: return gathering_time(g, s, bytes);
+    default: return gathering_time(g, s, bytes, how);
   }
 }
 

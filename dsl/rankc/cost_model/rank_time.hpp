@@ -93,8 +93,8 @@ constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_pe
              replicas = span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
   const bool again = reshards_after_layer(d);
   const double times = again ? microbatches : 1;
-  return gathering_time(g, shards, h.gathered * real) * times * (again ? 2 : 1) + gathering_time(g, shards, h.gathered * sum) * times +
-         reducing_time(g, replicas, h.summed * sum);
+  return gathering_time(g, shards, h.gathered * real, waiting::beside) * times * (again ? 2 : 1) +
+         gathering_time(g, shards, h.gathered * sum, waiting::beside) * times + reducing_time(g, replicas, h.summed * sum, waiting::beside);
 }
 
 /// What a rank takes without waiting for other ranks.
