@@ -130,7 +130,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
   std::vector<communications> all;
   for (std::size_t i = 0; i < s.items.size(); ++i) {
     const item& issued = s.items[i];
-    const bool go_together = (issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter) && !l.rounds(issued);
+    const bool go_together = issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter;
     bool counted = false;
     each_part(l, r, issued, [&](const transfer& p) {
       const auto link = static_cast<std::size_t>(find_link(r, p.on < 0 ? issued.on : p.on, p.over));

@@ -135,7 +135,10 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
   sum(on, "all_reduce_in_bf16", what, m, data, count * sizeof(float));
   check_rounds(on);
 }
-void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from, std::size_t count) {
-  deal_out(on, "reduce_scatter_in_bf16", what, m, to, from, count * sizeof(float));
-  check_rounds(on);
+void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
+                          std::size_t runtime::shard_range::*kept) {
+  for (const runtime::shard_range& s : of) {
+    deal_out(on, "reduce_scatter_in_bf16", what, m, to + s.*kept * sizeof(float), from + s.gathered * sizeof(float), s.count * sizeof(float));
+    check_rounds(on);
+  }
 }

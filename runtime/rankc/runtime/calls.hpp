@@ -24,7 +24,7 @@ template <class T>
 inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
 inline constexpr auto together_on = [](const auto& on, over over, message site, const auto& calls) { together(on, over, site, calls); };
 inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) { all_reduce_in_bf16(on, with...); };
-inline constexpr auto reduce_scatter_in_bf16_on = [](const auto& on, auto... with) { reduce_scatter_in_bf16(on, with...); };
+inline constexpr auto scatter_sums_in_bf16_on = [](const auto& on, auto... with) { scatter_sums_in_bf16(on, with...); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 template <class T>
@@ -167,10 +167,7 @@ struct scatter_sums_in_bf16 {
   message site;
   std::size_t shard_range::*at = &shard_range::kept;
   static_assert(std::is_same_v<typename To::element, float> && std::is_same_v<typename From::element, float>);
-  void operator()(const auto& on) const {
-    for (const shard_range& s : of)
-      detail::reduce_scatter_in_bf16_on(on, over, site, to[s.*at], from[s.gathered], s.count);
-  }
+  void operator()(const auto& on) const { detail::scatter_sums_in_bf16_on(on, over, site, to.where, from.where, of, at); }
 };
 
 /// Of each tensor the sum that has arrived is added to what is there.

@@ -272,30 +272,42 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
   if (on.of->alone) return;
   bf16* const rounded = memory_to_round(on, m);
   for (std::size_t first = 0; first < count; first += most_rounded) {
-    const std::size_t now = std::min(most_rounded, count - first);
-    float* values = on.at<float>(data) + first;
-    round_parts(on, rounded, values, 1, now, now);
-    check(on, ncclAllReduce(rounded, rounded, now, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
+    float* const values = on.at<float>(data) + first;
+    rounded_parts sent{.members = 1};
+    sent.add(values, values, 0, std::min(most_rounded, count - first));
+    round_parts(on, rounded, sent);
+    check(on, ncclAllReduce(rounded, rounded, sent.length, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
           std::string(m.name) + ": ncclAllReduce");
-    widen_part(on, values, rounded, now);
+    widen_parts(on, rounded, sent);
   }
 }
 
-void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from, std::size_t count) {
+// Small kernels of a lane beside computation wait for its large ones, one after another: what there is memory for is one call.
+void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
+                          std::size_t runtime::shard_range::*kept) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   bf16* const rounded = memory_to_round(on, m);
-  const std::size_t members = static_cast<std::size_t>(members_of(on, k, m.name)), most = most_rounded / members / 8 * 8;
-  for (std::size_t first = 0; first < count; first += most) {
-    const std::size_t now = std::min(most, count - first);
-    round_parts(on, rounded, on.at<float>(from) + first, members, count, now);
-    bf16* own = rounded + static_cast<std::size_t>(k.place) * now;
-    check(on, ncclReduceScatter(rounded, own, now, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
+  const rounded_parts nothing{.members = static_cast<std::size_t>(members_of(on, k, m.name))};
+  const std::size_t most = most_rounded / nothing.members / rounded_parts::aligned * rounded_parts::aligned;
+  rounded_parts next = nothing;
+  const auto send_next = [&] {
+    round_parts(on, rounded, next);
+    bf16* const own = rounded + static_cast<std::size_t>(k.place) * next.length;
+    check(on, ncclReduceScatter(rounded, own, next.length, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
           std::string(m.name) + ": ncclReduceScatter");
-    widen_part(on, on.at<float>(to) + first, own, now);
-  }
+    widen_parts(on, own, next);
+    next = nothing;
+  };
+  for (const runtime::shard_range& s : of)
+    for (std::size_t first = 0, now = 0; first < s.count; first += now) {
+      if (next.is_full() || next.length == most) send_next();
+      now = std::min(most - next.length, s.count - first);
+      next.add(on.at<float>(to) + s.*kept + first, on.at<float>(from) + s.gathered + first, s.count, now);
+    }
+  if (next.many > 0) send_next();
 }
 
 // A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:

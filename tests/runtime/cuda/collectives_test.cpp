@@ -3,6 +3,7 @@
 #include "regions.hpp"
 
 #include <rankc/runtime/calls.hpp>
+#include <rankc/runtime/cuda/device_memory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -166,6 +167,61 @@ void check_shards() {
 
 TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in f32") { check_shards<float>(); }
 TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in bf16") { check_shards<bf16>(); }
+
+/// More tensors, of odd sizes too, than are rounded at once, and more numbers.
+constexpr std::size_t odd_halves[] = {1, 8, 4099, 3, 17, 5, 64, 2, 7, 30000001, 1, 12, 9, 33, 40000000, 6, 4, 11, 2097152, 13};
+constexpr std::size_t odd_kept = std::accumulate(std::begin(odd_halves), std::end(odd_halves), std::size_t{0});
+static_assert(2 * odd_kept * sizeof(bf16) > rounded_bytes);
+constexpr auto odd_shards = [] {
+  std::array<shard_range, std::size(odd_halves)> all{};
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < all.size(); first += odd_halves[i++]) all[i] = {2 * first, first, odd_halves[i]};
+  return all;
+}();
+
+/// Gradients = the sums of the weights, sent in bf16 and dealt out; then first moment = the first numbers of the weights, summed so.
+constexpr std::size_t summed = 100'003;
+void share_rounded(rank& r) {
+  const layout& l = *r.where;
+  begin(r[compute], "share");
+  const runtime::vector<float, odd_kept> sums{l.gradients};
+  const runtime::vector<float, 2 * odd_kept> whole{l.weights};
+  REQUIRE(cudaMemcpyAsync(r.at<float>(l.first_moment), r.at<float>(l.weights), summed * sizeof(float), cudaMemcpyDeviceToDevice,
+                          r[compute].stream) == cudaSuccess);
+  record(r[compute], {0});
+  wait(r[reduce], {0});
+  runtime::calls::run(r[reduce], runtime::calls::scatter_sums_in_bf16{.over = over::dp, .to = sums, .from = whole, .of = odd_shards, .site = {0, "scatter"}});
+  runtime::calls::run(r[reduce], runtime::calls::all_reduce_in_bf16{.over = over::dp, .data = runtime::vector<float, summed>{l.first_moment}, .site = {1, "sum"}});
+}
+
+TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and their sum, wherever it lies") {
+  constexpr lane_row rounding[]{{"compute", true}, {"reduce", false, true}};
+  tables t(1, 2);
+  enlarge(t, 2 * odd_kept);
+  for (layout& l : t.layouts) l.lanes = rounding;
+  t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
+  void (*const bodies[])(rank&) = {share_rounded};
+  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  const auto part = [](int rank, std::size_t i) { return 1.00097656f * own_element(rank, i); };
+  const auto sum = [&](std::size_t i) { return value(number<bf16>(value(number<bf16>(part(0, i))) + value(number<bf16>(part(1, i))))); };
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<float> own(2 * odd_kept);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = part(rank, i);
+    put(*e, rank, region::weights, own);
+  }
+  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second as a graph
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto sums = take<float>(*e, rank, region::gradients, odd_kept);
+    std::size_t wrong = 0;
+    for (const shard_range& s : odd_shards)
+      for (std::size_t i = 0; i < s.count; ++i) wrong += value(sums[s.kept + i]) != sum(s.gathered + static_cast<std::size_t>(rank) * s.count + i);
+    CHECK(wrong == 0);
+    const auto all = take<float>(*e, rank, region::first_moment, summed);
+    wrong = 0;
+    for (std::size_t i = 0; i < summed; ++i) wrong += value(all[i]) != sum(i);
+    CHECK(wrong == 0);
+  }
+}
 
 // Ranks that share a GPU have communicators of the tests' own, which can be told to be wrong.
 TEST_CASE("a collective that gives wrong numbers is found before the first step" *

@@ -186,10 +186,11 @@ void share_offsets(const lane&, over, message, at segments, at scratch, at offse
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
-/// Shapes: as all_reduce and reduce_scatter.
+/// Shapes: as all_reduce, and for each range as reduce_scatter.
 /// Errors: failure (70) where the lane has no place to round in.
 void all_reduce_in_bf16(const lane&, over, message, at data, std::size_t count);
-void reduce_scatter_in_bf16(const lane&, over, message, at to, at from, std::size_t count);
+void scatter_sums_in_bf16(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>,
+                          std::size_t runtime::shard_range::*kept);
 
 /// Collectives of one communicator, over whose ranks they are, that the guard and a profiler see as one.
 /// Errors: failure (70) where the lane has no communicator over them.
