@@ -67,7 +67,8 @@ ROWS = {
                                 split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8", "2,3,2,1")
                                 + [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8 --pp-split 5,3"]),
     "llama3-8b-fsdp4": ("llama3_8b_fsdp4_bf16", 8 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --fsdp --no-reshard --reduce bf16"]),
-    "llama3-8b-hsdp": ("llama3_8b_hsdp", 4 * 8192, 4, []),
+    "llama3-8b-hsdp": ("llama3_8b_hsdp", 4 * 8192, 4,
+                       [f"{LLAMA_WHOLE} --batch 1 --fsdp --replicate 2{more}" for more in ("", " --no-reshard")]),
     "llama3-8b-tp4": ("llama3_8b_tp4", 2 * 8192, 4, [f"{LLAMA_WHOLE} --batch 2 --tp 4{more}" for more in ("", " --async-tp")]),
     "llama3-8b-pp4": ("llama3_8b_pp4_zbv", 16 * 8192, 4,
                       split(f"{LLAMA_WHOLE} --batch 16 --pp 4 --pp-schedule Interleaved1F1B", "5,5,4,4,4,4,4,2")),
