@@ -12,7 +12,6 @@
 #include <plans.hpp>
 #include <starter/plan.hpp>
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <cstdio>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "../../scratch_folder.hpp"
 #include "commands.hpp"
 #include "tokens.hpp"
 
@@ -28,18 +28,6 @@ namespace rankc::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-class scratch {
- public:
-  scratch() {
-    std::string name = (fs::temp_directory_path() / "rankc_test_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~scratch() { fs::remove_all(path); }
-  scratch(const scratch&) = delete;
-  fs::path path;
-};
 
 std::string contents(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -66,7 +54,7 @@ result run_verify(const fs::path& file) {
 
 /// Run the real program, with `input` on its standard input.
 result run(const std::string& arguments, const std::string& input = "") {
-  const scratch s;
+  const scratch_folder s;
   write(s.path / "in", input);
   const std::string command = std::string(RANKC_TOOL) + " " + arguments + " < " + (s.path / "in").string() +
                               " > " + (s.path / "out").string() + " 2> " + (s.path / "errors").string();
@@ -77,7 +65,7 @@ result run(const std::string& arguments, const std::string& input = "") {
 }  // namespace
 
 TEST_CASE("init writes a project, and never over anything") {
-  const scratch s;
+  const scratch_folder s;
   const fs::path folder = s.path / "new" / "my-model";
   CHECK(run_init(folder) == result{0,
                                    "wrote the starter project my_model to " + folder.string() +
@@ -91,7 +79,7 @@ TEST_CASE("init writes a project, and never over anything") {
   CHECK(contents(folder / ".gitignore") == "/build*/\n");
 
   for (const char* there : {"CMakeLists.txt", "plan.hpp", "README.md", ".gitignore"}) {
-    const scratch other;
+    const scratch_folder other;
     write(other.path / there, "mine");
     CHECK(
         run_init(other.path, "x") ==
@@ -99,7 +87,7 @@ TEST_CASE("init writes a project, and never over anything") {
     CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
     CHECK(contents(other.path / there) == "mine");
   }
-  const scratch other;
+  const scratch_folder other;
   fs::create_symlink("/nowhere", other.path / "plan.hpp");
   CHECK(run_init(other.path, "x").code == 1);
   CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
@@ -109,13 +97,13 @@ TEST_CASE("init writes a project, and never over anything") {
 
 TEST_CASE("the name of a project can be a target's") {
   for (const char* name : {"3d", "a b", "a-b", "test", "install", "rankc", "plans", "_x", "\xc3\xa9"}) {
-    const scratch s;
+    const scratch_folder s;
     const result r = run_init(s.path / "p", name);
     CHECK(r.code == 1);
     CHECK(r.errors.starts_with("error: the name \"" + std::string(name) + "\""));
     CHECK(!fs::exists(s.path / "p"));
   }
-  const scratch s;
+  const scratch_folder s;
   CHECK(run_init(s.path / "p/", "gpt_2").code == 0);
   CHECK(run_init((s.path / "q" / ".").string()).out.starts_with("wrote the starter project q "));
 }
@@ -148,7 +136,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
 }
 
 TEST_CASE("verify says of a file what the checker says of its text") {
-  const scratch s;
+  const scratch_folder s;
   const plan_data plan = programs::make(programs::jobs[0], programs::layouts[5]);
   const codegen::program p = codegen::expand_train(codegen::lower(plan, runtime::dtype::f64));
   const std::string good = codegen::certificate(p, codegen::prove(p));
@@ -200,13 +188,13 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   for (const char* command : {"dims", "schedule", "tokens"}) CHECK(run(std::string(command) + " --help").out.find("Examples:\n  ") != std::string::npos);
   for (const char* command : {"explain", "explain 304", "dims --world 8 --dp-shard infer"})
     CHECK(std::system((std::string(RANKC_TOOL) + " " + command + " > /dev/full 2> /dev/null").c_str()) != 0);
-  const scratch s;
+  const scratch_folder s;
   CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 0);
   CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 1);
 }
 
 TEST_CASE("tokens writes llm.c's form, by bytes") {
-  const scratch s;
+  const scratch_folder s;
   write(s.path / "a.txt", "ab\xff");
   write(s.path / "b.txt", std::string("\0z", 2));
   const std::string a = (s.path / "a.txt").string(), b = (s.path / "b.txt").string(), out = (s.path / "t.bin").string();

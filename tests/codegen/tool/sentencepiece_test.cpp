@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rankc tokens` by a model that is trained here, read back by SentencePiece's own decoder.
+#include "../../scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 #include <tokens.hpp>
 
-#include <stdlib.h>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -17,9 +18,8 @@ namespace rankc::tool {
 
 TEST_CASE("tokens by a model of SentencePiece decode to the text") {
   namespace fs = std::filesystem;
-  std::string name = (fs::temp_directory_path() / "rankc_test_XXXXXX").string();
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  const fs::path folder = name;
+  const scratch_folder scratch;
+  const fs::path& folder = scratch.path;
   std::string text;
   for (int i = 0; i < 200; ++i) text += "the rank of line " + std::to_string(i * i) + " sends what it has\n";
   std::ofstream(folder / "a.txt") << text;
@@ -52,7 +52,6 @@ TEST_CASE("tokens by a model of SentencePiece decode to the text") {
     if (c == '\n') c = ' ';
   CHECK(decoded == spaced);
   CHECK(texts[0].size() < text.size() / 2);
-  fs::remove_all(folder);
 }
 
 }  // namespace rankc::tool

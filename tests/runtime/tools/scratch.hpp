@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a test, in a folder that goes when the test does, and the text of a refusal.
 #pragma once
+#include "../../scratch_folder.hpp"
+
 #include <rankc/runtime/engine.hpp>
 
-#include <stdlib.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -15,26 +15,18 @@ namespace rankc::runtime {
 
 class scratch {
  public:
-  scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "rankc_test_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
-    folder_ = name;
-  }
-  ~scratch() { std::filesystem::remove_all(folder_); }
-  scratch(const scratch&) = delete;
-
   std::string path(std::string_view name = "") const {
-    return name.empty() ? folder_.string() : (folder_ / name).string();
+    return name.empty() ? folder_.path.string() : (folder_.path / name).string();
   }
   std::string write(std::string_view name, std::string_view bytes) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::filesystem::remove(folder_ / name);  // ext4 flushes a file that is truncated and written again: slow
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    std::filesystem::create_directories((folder_.path / name).parent_path());
+    std::filesystem::remove(folder_.path / name);  // ext4 flushes a file that is truncated and written again: slow
+    std::ofstream(folder_.path / name, std::ios::binary) << bytes;
     return path(name);
   }
 
  private:
-  std::filesystem::path folder_;
+  scratch_folder folder_;
 };
 
 inline std::string contents(const std::filesystem::path& file) {

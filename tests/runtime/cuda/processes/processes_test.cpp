@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
 // one voice, and exit codes that tell the rank that failed from the one that was stopped.
+#include "../../../scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -20,6 +22,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using rankc::scratch_folder;
 
 struct outcome {
   int code;
@@ -33,18 +36,7 @@ std::string content(const fs::path& file) {
   return text.str();
 }
 
-/// A folder of this test's own.
-struct folder {
-  folder() {
-    char name[] = "/tmp/rankc_processes_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path = name;
-  }
-  ~folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
-outcome run(const folder& f, const std::string& variables, const std::string& words) {
+outcome run(const scratch_folder& f, const std::string& variables, const std::string& words) {
   const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
   const int status = std::system(
       ("env XDG_CACHE_HOME=" + f.path.string() + " " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
@@ -68,7 +60,7 @@ std::string losses(const fs::path& metrics) {
 }
 
 TEST_CASE("processes give the same losses and weights as threads") {
-  const folder f;
+  const scratch_folder f;
   std::string wanted_losses, wanted_weights;
   for (const char* launch : {"threads", "processes"}) {
     CAPTURE(launch);
@@ -92,7 +84,7 @@ TEST_CASE("processes give the same losses and weights as threads") {
 }
 
 TEST_CASE("the rank that fails gives the exit code, and the other is stopped at once") {
-  const folder f;
+  const scratch_folder f;
   const auto start = std::chrono::steady_clock::now();
   const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
   CHECK(failed.code == 70);
@@ -133,7 +125,7 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
       {"RANKC_SILENCE_TIMEOUT=2", apart + " --inject rank=1,op=2,step=3,stop", 70, {"rank 1 (", "has given no sign of life"}},
   };
   for (const trial& t : std::span(trials).first(all ? std::size(trials) : 3)) {
-    const folder f;
+    const scratch_folder f;
     const auto start = std::chrono::steady_clock::now();
     const outcome ended = run(f, t.variables, "train --steps 5" + t.words);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -148,7 +140,7 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
 #endif
 
 TEST_CASE("choices of products are kept in the user's cache, or where --products says") {
-  const folder f;
+  const scratch_folder f;
   const fs::path cache = f.path / "rankc" / "products.tsv", own = f.path / "own.tsv";
   for (const std::string launch : {" --launch processes", ""}) {
     CAPTURE(launch);
@@ -169,7 +161,7 @@ TEST_CASE("choices of products are kept in the user's cache, or where --products
 }
 
 TEST_CASE("a launcher's processes that the plan does not have are refused") {
-  const folder f;
+  const scratch_folder f;
   const outcome refused = run(f, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3", "train --steps 1");
   CHECK(refused.code == 2);
   CHECK(refused.err ==
@@ -177,7 +169,7 @@ TEST_CASE("a launcher's processes that the plan does not have are refused") {
 }
 
 TEST_CASE("a launcher's variables make each process one rank") {
-  const folder f;
+  const scratch_folder f;
   const std::string both =
       "XDG_CACHE_HOME=" + f.path.string() + " OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
       "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM
