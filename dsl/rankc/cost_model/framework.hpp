@@ -26,6 +26,7 @@ struct framework {
   double loss_bytes = 0;
   double sweep_bytes = 0;             // of the optimizer
   double waits_for_tensor = 1;        // of the time of tp's collectives, the share that computation waits
+  bool copies_to_send = false;        // collectives go by copies in buffers; rankc's read and write the other ranks' tensors
   bool tensor_sums_beside = false;    // backward's sums over tp go beside products
   bool sums_beside = true;            // gradients are summed beside backward; else after it
   bool sends_beside = true;           // messages between stages go beside computation; else the sender waits

@@ -17,6 +17,7 @@ inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
                                          .repeats_whole_layers = true,
                                          .loss_bytes = 50,
                                          .sweep_bytes = 26,
+                                         .copies_to_send = true,
                                          .sums_beside = false,
                                          .sends_beside = false,
                                          .scatters_messages = true};
@@ -30,11 +31,11 @@ inline constexpr framework megatron_2022 = [] {
 }();
 
 /// With fused attention, an optimizer whose state is sharded, and gradients that are summed beside backward.
-inline constexpr framework megatron_2025{.name = "Megatron-LM 2025", .tensor_sums_beside = true};
+inline constexpr framework megatron_2025{.name = "Megatron-LM 2025", .copies_to_send = true, .tensor_sums_beside = true};
 
 /// NeMo, which sends in parts what tp's products take and make. joules and waits_for_tensor are fitted, by every fourth step of its
 /// own in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0 (tests/cost_model/published.jsonl).
-inline constexpr framework nemo_2025{.name = "NeMo 2025", .joules = 1.049, .waits_for_tensor = 0.2956, .tensor_sums_beside = true};
+inline constexpr framework nemo_2025{.name = "NeMo 2025", .joules = 1.049, .waits_for_tensor = 0.2956, .copies_to_send = true, .tensor_sums_beside = true};
 
 /// With products of 8 bits, which GPUs have twice the peak of; activations are read in 16 bits and written in 8, in two layouts, and tp
 /// gathers them in 8. The joules of an operation are fitted by the same steps.

@@ -65,7 +65,7 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
         const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
         const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
         const double share = n.is_beside() ? n.row->count(false) * g.beside : share_waited(g, f, kernels.products(), n, does);
-        all.links += share * conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waiting::alone);
+        all.links += share * conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waits_for(f));
         break;
       }
       case work::product: all.products += kernels.of(n); break;

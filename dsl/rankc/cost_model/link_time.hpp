@@ -2,6 +2,7 @@
 // What collectives and messages take over the links between the ranks of a group.
 #pragma once
 #include <rankc/base/recipe.hpp>
+#include <rankc/cost_model/framework.hpp>
 #include <rankc/cost_model/gpu_speed.hpp>
 #include <rankc/mesh/axes.hpp>
 #include <rankc/typed/op_row.hpp>
@@ -24,12 +25,15 @@ constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   return {ranks, std::max(1, std::gcd(block, ranks_per_node) / stride)};
 }
 
-/// Whether computation runs beside a collective, or waits for it.
+/// Whether computation runs beside a collective, or copies do, which slow it as much; or nothing does.
 enum class waiting { beside, alone };
 
+/// Where computation waits for a collective.
+constexpr waiting waits_for(const framework& f) { return f.copies_to_send ? waiting::beside : waiting::alone; }
+
 constexpr double latency(const gpu_speed& g, const span& s) { return s.in_node == s.ranks ? g.node.latency : g.network.latency; }
-/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A collective that nothing
-/// is beside is as fast as a message.
+/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A collective alone is
+/// as fast as a message.
 constexpr double bandwidth(const gpu_speed& g, const span& s, waiting how) {
   const auto of = [how](const link& l) { return how == waiting::alone ? l.message_bandwidth : l.bandwidth; };
   return s.in_node == s.ranks ? of(g.node) : std::min(of(g.node), of(g.network) * s.in_node);

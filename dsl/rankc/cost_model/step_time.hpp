@@ -129,7 +129,7 @@ class predictor {
     const double bytes = bytes_between_stages();
     if (!f_.scatters_messages || p_.dims.tp == 1 || p_.dims.sequence_parallel) return message_time(g_, across_stages(), bytes);
     const span gather = span_of(axis::tp, p_.dims, p_.machines.ranks_per_node);
-    return message_time(g_, across_stages(), bytes / p_.dims.tp) + gathering_time(g_, gather, bytes, waiting::alone);
+    return message_time(g_, across_stages(), bytes / p_.dims.tp) + gathering_time(g_, gather, bytes, waits_for(f_));
   }
 
   constexpr span across_stages() const {

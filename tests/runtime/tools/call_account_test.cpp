@@ -47,7 +47,7 @@ TEST_CASE("an account is the mean of its steps, of one rank, apart by lanes") {
   const auto answer = nlohmann::json::parse(account_json(7.5, std::vector{a}));
   CHECK(answer["step_ms"] == 7.5);
   CHECK(answer["ranks"][0]["idle_ms"].get<double>() == Approx(2.0));
-  CHECK(answer["ranks"][0]["calls"][1] == nlohmann::json::parse(R"({"call":"multiply","kind":"products","count":2,"ms":4.0,"beside_ms":0.0,"operations":2e9,"bytes":2e6,"least_ms":0.5})"));
+  CHECK(answer["ranks"][0]["calls"][1] == nlohmann::json::parse(R"({"call":"multiply","kind":"products","count":2,"ms":4.0,"beside_ms":0.0,"awaited_ms":0.0,"operations":2e9,"bytes":2e6,"least_ms":0.5})"));
 }
 
 TEST_CASE("calls on two lanes at once leave no time between them") {
@@ -57,6 +57,22 @@ TEST_CASE("calls on two lanes at once leave no time between them") {
   const call_account a = account_of(program.about, 0, steps);
   CHECK(a.calls[1].ms == Approx(9.0));
   CHECK(a.idle_ms == Approx(1.0));
+}
+
+TEST_CASE("where nothing computes it is said which call of another lane ends last before something does") {
+  const fake_program program(1, 2, 1);
+  const auto on = [](int lane, double begin, double end) {
+    return traced{0, lane, lane == 0 ? type_text<fake_calls::multiply>() : type_text<fake_calls::all_reduce>(), begin, end};
+  };
+  // Nothing computes in [1000, 1400], where one call ends at 1100 and one at 1300; in [2000, 2500], where one goes on; in [3000, 3200].
+  const std::vector<std::vector<traced>> steps{
+      {on(0, 0, 1000), on(1, 0, 1100), on(1, 1100, 1300), on(0, 1400, 2000), on(1, 1400, 2700), on(0, 2500, 3000), on(0, 3200, 4000)}};
+  const call_account a = account_of(program.about, 0, steps);
+  CHECK(a.idle_ms == Approx(1.1));
+  CHECK(a.calls[2].awaited == Approx(0.3));
+  const std::vector<std::string> table = account_table(a);
+  CHECK(table[table.size() - 2] == "no call                                 1.100   27.5 %");
+  CHECK(table.back() == "  until all_reduce ends                 0.300    7.5 %");
 }
 
 TEST_CASE("a call that the program does not list is refused") {
