@@ -17,15 +17,20 @@ namespace {
 constexpr const char* columns = "{:<26}{:>8}{:>11}{:>9}{:>12}{:>10}{:>10}{:>14}{:>9}";
 constexpr const char* kind_names[]{"products", "attention", "passes over memory", "optimizer", "communication"};
 
-/// The time within [first begin, last end] that none of the intervals covers; they are sorted here.
-double uncovered(std::vector<std::pair<double, double>>& intervals) {
-  std::sort(intervals.begin(), intervals.end());
-  double idle = 0, until = intervals.empty() ? 0 : intervals.front().first;
-  for (const auto& [begin, end] : intervals) {
-    idle += std::max(0.0, begin - until);
-    until = std::max(until, end);
+struct interval {
+  double begin, end;
+};
+
+/// Within [first begin, last end] what none of the intervals covers; they are sorted here.
+std::vector<interval> gaps_between(std::vector<interval>& intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
+  std::vector<interval> gaps;
+  double until = intervals.empty() ? 0 : intervals.front().begin;
+  for (const interval& i : intervals) {
+    if (i.begin > until) gaps.push_back({until, i.begin});
+    until = std::max(until, i.end);
   }
-  return idle;
+  return gaps;
 }
 
 /// What a line shows: calls by one name, or all of a kind. What calls do counts where these were timed.
@@ -62,20 +67,28 @@ call_account account_of(const description& about, int rank, std::span<const std:
   }
   const double each = 1e-3 / static_cast<double>(steps.size());
   for (const std::vector<traced>& step : steps) {
-    std::vector<std::pair<double, double>> computing;
+    std::vector<interval> computing;
+    std::map<double, measured_calls*> ends_beside;
     double first = 0, last = 0;
     for (const traced& t : step) {
       if (t.rank != rank) continue;
       const std::string name = word_of(t.name);
       const auto at = by_name.find(name);
       if (at == by_name.end()) throw failure(70, "rank " + std::to_string(rank) + " calls " + name + ", of which its program's table has none");
+      measured_calls& of = account.calls[at->second];
       first = last == 0 ? t.begin : std::min(first, t.begin), last = std::max(last, t.end);
       const bool computes = where.lanes[static_cast<std::size_t>(t.lane)].computes;
-      if (computes) computing.emplace_back(t.begin, t.end);
-      (computes ? account.calls[at->second].ms : account.calls[at->second].beside) += (t.end - t.begin) * each;
+      if (computes) computing.push_back({t.begin, t.end});
+      else ends_beside[t.end] = &of;
+      (computes ? of.ms : of.beside) += (t.end - t.begin) * each;
     }
     account.step_ms += (last - first) * each;
-    account.idle_ms += uncovered(computing) * each;
+    for (const interval& gap : gaps_between(computing)) {
+      account.idle_ms += (gap.end - gap.begin) * each;
+      const auto after = ends_beside.upper_bound(gap.end);
+      if (after == ends_beside.begin()) continue;
+      if (const auto& [end, awaited] = *std::prev(after); end > gap.begin) awaited->awaited += (end - gap.begin) * each;
+    }
   }
   return account;
 }
@@ -95,7 +108,13 @@ std::vector<std::string> account_table(const call_account& account) {
       if (c.of->kind == kind) one.add(c), lines.push_back(line(fmt::format("  {}", c.of->name), one, account.step_ms));
     }
   }
-  lines.push_back(fmt::format("{:<26}{:>8}{:>11.3f}{:>7.1f} %", "no call", "", account.idle_ms, 100 * account.idle_ms / account.step_ms));
+  const auto idle = [&](const std::string& name, double ms) {
+    lines.push_back(fmt::format("{:<34}{:>11.3f}{:>7.1f} %", name, ms, 100 * ms / account.step_ms));
+  };
+  idle("no call", account.idle_ms);
+  std::stable_sort(calls.begin(), calls.end(), [](const measured_calls& a, const measured_calls& b) { return a.awaited > b.awaited; });
+  for (const measured_calls& c : calls)
+    if (c.awaited > 0) idle(fmt::format("  until {} ends", c.of->name), c.awaited);
   return lines;
 }
 
@@ -104,7 +123,7 @@ std::string account_json(double step_ms, std::span<const call_account> accounts)
   for (const call_account& a : accounts) {
     nlohmann::ordered_json calls = nlohmann::ordered_json::array();
     for (const measured_calls& c : a.calls)
-      calls.push_back({{"call", c.of->name}, {"kind", kind_names[static_cast<int>(c.of->kind)]}, {"count", c.of->count}, {"ms", c.ms}, {"beside_ms", c.beside},
+      calls.push_back({{"call", c.of->name}, {"kind", kind_names[static_cast<int>(c.of->kind)]}, {"count", c.of->count}, {"ms", c.ms}, {"beside_ms", c.beside}, {"awaited_ms", c.awaited},
                        {"operations", c.of->operations}, {"bytes", c.of->bytes}, {"least_ms", c.of->least_ms}});
     ranks.push_back({{"rank", a.rank}, {"step_ms", a.step_ms}, {"idle_ms", a.idle_ms}, {"calls", calls}});
   }

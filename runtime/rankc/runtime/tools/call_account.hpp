@@ -12,8 +12,9 @@ namespace rankc::runtime {
 /// The calls by one name. Units: milliseconds of a step, on average.
 struct measured_calls {
   const call_row* of;
-  double ms = 0;      // on lanes that compute
-  double beside = 0;  // on lanes of their own, waits for other ranks included
+  double ms = 0;       // on lanes that compute
+  double beside = 0;   // on lanes of their own, waits for other ranks included
+  double awaited = 0;  // of that, while nothing computes, where it is the last to end before something does
 };
 
 /// The calls of a rank. Units: as above.
