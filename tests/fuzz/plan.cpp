@@ -3,6 +3,7 @@
 
 #include <rankc/make_plan.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -60,6 +61,11 @@ bool try_sizes(const plan& p, const std::string& name, plan_data& out) {
   return true;
 }
 
+bool trains_nothing(const plan& p) {
+  const report said = make(p, "one").diagnostics;
+  return std::any_of(said.begin(), said.end(), [](const diagnostic& d) { return d.id == 249; });
+}
+
 }  // namespace
 
 plan draw_plan(std::uint64_t seed, std::uint64_t index) {
@@ -76,6 +82,7 @@ plan on_one_rank(const plan& p) {
   one.recipe.recompute = {};
   one.schedule = {.microbatches = p.one_rank_microbatches};
   one.stage_layers.clear();
+  if (trains_nothing(one)) one.schedule.by = order::looped_bfs, one.schedule.inference = true;
   return one;
 }
 
