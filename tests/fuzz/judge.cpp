@@ -119,8 +119,10 @@ class judgement {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       read_generated(made[i], out_[i]);
       const verdict& one = ones_[one_of(plans_[i])];
-      if (still_runs(i) && !one.emitted)
-        fail(i, "one rank", one.failed() ? one.wrong : "refused: " + one.sentences.at(0));
+      if (!still_runs(i) || one.emitted) continue;
+      // Some parameters can be shared where ranks of tp share out the tokens alone, which one rank does not.
+      if (plans_[i].dims.sequence_parallel && one.refused_by == std::vector{214}) out_[i] = one;
+      else fail(i, "one rank", one.failed() ? one.wrong : "refused: " + one.sentences.at(0));
     }
   }
 

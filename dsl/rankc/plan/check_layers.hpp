@@ -400,15 +400,26 @@ constexpr void check_expert_columns(report& out, const trace& t, const parallel_
   }
 }
 
+/// Whether what is sent over ep is of tokens that ranks of tp, which are ranks of ep too, have all of.
+constexpr bool sends_tokens_of_tp(const trace& t, const op& o, const parallel_dims& d) {
+  if (d.tp == 1 || repeats_tokens(d)) return false;
+  const type& sent = t.values[static_cast<std::size_t>(o.in[0])];
+  return o.kind == &ops::share_offsets ? sent[axis::tp] != P : sent[axis::tp] != V(0);
+}
+
 /// RC210: what takes ranks of ep to have the same tokens where each has its own, or the other way.
 constexpr void check_tokens_of_experts(report& out, const trace& t, const parallel_dims& d) {
   if (d.ep == 1) return;
   for (const op& o : t.ops) {
     const bool exchanges = is_one_of(o.kind, {&ops::to_experts, &ops::from_experts, &ops::share_offsets});
     const bool repeats = o.kind == &ops::own_slots || (o.over == axis::ep && is_one_of(o.kind, {&ops::replicate, &ops::all_reduce}));
-    if (repeats_tokens(d) ? !exchanges : !repeats) continue;
+    const bool of_tp = exchanges && sends_tokens_of_tp(t, o, d);
+    if (!of_tp && (repeats_tokens(d) ? !exchanges : !repeats)) continue;
     complaint c{o.kind->name, {}, o.from};
-    if (exchanges)
+    if (of_tp)
+      c.begin() << "it sends tokens over ep=" << d.ep << ", and of its ranks those of tp=" << d.tp << " have the same; expected a part on each, as "
+                << "sequence_parallel has it (V): let the layers before leave tp (leave_tp), or take tp=1";
+    else if (exchanges)
       c.begin() << "it sends tokens over ep=" << d.ep << ", whose ranks have the same (expert_layout=independent); take own_slots, and sum up what is combined of them";
     else
       c.begin() << "it is of tokens that all ranks of ep=" << d.ep << " have, and each has its own; exchange slots of tokens (to_experts), or take expert_layout=independent";

@@ -87,6 +87,35 @@ inline constexpr plan an_exchange_of_the_same_tokens{.model = around<exchanging>
                                                      .recipe = recipe, .cluster = clusters::cpu};
 static_assert(valid<an_exchange_of_the_same_tokens>);  // error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, whose ranks have the same (expert_layout=independent); take own_slots, and sum up what is combined of them
 
+/// The same on ranks of tp: between layers that share out the tokens over them, or where each has them all.
+struct embedding_of {
+  static constexpr std::string_view name = "embedding";
+  parameter_handle table;
+  constexpr value forward(trace& t, value ids, const layer_context& c) const {
+    const value words = embedding(ids, t.parameter(table));
+    return faulty ? words : leave_tp(words, c);
+  }
+};
+struct head_of {
+  static constexpr std::string_view name = "head";
+  parameter_handle table;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return cross_entropy(linear(faulty ? x : enter_tp(x, c), t.parameter(table)), c.targets, axis::tp, c.loss_scale);
+  }
+};
+struct on_tp {
+  int vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim words{"vocab", 64};
+    const parameter_handle table = faulty ? parameter_handle{"wte", {words, hidden}, {}, initial::normal, 0.02} : token_table(words, hidden);
+    return sequential(embedding_of{table}, repeat{2, exchanging{}}, head_of{table});
+  }
+};
+inline constexpr plan an_exchange_of_whole_tokens{.model = on_tp{}, .dims = parallel_dims{.world = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+                                                  .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+static_assert(valid<an_exchange_of_whole_tokens>);  // error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, and of its ranks those of tp=2 have the same; expected a part on each, as sequence_parallel has it (V): let the layers before leave tp (leave_tp), or take tp=1
+
 constexpr auto over_ranks(parallel_dims d, auto change, int experts = 4) {
   if (faulty) change(d);
   return plan{.model = models::mixtral{.layers = 4, .hidden = 32, .heads = 4, .kv_heads = 4, .experts = experts, .top_k = 2, .expert_ffn = 16, .vocab = 64},
