@@ -33,6 +33,14 @@ std::vector<interval> gaps_between(std::vector<interval>& intervals) {
   return gaps;
 }
 
+/// The call that is the last to end in a gap is awaited until then. Units: `each` is the milliseconds of a step in one of the gap's.
+void add_awaited(const interval& gap, const std::map<double, measured_calls*>& ends_beside, double each) {
+  const auto after = ends_beside.upper_bound(gap.end);
+  if (after == ends_beside.begin()) return;
+  const auto& [end, last] = *std::prev(after);
+  if (end > gap.begin) last->awaited += (end - gap.begin) * each;
+}
+
 /// What a line shows: calls by one name, or all of a kind. What calls do counts where these were timed.
 struct sum {
   int count = 0;
@@ -85,9 +93,7 @@ call_account account_of(const description& about, int rank, std::span<const std:
     account.step_ms += (last - first) * each;
     for (const interval& gap : gaps_between(computing)) {
       account.idle_ms += (gap.end - gap.begin) * each;
-      const auto after = ends_beside.upper_bound(gap.end);
-      if (after == ends_beside.begin()) continue;
-      if (const auto& [end, awaited] = *std::prev(after); end > gap.begin) awaited->awaited += (end - gap.begin) * each;
+      add_awaited(gap, ends_beside, each);
     }
   }
   return account;

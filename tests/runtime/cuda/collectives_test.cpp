@@ -113,12 +113,14 @@ void check_exchange() {
 /// The tensors of a layer, as each of two ranks keeps half of them; what a rank keeps lies side by side, and what it gathers.
 constexpr std::size_t halves[] = {2048, 8388608, 2097152, 2097152, 8388608, 2048, 29360128};
 constexpr std::size_t kept = std::accumulate(std::begin(halves), std::end(halves), std::size_t{0});
-constexpr auto shards = [] {
-  std::array<shard_range, std::size(halves)> all{};
+template <std::size_t N>
+constexpr std::array<shard_range, N> side_by_side(const std::size_t (&counts)[N]) {
+  std::array<shard_range, N> all{};
   std::size_t first = 0;
-  for (std::size_t i = 0; i < all.size(); first += halves[i++]) all[i] = {2 * first, first, halves[i]};
+  for (std::size_t i = 0; i < N; first += counts[i++]) all[i] = {2 * first, first, counts[i]};
   return all;
-}();
+}
+constexpr auto shards = side_by_side(halves);
 
 /// Gradients = the weights of both ranks; second moment = the sums of these, dealt out.
 template <class T>
@@ -172,12 +174,7 @@ TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one be
 constexpr std::size_t odd_halves[] = {1, 8, 4099, 3, 17, 5, 64, 2, 7, 30000001, 1, 12, 9, 33, 40000000, 6, 4, 11, 2097152, 13};
 constexpr std::size_t odd_kept = std::accumulate(std::begin(odd_halves), std::end(odd_halves), std::size_t{0});
 static_assert(2 * odd_kept * sizeof(bf16) > rounded_bytes);
-constexpr auto odd_shards = [] {
-  std::array<shard_range, std::size(odd_halves)> all{};
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < all.size(); first += odd_halves[i++]) all[i] = {2 * first, first, odd_halves[i]};
-  return all;
-}();
+constexpr auto odd_shards = side_by_side(odd_halves);
 
 /// Gradients = the sums of the weights, sent in bf16 and dealt out; then first moment = the first numbers of the weights, summed so.
 constexpr std::size_t summed = 100'003;
