@@ -53,12 +53,12 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms_grad.cu
   src/cuda/norms_narrow.cu
   src/cuda/optimizer.cu
+  src/cuda/own_shards.cu
   src/cuda/parts.cu
   src/cuda/peer_access.cpp
   src/cuda/peer_edges.cpp
   src/cuda/peer_groups.cpp
   src/cuda/peer_meeting.cu
-  src/cuda/peer_stores.cu
   src/cuda/product_choices.cpp
   src/cuda/ring_attention.cu
   src/cuda/rope.cu
@@ -66,6 +66,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/router.cu
   src/cuda/router_choice.cu
   src/cuda/softmax.cu
+  src/cuda/stream_words.cpp
   src/cuda/tensor_map.cpp
   src/cuda/trace.cu
   src/cuda/warm_up.cu

@@ -13,6 +13,11 @@ using namespace translation;
 using runtime::at;
 
 #include "rank_calls.ipp"
+template <class T>
+void gather_shards(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of) {
+  for (const runtime::shard_range& s : of)
+    all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
+}
 void begin_marked(const lane&, over, message) {}
 void end_marked(const lane&, over, message) {}
 
@@ -258,7 +263,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
 #include "fused_kernels.ipp"
 
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
+  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)

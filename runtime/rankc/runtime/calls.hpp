@@ -23,6 +23,8 @@ inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gat
 template <class T>
 inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
 inline constexpr auto together_on = [](const auto& on, over over, message site, const auto& calls) { together(on, over, site, calls); };
+template <class T>
+inline constexpr auto gather_shards_on = [](const auto& on, auto... with) { gather_shards<T>(on, with...); };
 inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) { all_reduce_in_bf16(on, with...); };
 inline constexpr auto scatter_sums_in_bf16_on = [](const auto& on, auto... with) { scatter_sums_in_bf16(on, with...); };
 template <class T>
@@ -132,12 +134,7 @@ struct gather_shards {
   From from;
   std::span<const shard_range> of;
   message site;
-  void operator()(const auto& on) const {
-    detail::together_on(on, over, site, [&] {
-      for (const shard_range& s : of)
-        detail::all_gather_on<typename To::element>(on, over, site, to[s.gathered], from[s.kept], s.count);
-    });
-  }
+  void operator()(const auto& on) const { detail::gather_shards_on<typename To::element>(on, over, site, to.where, from.where, of); }
 };
 
 /// Of each tensor the sum of what the ranks have, dealt out: to each its shard.

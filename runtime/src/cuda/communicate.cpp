@@ -4,6 +4,7 @@
 #include "exchange.hpp"
 #include "marks.hpp"
 #include "nccl_calls.hpp"
+#include "own_shards.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
 #include "rounded_parts.hpp"
@@ -82,8 +83,8 @@ void send(const lane& on, message m, at data, std::size_t bytes) {
   const lane_link& k = edge_of(on, m, 0);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
+  if (k.edge != nullptr) return send_to_peer(on, *k.edge, m, on.at<std::byte>(data), bytes);
   if (on.of->alone) return;
-  if (k.edge != nullptr) return store_to_peer(on, *k.edge, m.name, on.at<std::byte>(data), bytes);
   check(on, ncclSend(on.at<std::byte>(data), bytes, ncclUint8, 1, k.nccl, on.stream), k.nccl,
         std::string(m.name) + ": ncclSend");
 }
@@ -92,8 +93,8 @@ void receive(const lane& on, message m, at data, std::size_t bytes) {
   const lane_link& k = edge_of(on, m, 1);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
+  if (k.edge != nullptr) return receive_from_peer(on, *k.edge, m, on.at<std::byte>(data));
   if (on.of->alone) return;
-  if (k.edge != nullptr) return receive_from_peer(on, *k.edge, m.name, on.at<std::byte>(data));
   check(on, ncclRecv(on.at<std::byte>(data), bytes, ncclUint8, 0, k.nccl, on.stream), k.nccl,
         std::string(m.name) + ": ncclRecv");
 }
@@ -110,14 +111,10 @@ void all_reduce(const lane& on, over what, message m, at data, std::size_t count
         std::string(m.name) + ": ncclAllReduce");
 }
 
+namespace {
+
 template <class T>
-void all_gather(const lane& on, over what, message m, at to, at from, std::size_t count) {
-  const lane_link& k = link_of(on, what, m);
-  const stamped times(on, tracer::what::alone, m.name);
-  const marked place(on, k, m.name);
-  if (on.of->alone) return;
-  const T* own = on.at<T>(from);
-  T* all = on.at<T>(to);
+void gather(const lane& on, const lane_link& k, message m, T* all, const T* own, std::size_t count) {
   const std::string call = std::string(m.name) + ": ncclAllGather";
   if (!awkward(all, own, count)) {
     check(on, ncclAllGather(own, all, count, nccl_type<T>, k.nccl, on.stream), k.nccl, call);
@@ -127,6 +124,35 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
     check(on,
           ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, nccl_type<T>, i, k.nccl, on.stream),
           k.nccl, call);
+}
+
+}  // namespace
+
+template <class T>
+void all_gather(const lane& on, over what, message m, at to, at from, std::size_t count) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (!on.of->alone) gather(on, k, m, on.at<T>(to), on.at<T>(from), count);
+}
+
+// A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:
+// of large tensors a tenth arrives wrong. Each call is a launch of its own; in place they need no kernel where copy engines work.
+template <class T>
+void gather_shards(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  T* const all = on.at<T>(to);
+  const auto place_of = [&](const runtime::shard_range& s) { return all + s.gathered + static_cast<std::size_t>(k.place) * s.count; };
+  own_shards next;
+  for (const runtime::shard_range& s : of) {
+    next.add(place_of(s), on.at<T>(from) + s.kept, s.count * sizeof(T));
+    if (next.is_full()) place_own_shards(on, std::exchange(next, {}));
+  }
+  place_own_shards(on, next);
+  for (const runtime::shard_range& s : of) gather(on, k, m, all + s.gathered, place_of(s), s.count);
 }
 
 template <class T>
@@ -310,8 +336,7 @@ void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, 
   if (next.many > 0) send_next();
 }
 
-// A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:
-// of large tensors a tenth arrives wrong. Each call is a launch of its own.
+// Each call is a launch of its own, as in gather_shards.
 void begin_marked(const lane& on, over what, message m) {
   const lane_link& k = link_of(on, what, m);
   if (!is_marked(on, k)) return;
@@ -330,6 +355,9 @@ template void all_reduce<bf16>(const lane&, over, message, at, std::size_t, redu
 template void all_gather<float>(const lane&, over, message, at, at, std::size_t);
 template void all_gather<double>(const lane&, over, message, at, at, std::size_t);
 template void all_gather<bf16>(const lane&, over, message, at, at, std::size_t);
+template void gather_shards<float>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
+template void gather_shards<double>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
+template void gather_shards<bf16>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
 template void reduce_scatter<float>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<double>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<bf16>(const lane&, over, message, at, at, std::size_t);

@@ -91,6 +91,7 @@ void driver::try_out() {
 void driver::enqueue(kind what) {
   rank& r = context_.of();
   if (r.place != nullptr) r.place->enqueue(static_cast<std::size_t>(what));
+  r.evaluates = what == kind::evaluate;
   cudaStream_t compute = r[0].stream;
   const auto pp = static_cast<std::size_t>(r.row->pp);
   if (what != kind::evaluate) context_.copy_input();

@@ -77,7 +77,7 @@ class cuda_engine final : public engine {
       owner->of().fault = fault_.get();
     }
     batches_ = std::make_unique<batches>(about, *held().front());
-    if (where.peer_stores && !where.is_one_rank()) {
+    if (where.maps_peers && !where.is_one_rank()) {
       edges_ = std::make_unique<peer_edges>(about, ranks_);
       groups_ = std::make_unique<peer_groups>(about, ranks_);
     }
@@ -236,10 +236,11 @@ class cuda_engine final : public engine {
   }
 
   /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
-  /// abort. A worker inside a call gets two seconds to come out, since NCCL may not be aborted under it.
+  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come out, since NCCL may not be aborted under it.
   void stop_the_others() {
     broken_ = true;
     *stop_ = 1;
+    if (edges_ != nullptr) edges_->let_go();
     const auto until = std::chrono::steady_clock::now() + 2s;
     const auto busy = [this] {
       for (const auto& w : workers_)
@@ -278,10 +279,10 @@ class cuda_engine final : public engine {
     }
     workers_.clear();
     communicators_.reset();
-    edges_.reset();
     groups_.reset();
     places_.clear();
     ranks_.clear();
+    edges_.reset();  // lanes that a failed rank has left waiting end with their ranks
     cudaFreeHost(stop_);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injected.hpp"
 #include "marks.hpp"
+#include "stream_words.hpp"
 
 namespace rankc::cuda {
 namespace {
@@ -17,7 +18,11 @@ __global__ void hold_up(const hyperparameters* input, std::uint32_t step, volati
 
 }  // namespace
 
-void store_mark(cudaStream_t stream, volatile std::uint32_t* to, std::uint32_t value) { store<<<1, 1, 0, stream>>>(to, value); }
+/// A kernel of one thread is the shortest where others have gone before it; beside others it would wait until one ends.
+void store_mark(const lane& on, volatile std::uint32_t* to, std::uint32_t value) {
+  if (on.computes()) store<<<1, 1, 0, on.stream>>>(to, value);
+  else write_word(on, to, value);
+}
 
 void hold_up_device(const lane& on, std::uint32_t step, volatile unsigned* is_over, double seconds) {
   hold_up<<<1, 1, 0, on.stream>>>(on.of->input, step, is_over, static_cast<unsigned long long>(seconds * 1e9));

@@ -32,7 +32,7 @@ void marks::enqueue(std::size_t which) {
   for (auto& lane : enqueued_->waits) lane.clear();
 }
 
-void marks::store(const lane& on, std::uint32_t value) { store_mark(on.stream, stored_ + on.index, value); }
+void marks::store(const lane& on, std::uint32_t value) { store_mark(on, stored_ + on.index, value); }
 
 void marks::begin(const lane& on, const char* name, int communicator) {
   if (in_group_) return;

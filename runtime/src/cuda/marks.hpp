@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank's GPU is in its step: as its graph runs, a kernel of one thread stores at each action, and at the beginning and
-// end of each communication, how far the lane has come. The host reads that at any time, also where the GPU hangs. Collectives
+// Where a rank's GPU is in its step: as its graph runs, each lane stores at each action, and at the beginning and end of each
+// communication, how far it has come. The host reads that at any time, also where the GPU hangs. Collectives
 // over tp that a computing lane has between its kernels are too many for that: they are part of their action.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
@@ -103,6 +103,6 @@ class marked {
 };
 
 /// Enqueue a store that the host sees.
-void store_mark(cudaStream_t, volatile std::uint32_t* to, std::uint32_t value);
+void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value);
 
 }  // namespace rankc::cuda

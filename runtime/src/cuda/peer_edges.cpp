@@ -1,66 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pairs of ranks can store into each other's memory, and the words they signal with.
 #include "peer_edges.hpp"
 
 #include "check.hpp"
 #include "peer_access.hpp"
+#include "stream_words.hpp"
+
+#include <chrono>
+#include <string>
 
 namespace rankc::cuda {
 namespace {
 
-/// The lane on which a rank has a communicator over `peer`; -1: on none.
-int lane_of(const rank& r, int group_index) {
-  for (const lane& on : r.all_lanes)
-    for (const lane_link& k : on.links)
-      if (k.over == over::peer && k.communicator == group_index) return on.index;
-  return -1;
-}
-
-/// The end of an edge on a lane: a lane has one communicator over `peer` at most.
-void give(rank& r, int lane_index, int place, const peer_edge& e) {
-  for (lane_link& k : r.all_lanes[static_cast<std::size_t>(lane_index)].links)
-    if (k.over == over::peer) k.place = place, k.edge = &e;
+/// A rank's link over `peer` of a communicator; null: it has none.
+lane_link* link_of(rank& r, int group_index) {
+  for (lane& on : r.all_lanes)
+    for (lane_link& k : on.links)
+      if (k.over == over::peer && k.communicator == group_index) return &k;
+  return nullptr;
 }
 
 }  // namespace
 
 peer_edges::peer_edges(const description& about, const std::vector<std::unique_ptr<context>>& ranks)
-    : edges_(ranks.size()), made_(about.communicators.size()) {
-  for (const auto& owner : ranks) {
-    rank& r = owner->of();
-    check(r, cudaSetDevice(owner->device()), "cudaSetDevice");
-    const std::size_t lanes = r.all_lanes.size();
-    edges_[held_.size()].resize(lanes);
-    edge_words* words = nullptr;
-    check(r, cudaMalloc(&words, lanes * sizeof(edge_words)), "words of pipeline edges: cudaMalloc");
-    held_.push_back({owner->device(), words});
-    check(r, cudaMemset(words, 0, lanes * sizeof(edge_words)), "words of pipeline edges: cudaMemset");
-    check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    load_peer_kernels(r[0]);
-  }
-  for (int g = 0; g < static_cast<int>(made_.size()); ++g) {
+    : words_(ranks.front()->of(), pinned_memory(), (about.communicators.size() + 1) * sizeof(edge_words), "words of pipeline edges"),
+      edges_(about.communicators.size()) {
+  for (int g = 0; g < static_cast<int>(edges_.size()); ++g) {
     const auto members = about.communicators[static_cast<std::size_t>(g)].ranks;
     if (members.size() != 2) continue;
-    const auto a = static_cast<std::size_t>(members[0]), b = static_cast<std::size_t>(members[1]);
-    const int out = lane_of(ranks[a]->of(), g), in = lane_of(ranks[b]->of(), g);
-    if (out < 0 || in < 0 || !can_map(*ranks[a], *ranks[b])) continue;
-    map(*ranks[a], *ranks[b]);
-    map(*ranks[b], *ranks[a]);
-    peer_edge& sender = edges_[a][static_cast<std::size_t>(out)];
-    peer_edge& receiver = edges_[b][static_cast<std::size_t>(in)];
-    sender = {held_[a].words + out, held_[b].words + in};
-    receiver = {sender.theirs, sender.mine};
-    give(ranks[a]->of(), out, 0, sender);
-    give(ranks[b]->of(), in, 1, receiver);
-    made_[static_cast<std::size_t>(g)] = true;
+    context &sender = *ranks[static_cast<std::size_t>(members[0])], &receiver = *ranks[static_cast<std::size_t>(members[1])];
+    lane_link *out = link_of(sender.of(), g), *in = link_of(receiver.of(), g);
+    if (out == nullptr || in == nullptr || !can_map(sender, receiver)) continue;
+    map(sender, receiver);
+    edge_words* const words = words_.as<edge_words>() + g;
+    words->set(0);
+    peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(peer_edge{words, {}})).get();
+    out->place = 0, out->edge = made;
+    in->place = 1, in->edge = made;
   }
 }
 
-peer_edges::~peer_edges() {
-  for (const held& h : held_) {
-    cudaSetDevice(h.device);
-    cudaFree(h.words);
+void peer_edges::let_go() {
+  if (letting_go_.joinable()) return;
+  letting_go_ = std::jthread([this](const std::stop_token& is_over) {
+    for (; !is_over.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+      for (const auto& e : edges_)
+        if (e != nullptr) e->words->set(1);
+  });
+}
+
+void send_to_peer(const lane& on, const peer_edge& e, message m, const std::byte* from, std::size_t bytes) {
+  if (on.of->alone) return;
+  const auto place = e.places.find({on.of->evaluates, m.index});
+  if (place == e.places.end()) fail(on, std::string(m.name) + ": its receiver has no place for it");
+  take_word(on, &e.words->is_free);
+  check(on, cudaMemcpyAsync(place->second, from, bytes, cudaMemcpyDefault, on.stream), m.name);
+  write_word(on, &e.words->is_there, 1);
+}
+
+void receive_from_peer(const lane& on, peer_edge& e, message m, std::byte* to) {
+  if (on.of->alone) {
+    e.places[{on.of->evaluates, m.index}] = to;
+    return;
   }
+  write_word(on, &e.words->is_free, 1);
+  take_word(on, &e.words->is_there);
 }
 
 }  // namespace rankc::cuda

@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps are made by the driver, whose function the CUDA runtime looks up: nothing links the driver.
 #include "tensor_map.hpp"
 
-#include "check.hpp"
+#include "driver_function.hpp"
 
 #include <string>
 
 namespace rankc::cuda {
-namespace {
-
-using encode_tiled = decltype(&cuTensorMapEncodeTiled);
-
-encode_tiled find_encoder(const lane& on) {
-  constexpr unsigned since = 12000;  // CUDA 12.0
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult answer{};
-  check(on, cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, since, cudaEnableDefault, &answer),
-        "cudaGetDriverEntryPointByVersion");
-  if (answer != cudaDriverEntryPointSuccess) fail(on, "the driver has no cuTensorMapEncodeTiled");
-  return reinterpret_cast<encode_tiled>(found);
-}
-
-}  // namespace
 
 CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int columns) {
-  static const encode_tiled encode = find_encoder(on);
+  static const auto encode = driver_function<decltype(&cuTensorMapEncodeTiled)>(on, "cuTensorMapEncodeTiled");
   const cuuint64_t size[]{static_cast<cuuint64_t>(columns), rows},
       stride[]{static_cast<cuuint64_t>(columns) * sizeof(bf16)};
   constexpr cuuint32_t box[]{box_side, box_side}, every[]{1, 1};

@@ -121,7 +121,7 @@ TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either
       CAPTURE(layout);
       CAPTURE(processes);
       using rankc::cuda::edges_by;
-      const auto ranks = count(layout, !processes && map_each_other() ? edges_by::peer_stores : edges_by::nccl);
+      const auto ranks = count(layout, !processes && map_each_other() ? edges_by::mapped : edges_by::nccl);
       REQUIRE(ranks.size() == gpus);
       const std::string port = std::to_string(20000 + getpid() % 20000);
       const auto taken = processes ? most_taken({{"gpt2_8", layout, "0", "0", port}, {"gpt2_8", layout, "1", "1", port}})

@@ -46,12 +46,12 @@ double content(int rank, int time, std::size_t i) {
   return static_cast<double>((i * 2654435761u + 97u * static_cast<unsigned>(time) + 31u * rank) % 8388593u);
 }
 
-/// Stores into the other GPU where they can map each other, and NCCL.
-const placement both_ways[]{{.rank = -1, .device = 0, .peer_stores = true},
-                            {.rank = -1, .device = 0, .peer_stores = false}};
+/// Straight into the other GPU's memory, where they can map each other, and NCCL.
+const placement both_ways[]{{.rank = -1, .device = 0, .maps_peers = true},
+                            {.rank = -1, .device = 0, .maps_peers = false}};
 
 void cross(const placement& way) {
-  CAPTURE(way.peer_stores);
+  CAPTURE(way.maps_peers);
   tables t = two_stages();
   enlarge(t, total + std::size(sizes));
   void (*const bodies[])(rank&) = {swap_messages<to_next, from_next>,
@@ -105,7 +105,7 @@ void double_it(rank& r) {
 }
 
 void replay(const placement& way) {
-  CAPTURE(way.peer_stores);
+  CAPTURE(way.maps_peers);
   tables t = two_stages();
   enlarge(t, small);
   void (*const bodies[])(rank&) = {count_up, double_it};

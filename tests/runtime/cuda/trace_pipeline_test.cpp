@@ -58,14 +58,14 @@ const traced& find(const std::vector<traced>& did, int rank, const std::string& 
   return *found;
 }
 
-void trace_both(bool peer_stores) {
-  CAPTURE(peer_stores);
+void trace_both(bool maps_peers) {
+  CAPTURE(maps_peers);
   tables t(2, 1);
   t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
   t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   enlarge(t, count);
   void (*const bodies[])(rank&) = {first_stage, last_stage};
-  const placement way{.rank = -1, .device = 0, .peer_stores = peer_stores};
+  const placement way{.rank = -1, .device = 0, .maps_peers = maps_peers};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   std::vector<double> values(count, 1.0);
   e->write(0, region::weights, 0, count, values.data());
@@ -105,8 +105,8 @@ void trace_both(bool peer_stores) {
   }
 }
 
-TEST_CASE("both ranks tell of every message, by stores and by NCCL") {
-  for (const bool peer_stores : {true, false}) trace_both(peer_stores);
+TEST_CASE("both ranks tell of every message, by copy engines and by NCCL") {
+  for (const bool maps_peers : {true, false}) trace_both(maps_peers);
 }
 
 }  // namespace

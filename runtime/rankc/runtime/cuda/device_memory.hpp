@@ -31,9 +31,9 @@ struct opened {
 
 /// Where ranks are processes, NCCL carries every edge, and all ranks meet in one more communicator. Where they are
 /// threads and their GPUs map each other's memory, an edge takes nothing.
-enum class edges_by { nccl, peer_stores };
+enum class edges_by { nccl, mapped };
 constexpr int count_communicators(const opened& o, edges_by by, int world) {
-  return by == edges_by::peer_stores ? o.groups : o.groups + o.edges + (world > 1 ? 1 : 0);
+  return by == edges_by::mapped ? o.groups : o.groups + o.edges + (world > 1 ? 1 : 0);
 }
 
 /// A bound of all that the rank takes, its context included.

@@ -38,7 +38,7 @@ struct linear_plans;     // cuBLASLt plans by shape (linear_plans.hpp)
 struct product_machine;  // what their algorithms are the fastest on (product_choices.hpp)
 class product_choices;   // their algorithms, of all ranks of a process
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
-struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
+struct peer_edge;        // a pipeline edge by copy engines (peer_edges.hpp)
 struct peer_group;       // ranks whose GPUs map each other (peer_groups.hpp)
 class tracer;            // the times of a step (trace.hpp)
 class marks;             // where its lanes are (marks.hpp)
@@ -53,7 +53,7 @@ struct lane_link {
   ncclComm_t nccl = nullptr;
   ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
   int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
-  const peer_edge* edge = nullptr;     // null where NCCL carries the messages
+  peer_edge* edge = nullptr;           // null where NCCL carries the messages
   const peer_group* mapped = nullptr;  // null where NCCL carries what is of experts
 };
 
@@ -100,6 +100,7 @@ struct rank {
   tracer* calls = nullptr;                 // where one is that is timed call by call
   marks* place = nullptr;                  // null where nobody asks
   injected* fault = nullptr;
+  bool evaluates = false;                  // what is enqueued is a forward step alone
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
   volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 
@@ -184,6 +185,10 @@ void share_offsets(const lane&, over, message, at segments, at scratch, at offse
 /// The segments of every member's rows, which lie in line, `slab` of each.
 /// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r * experts / ranks on.
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
+
+/// Of each tensor all that the ranks keep, which the guard and a profiler see as one. Shapes: for each range as all_gather.
+template <class T>
+void gather_shards(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
 /// Shapes: as all_reduce, and for each range as reduce_scatter.

@@ -160,6 +160,13 @@ void share_offsets(const lane&, over, message, at segments, at scratch, at offse
 /// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r * experts / ranks on.
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
 
+/// Of each tensor all that the ranks keep. Shapes: for each range as all_gather.
+template <class T>
+void gather_shards(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of) {
+  for (const runtime::shard_range& s : of)
+    all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
+}
+
 /// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
 void together(const lane&, over, message, const auto& calls) { calls(); }
 

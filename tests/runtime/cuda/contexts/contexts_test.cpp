@@ -90,8 +90,8 @@ void swap_messages(rank& r) {
 
 /// Where the peers' memory can be mapped and where it cannot.
 TEST_CASE("lanes are given their streams, communicators and edges, and timed under their names") {
-  for (const bool peer_stores : {true, false}) {
-    CAPTURE(peer_stores);
+  for (const bool maps_peers : {true, false}) {
+    CAPTURE(maps_peers);
     tables t(2, 1);
     for (layout& l : t.layouts) l.lanes = all_lanes;
     t.connect("tp of what overlaps, 0", {0}, {overlap}, over::tp);
@@ -100,7 +100,7 @@ TEST_CASE("lanes are given their streams, communicators and edges, and timed und
     t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
     void (*const bodies[])(rank&) = {swap_messages, swap_messages};
     take_contexts();
-    std::unique_ptr<engine> e = install({.about = t.about, .train = bodies, .evaluate = bodies}, {.peer_stores = peer_stores});
+    std::unique_ptr<engine> e = install({.about = t.about, .train = bodies, .evaluate = bodies}, {.maps_peers = maps_peers});
     std::vector<traced> times;
     e->traced_step(input, times);
     std::string did;
@@ -153,6 +153,18 @@ TEST_CASE("a message against its pair's direction is refused") {
   void (*const bodies[])(rank&) = {wrong_way, wrong_way};
   CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
                        doctest::Contains("there goes the other way on lane from_"), failure);
+}
+
+void to_nobody(rank& r) {
+  if (r.index == 0) send(r[to_next], {1, "there"}, weights, 4);
+}
+
+TEST_CASE("a message that its receiver has no place for is refused") {
+  tables t(2, 1);
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  void (*const bodies[])(rank&) = {to_nobody, to_nobody};
+  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
+                       doctest::Contains("there: its receiver has no place for it"), failure);
 }
 
 }  // namespace

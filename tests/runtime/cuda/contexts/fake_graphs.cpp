@@ -28,7 +28,7 @@ std::map<cudaStream_t, int> busy;
 
 namespace rankc::cuda {
 
-void store_mark(cudaStream_t, volatile std::uint32_t* to, std::uint32_t value) {
+void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value) {
   if (captured != nullptr) captured->work.push_back([=](std::uint32_t) { *to = value; });
 }
 
