@@ -2,7 +2,7 @@
 // A model as one device would run it, with the whole batch of a step at once.
 #pragma once
 #include <rankc/base/recipe.hpp>
-#include <rankc/plan/check_layers.hpp>
+#include <rankc/plan/trace_layer.hpp>
 
 #include <vector>
 
