@@ -54,14 +54,16 @@ std::vector<measured_step> measured() {
   m.push_back({"Llama 8B/8, dp_shard 2, gathered once", made(llama3_8b_8l_zero), 439.9});
   m.push_back({"Llama 8B/8, pp 2, 1F1B", made(llama3_8b_8l_pp2), 924.4});
   m.push_back({"Llama 8B/8, pp 2, ZBV", made(llama3_8b_8l_pp2_zbv), 903.0});
-  m.push_back({"Llama 8B/8, pp 2, DualPipeV", made(llama3_8b_8l_pp2_dual_v), 894.0});
+  m.push_back({"Llama 8B/8, pp 2, DualPipeV", made(llama3_8b_8l_pp2_dual_v), 888.9});
   m.push_back({"Llama 8B, dp_shard 2, full recompute", made(llama3_8b_fsdp), 938.1});
   m.push_back({"GPT-2 124M, dp 2", made(gpt2_124m_dp2), 115.4});
+  m.push_back({"GPT-2 124M, dp 4", made(gpt2_124m_dp4), 113.6});
   m.push_back({"Qwen3-MoE/8, ep 2", made(qwen3_moe_8l_ep2), 237.4});
+  m.push_back({"Qwen3-MoE/8, ep 4", made(qwen3_moe_8l_ep4), 254.9});
   m.push_back({"Llama 8B, tp 4", made(llama3_8b_tp4), 446.7});
-  m.push_back({"Llama 8B, dp_shard 4, sums in bf16", made(llama3_8b_fsdp4_bf16), 1540.4});
+  m.push_back({"Llama 8B, dp_shard 4, sums in bf16", made(llama3_8b_fsdp4_bf16), 1521.8});
   m.push_back({"Llama 8B, dp_shard 2, dp 2", made(llama3_8b_hsdp), 827.5});
-  m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3243.7});
+  m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3112.0});
   const cost_model::gpu_speed* const h100 = &cost_model::h100;  // of whose constants that of products in eight bits alone is by a step
   m.push_back({"H100: GPT-2 124M, 64 rows", made(gpt2_124m_b64), 111.22, false, h100});
   m.push_back({"H100: GPT-2 124M, 4 rows", made(gpt2_124m_b4), 9.70, false, h100});
@@ -103,7 +105,7 @@ TEST_CASE("steps that were measured are predicted to 5 % on average") {
     ++(m.fitted ? n_fitted : n_others);
     CHECK_MESSAGE(std::abs(off) < 0.1, m.name);
   }
-  CHECK(n_others == 42);
+  CHECK(n_others == 44);
   CHECK(fitted / n_fitted < 0.03);
   CHECK(others / n_others < 0.05);
 }
