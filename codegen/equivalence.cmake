@@ -12,6 +12,7 @@ add_library(rankc_equivalence STATIC
   equivalence/contents.cpp
   equivalence/tiles.cpp
   equivalence/cell.cpp
+  equivalence/cell_sequences.cpp
   equivalence/transfer.cpp
   equivalence/layout.cpp
   equivalence/store.cpp
