@@ -1,5 +1,7 @@
 # Families of plans: each a library of plans, a generator that writes their programs, and libraries of these by target.
 find_package(nlohmann_json REQUIRED)
+add_library(rankc_split_plans STATIC families/split_plan.cpp)
+target_link_libraries(rankc_split_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
 add_library(rankc_write_programs STATIC families/write_programs.cpp)
 target_include_directories(rankc_write_programs PUBLIC families)
 target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_warnings)
@@ -8,7 +10,7 @@ target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_w
 function(rankc_family name)
   add_library(rankc_${name}_plans STATIC ${ARGN})
   target_include_directories(rankc_${name}_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
-  target_link_libraries(rankc_${name}_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
+  target_link_libraries(rankc_${name}_plans PUBLIC rankc_split_plans PRIVATE rankc_warnings)
   target_compile_options(rankc_${name}_plans PRIVATE -O0)  # most of their time are the plans
   add_executable(rankc_${name}_generate ${name}/generate.cpp)
   target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)

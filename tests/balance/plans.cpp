@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
@@ -15,19 +15,11 @@ namespace {
 using namespace rankc;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
-constexpr training repeating = [] {
-  training r = recipe;
-  r.recompute = {.full = true};
-  return r;
-}();
+constexpr training repeating = again(recipe, {.full = true});
 
-class list {
+class list : public plan_list {
  public:
-  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
-           const training& by = recipe) {
-    const std::string name = std::string("balance_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
-  }
+  list() : plan_list("balance", recipe) {}
   /// Three microbatches of four sequences, on all layouts: a balance is of a microbatch's tokens.
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{3});
@@ -69,7 +61,6 @@ class list {
     add(family, "pairs", model, {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}, three);
     add(family, "sp_pp", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true}, three);
   }
-  std::vector<balanced_plan> out;
 
  private:
   static constexpr schedules::one_f_one_b three{3};
@@ -106,7 +97,7 @@ struct sigmoid_model {
 
 }  // namespace
 
-std::vector<balanced_plan> plans() {
+std::vector<split_plan> plans() {
   // Coefficients so large that a wrong gradient of these losses is one of the whole.
   constexpr router_losses both{.balance = 0.5, .z = 0.25}, each{.balance = 0.5, .over = router_losses::each_layer};
   list l;

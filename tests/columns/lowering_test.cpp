@@ -25,12 +25,7 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& family, const std::string& layout) {
-  for (columns::columns_plan& p : columns::plans())
-    if (p.family == family && p.layout == layout) return std::move(p.plan);
-  FAIL("no plan is ", family, " ", layout);
-  return {};
-}
+rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(columns::plans(), job, layout); }
 
 op& nth(program& p, int rank, collective_kind k, const std::string& named = "") {
   for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
@@ -42,7 +37,7 @@ op& nth(program& p, int rank, collective_kind k, const std::string& named = "") 
 
 TEST_CASE("programs whose ranks share out columns of experts, or have experts across replicas and ranks of tp, are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
-  for (const columns::columns_plan& e : columns::plans())
+  for (const split_plan& e : columns::plans())
     if (e.layout != "one") programs += check_lowered(e.plan);
   CHECK(programs == 33 * 6);
 }

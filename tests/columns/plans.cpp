@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -13,24 +13,12 @@ namespace {
 using namespace rankc;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
-constexpr training repeating = [] {
-  training r = recipe;
-  r.recompute = {.full = true};
-  return r;
-}();
-constexpr training norms_again = [] {
-  training r = recipe;
-  r.recompute = {.activations = true, .norms = true};
-  return r;
-}();
+constexpr training repeating = again(recipe, {.full = true});
+constexpr training norms_again = again(recipe, {.activations = true, .norms = true});
 
-class list {
+class list : public plan_list {
  public:
-  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
-           const training& by = recipe) {
-    const std::string name = std::string("columns_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
-  }
+  list() : plan_list("columns", recipe) {}
   /// The model's experts divide by 2, and their columns by 4.
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
@@ -81,7 +69,6 @@ class list {
     add(family, "beside_tp", model, {.world = 6, .dp_shard = 3, .tp = 2, .ep = 3, .sequence_parallel = true, .reshard = reshard::after_step}, once);
     add(family, "columns_across_tp", model, {.world = 12, .dp_shard = 3, .tp = 4, .ep = 3, .etp = 2, .sequence_parallel = true}, schedules::gpipe{2});
   }
-  std::vector<columns_plan> out;
 
  private:
   static constexpr schedules::gpipe once{1};
@@ -109,7 +96,7 @@ struct shared_model {
 
 }  // namespace
 
-std::vector<columns_plan> plans() {
+std::vector<split_plan> plans() {
   list l;
   const models::mixtral mixtral{.layers = 4, .hidden = 16, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32};
   l.add_layouts("mixtral", mixtral);

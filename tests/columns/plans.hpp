@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans whose experts are spread over ranks, several of which have columns of the same experts.
+/// Plans of one family train the same; the first is on one rank.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
-
-#include <string>
-#include <vector>
+#include "../families/split_plan.hpp"
 
 namespace columns {
 
-/// Plans of one family train the same; the first is on one rank.
-struct columns_plan {
-  std::string family, layout;
-  rankc::plan_data plan;
-};
-std::vector<columns_plan> plans();
+std::vector<split_plan> plans();
 
 }  // namespace columns

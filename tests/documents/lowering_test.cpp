@@ -21,7 +21,7 @@ using namespace rankc::codegen;
 
 TEST_CASE("certificates are accepted, for either target; with starts of another place they are not") {
   int programs = 0, changed = 0;
-  for (const documents::split_plan& p : documents::plans()) {
+  for (const split_plan& p : documents::plans()) {
     CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -13,27 +13,10 @@ namespace {
 using namespace rankc;
 
 constexpr training packed{.seq = 16, .global_batch = 12, .precision = f64, .end_of_document = 3};
-constexpr training repeating = [] {
-  training r = packed;
-  r.recompute = {.full = true};
-  return r;
-}();
-constexpr training attention_again = [] {
-  training r = packed;
-  r.recompute = {.attention = true};
-  return r;
-}();
+constexpr training repeating = again(packed, {.full = true});
+constexpr training attention_again = again(packed, {.attention = true});
 constexpr training apart{.seq = 4, .global_batch = 48, .precision = f64};  // as many tokens, each document a sequence
 constexpr training unlimited{.seq = 16, .global_batch = 12, .precision = f64};
-
-class list {
- public:
-  void add(const char* job, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
-           const training& by = packed) {
-    out.push_back({job, layout, make_plan(std::string("documents_") + job + "_" + layout, model, dims, schedule, by, clusters::cpu)});
-  }
-  std::vector<split_plan> out;
-};
 
 constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
@@ -46,7 +29,7 @@ std::vector<split_plan> plans() {
   constexpr models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 8};
   constexpr models::llama llama{.layers = 4, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 8};
   constexpr models::mixtral experts{.layers = 2, .hidden = 16, .heads = 4, .kv_heads = 4, .experts = 8, .top_k = 2, .expert_ffn = 6, .vocab = 8};
-  list l;
+  plan_list l("documents", packed);
   l.add("gpt", "one", gpt, {}, once);
   l.add("gpt", "gathered", gpt, {.world = 2, .cp = 2}, once);
   l.add("gpt", "ring", gpt, {.world = 2, .cp = 2, .cp_attention = ring}, three);

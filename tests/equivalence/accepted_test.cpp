@@ -48,7 +48,7 @@ TEST_CASE("the example plans compute their models") {
 
 TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") {
   tally all;
-  for (const odd::odd_plan& p : odd::plans()) {
+  for (const split_plan& p : odd::plans()) {
     all.count(p.plan, target::host, dtype::f64);
     all.count(p.plan, target::cuda, dtype::f32);
   }

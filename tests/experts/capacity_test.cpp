@@ -38,8 +38,8 @@ std::int64_t sum(const std::vector<std::int64_t>& v) { return std::accumulate(v.
 
 TEST_CASE("the loss is the definition's, and all layouts drop and count its picks") {
   std::map<std::string, rankc::plan_data> ones;
-  for (experts::expert_plan& p : experts::plans())
-    if (p.layout == "one") ones[p.family] = std::move(p.plan);
+  for (split_plan& p : experts::plans())
+    if (p.layout == "one") ones[p.job] = std::move(p.plan);
   std::map<std::string, std::vector<std::int64_t>> dropped;
   int of_losses = 0, counted = 0;
   for (const registered& program : host_registry) {

@@ -22,12 +22,7 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& family, const std::string& layout) {
-  for (experts::expert_plan& p : experts::plans())
-    if (p.family == family && p.layout == layout) return std::move(p.plan);
-  FAIL("no plan is ", family, " ", layout);
-  return {};
-}
+rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(experts::plans(), job, layout); }
 
 }  // namespace
 
@@ -58,7 +53,7 @@ TEST_CASE("choices, places and offsets are whole numbers, and kept for backward"
 
 TEST_CASE("programs with experts on ranks of their own are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
-  for (const experts::expert_plan& e : experts::plans())
+  for (const split_plan& e : experts::plans())
     if (e.plan.dims.ep > 1) programs += check_lowered(e.plan);
   CHECK(programs == 36 * 6);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
@@ -14,24 +14,12 @@ namespace {
 using namespace rankc;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
-constexpr training repeating = [] {
-  training r = recipe;
-  r.recompute = {.full = true};
-  return r;
-}();
-constexpr training norms_again = [] {
-  training r = recipe;
-  r.recompute = {.activations = true, .norms = true};
-  return r;
-}();
+constexpr training repeating = again(recipe, {.full = true});
+constexpr training norms_again = again(recipe, {.activations = true, .norms = true});
 
-class list {
+class list : public plan_list {
  public:
-  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
-           const training& by = recipe) {
-    const std::string name = std::string("experts_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
-  }
+  list() : plan_list("experts", recipe) {}
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "three", model, {}, schedules::gpipe{3});
@@ -116,7 +104,6 @@ class list {
     add(family, "ep2_shards", model, {.world = 4, .dp_shard = 4, .ep = 2}, three);
     add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
   }
-  std::vector<expert_plan> out;
 
  private:
   static constexpr schedules::gpipe once{1};
@@ -171,7 +158,7 @@ struct own_model {
 
 }  // namespace
 
-std::vector<expert_plan> plans() {
+std::vector<split_plan> plans() {
   list l;
   l.add_layouts("qwen3_moe", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 2,
                                                .expert_ffn = 6, .vocab = 32, .tied = true});

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
 generate_request::generate_request(int argc, char** argv) {
   parts = argc == 4 ? std::atoi(argv[3]) : 0;
@@ -15,6 +16,13 @@ generate_request::generate_request(int argc, char** argv) {
   }
   target = argv[1];
   out = argv[2];
+}
+
+int write_programs(const generate_request& to, std::vector<split_plan> plans) {
+  std::vector<family_program> programs;
+  for (split_plan& p : plans)
+    if (to.is_host() || p.plan.dims.world <= 4) programs.push_back({p.job, p.layout, to.is_host() ? "f64" : "f32", std::move(p.plan)});
+  return write_programs(to, std::move(programs));
 }
 
 int write_programs(const generate_request& to, std::vector<family_program> programs) {

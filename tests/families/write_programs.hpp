@@ -2,7 +2,7 @@
 // What the generators of test plans have in common: each plan's program for a target, sources of several programs each, and
 // a registry of all.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include "split_plan.hpp"
 
 #include <string>
 #include <vector>
@@ -25,3 +25,5 @@ struct generate_request {
 /// and `registry.cpp`, which lists them all. Names have the target's behind them, since programs of both are linked together.
 /// Errors: 1 where a plan is refused, with what its generator says.
 int write_programs(const generate_request&, std::vector<family_program> programs);
+/// For the host all, in f64; for GPUs those on up to four ranks, in f32.
+int write_programs(const generate_request&, std::vector<split_plan> plans);

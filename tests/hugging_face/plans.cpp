@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 #include "06_gated_attention.hpp"
@@ -24,11 +24,9 @@ constexpr training undecayed{.seq = 64, .global_batch = 8, .precision = f64, .we
 /// Two of an oracle's sequences as documents of one, of which the first ends with this token.
 constexpr training packed(int end) { return {.seq = 64, .global_batch = 1, .precision = f64, .lr = 1e-2, .end_of_document = end}; }
 
-class list {
+class list : public plan_list {
  public:
-  void add(const char* name, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule, const training& r = recipe) {
-    out.push_back({name, layout, make_plan(std::string("hf_") + name + "_" + layout, model, dims, schedule, r, clusters::cpu)});
-  }
+  list() : plan_list("hf", recipe) {}
   void add_layouts(const char* name, const auto& model) {
     add(name, "one", model, {}, schedules::gpipe{1});
     add(name, "tp2_pp2", model, {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{2});
@@ -43,12 +41,11 @@ class list {
     add(name, "dp2_tp2", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, schedules::gpipe{1});
     add(name, "cp_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{4});
   }
-  std::vector<variant> out;
 };
 
 }  // namespace
 
-std::vector<variant> plans() {
+std::vector<split_plan> plans() {
   list l;
   l.add_layouts("gpt2", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128});
   l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {}, schedules::gpipe{1}, adapting);

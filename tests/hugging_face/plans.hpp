@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the models whose files lie in oracles/hf, each on several layouts.
+// Plans of the models whose files lie in oracles/hf, each on several layouts: a job is a folder there.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
-
-#include <string>
-#include <vector>
+#include "../families/split_plan.hpp"
 
 namespace hugging_face {
 
-struct variant {
-  std::string model, layout;  // the folder's name
-  rankc::plan_data plan;
-};
-
-std::vector<variant> plans();
+std::vector<split_plan> plans();
 
 }  // namespace hugging_face

@@ -25,12 +25,7 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& family, const std::string& layout) {
-  for (independent::independent_plan& p : independent::plans())
-    if (p.family == family && p.layout == layout) return std::move(p.plan);
-  FAIL("no plan is ", family, " ", layout);
-  return {};
-}
+rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(independent::plans(), job, layout); }
 
 /// The communicator over ep that a rank is in.
 int over_ep(const program& p, int rank) {
@@ -74,7 +69,7 @@ void sum_gradients_over_ep(program& p) {
 
 TEST_CASE("programs whose ranks of ep have the same tokens are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
-  for (const independent::independent_plan& e : independent::plans())
+  for (const split_plan& e : independent::plans())
     if (e.layout != "one") programs += check_lowered(e.plan);
   CHECK(programs == 23 * 6);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -13,27 +13,20 @@ namespace {
 using namespace rankc;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
-constexpr training repeating = [] {
-  training r = recipe;
-  r.recompute = {.full = true};
-  return r;
-}();
+constexpr training repeating = again(recipe, {.full = true});
 
-class list {
+class list : public plan_list {
  public:
+  list() : plan_list("independent", recipe) {}
   void add(const char* family, const char* layout, const auto& model, parallel_dims dims, const auto& schedule, const training& by = recipe) {
     dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp * dims.ep;
     dims.expert_layout = expert_layout::independent;
-    add_as_declared(family, layout, model, dims, schedule, by);
-  }
-  void add_as_declared(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule, const training& by = recipe) {
-    const std::string name = std::string("independent_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
+    plan_list::add(family, layout, model, dims, schedule, by);
   }
   /// On one rank, on ranks that have the same tokens, and on ranks of a layout that is folded.
   void add_layouts(const char* family, const auto& model) {
-    add_as_declared(family, "one", model, {}, three);  // balances are of microbatches
-    add_as_declared(family, "folded", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    plan_list::add(family, "one", model, {}, three);  // balances are of microbatches
+    plan_list::add(family, "folded", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "alone", model, {.ep = 2}, three);
     add(family, "replicas", model, {.dp_replicate = 2, .ep = 2}, three);
     add(family, "shards", model, {.dp_shard = 2, .ep = 2}, three);
@@ -48,7 +41,6 @@ class list {
     add(family, "zbv", model, {.dp_replicate = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, repeating);
     add(family, "dual_pipe_v", model, {.dp_shard = 2, .pp = 2, .ep = 2}, schedules::dual_pipe_v{6});
   }
-  std::vector<independent_plan> out;
 
  private:
   static constexpr schedules::gpipe once{1};
@@ -77,7 +69,7 @@ struct biased_model {
 
 }  // namespace
 
-std::vector<independent_plan> plans() {
+std::vector<split_plan> plans() {
   list l;
   const models::mixtral mixtral{.layers = 4, .hidden = 16, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32};
   l.add_layouts("mixtral", mixtral);

@@ -14,8 +14,8 @@ using namespace rankc::codegen;
 
 TEST_CASE("certificates of odd plans are accepted, for either target") {
   int programs = 0;
-  for (const odd::odd_plan& p : odd::plans()) {
-    CAPTURE(p.family);
+  for (const split_plan& p : odd::plans()) {
+    CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
       const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);

@@ -35,7 +35,7 @@ techniques techniques_of(const rankc::plan_data& p) {
 
 TEST_CASE("the odd plans have every technique alone, and every two of them") {
   std::map<techniques, int> plans;
-  for (const odd::odd_plan& p : odd::plans())
+  for (const split_plan& p : odd::plans())
     if (p.layout != "one" && p.layout != "three") ++plans[techniques_of(p.plan)];
   techniques names(std::begin(odd::other_names), std::end(odd::other_names));
   names.insert(std::begin(odd::order_names), std::end(odd::order_names));

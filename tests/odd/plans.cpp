@@ -32,7 +32,7 @@ class list {
     add(family, "one", model, {}, schedules::gpipe{1});
     add(family, "three", model, {}, schedules::gpipe{3});
   }
-  std::vector<odd_plan> out;
+  std::vector<split_plan> out;
 };
 
 constexpr parallel_dims tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2}, pp3{.world = 3, .pp = 3},
@@ -44,7 +44,7 @@ constexpr schedules::zero_bubble_v v{3};
 
 }  // namespace
 
-std::vector<odd_plan> plans() {
+std::vector<split_plan> plans() {
   namespace g = models::gpt2_layers;
   list l;
 
@@ -232,7 +232,7 @@ std::vector<odd_plan> plans() {
   l.add("penalties", "pp3", penalties, {.world = 6, .dp_replicate = 2, .pp = 3}, three);
   l.add("penalties", "loop", penalties, pp2, schedules::interleaved_one_f_one_b{4, 2});
 
-  for (odd_plan& p : plans_of_techniques()) l.out.push_back(std::move(p));
+  for (split_plan& p : plans_of_techniques()) l.out.push_back(std::move(p));
   return l.out;
 }
 

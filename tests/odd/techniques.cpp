@@ -81,7 +81,7 @@ class list {
     else add(family, layout, d, schedules::gpipe{has("microbatches") ? 3 : 1}, r);
   }
 
-  std::vector<odd_plan> out;
+  std::vector<split_plan> out;
 
  private:
   void add(const std::string& family, const std::string& layout, const parallel_dims& d, const auto& schedule,
@@ -106,7 +106,7 @@ bool go_together(const std::string& a, const std::string& b) {
          !(a.starts_with("after_") && b.starts_with("after_")) && !are("tp", "sequence_parallel");
 }
 
-std::vector<odd_plan> plans_of_techniques() {
+std::vector<split_plan> plans_of_techniques() {
   list l;
   l.add_one("gpt");
   l.add_one("llama");

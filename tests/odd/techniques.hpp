@@ -20,6 +20,6 @@ bool is_order(const std::string&);
 bool go_together(const std::string& a, const std::string& b);
 
 /// On one rank, with one microbatch and with three, then split.
-std::vector<odd_plan> plans_of_techniques();
+std::vector<split_plan> plans_of_techniques();
 
 }  // namespace odd

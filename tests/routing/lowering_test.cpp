@@ -21,12 +21,7 @@ using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
-rankc::plan_data find(const std::string& family, const std::string& layout) {
-  for (routing::routed_plan& p : routing::plans())
-    if (p.family == family && p.layout == layout) return std::move(p.plan);
-  FAIL("no plan is ", family, " ", layout);
-  return {};
-}
+rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(routing::plans(), job, layout); }
 
 /// A sound program of a plan, of which each change is refused.
 struct subject {
@@ -84,7 +79,7 @@ bool says(const std::string& text, std::string_view part) {
 
 TEST_CASE("programs of routers by groups or with a bias are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
-  for (const routing::routed_plan& e : routing::plans())
+  for (const split_plan& e : routing::plans())
     programs += check_lowered(e.plan);
   CHECK(programs == 56 * 6);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -13,19 +13,11 @@ namespace {
 using namespace rankc;
 
 constexpr training recipe{.seq = 4, .global_batch = 6, .precision = f64};
-constexpr training repeating = [] {
-  training r = recipe;
-  r.recompute = {.full = true};
-  return r;
-}();
+constexpr training repeating = again(recipe, {.full = true});
 
-class list {
+class list : public plan_list {
  public:
-  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
-           const training& by = recipe) {
-    const std::string name = std::string("routing_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
-  }
+  list() : plan_list("routing", recipe) {}
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{1});
     add(family, "three", model, {}, schedules::gpipe{3});
@@ -52,7 +44,6 @@ class list {
     add(family, "ep2_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
     add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
   }
-  std::vector<routed_plan> out;
 
  private:
   static constexpr schedules::one_f_one_b three{3};
@@ -92,7 +83,7 @@ struct limited_model : model<Rule, 1> {
 
 }  // namespace
 
-std::vector<routed_plan> plans() {
+std::vector<split_plan> plans() {
   // DeepSeek-V2's groups, of softmax scores and their largest; V3's, of sigmoids, with a bias; and a bias alone.
   constexpr router_rule groups{.normalized = false, .groups = 3, .groups_taken = 2, .group_best = 1},
       both{.scores = router_rule::sigmoid, .scaling = 2.5, .groups = 3, .groups_taken = 2, .bias_rate = 0.001},

@@ -41,7 +41,7 @@ bool is_shift_op(const op& o) { return o.kind == op_kind::collective && is_shift
 
 TEST_CASE("certificates are accepted, for either target; of a shift that hands on one tensor they are not") {
   int programs = 0, shifts = 0;
-  for (const sequences::split_plan& p : sequences::plans()) {
+  for (const split_plan& p : sequences::plans()) {
     CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {

@@ -27,7 +27,7 @@ std::vector<subject> subjects() {
     if (p.name == "gpt_dual_pipe_v") out.push_back(make_subject(p, false, dtype::f32));
   }
   REQUIRE(out.size() == 3);
-  for (routing::routed_plan& p : routing::plans())
+  for (split_plan& p : routing::plans())
     if (p.plan.name == "routing_both_shards") out.push_back(make_subject(p.plan, false, dtype::f64));
   return out;
 }

@@ -73,7 +73,7 @@ std::size_t most(const rankc::plan_data& p, dtype type, target to) {
 
 TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed") {
   counted n;
-  for (const odd::odd_plan& p : odd::plans()) hold_on_both(p.plan, n);
+  for (const split_plan& p : odd::plans()) hold_on_both(p.plan, n);
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts) hold_on_both(programs::make(j, l), n);
   for (const programs::pipeline& p : programs::pipelines()) hold_on_both(programs::make(p), n);
@@ -114,7 +114,7 @@ TEST_CASE("the memory of random plans is counted as it is placed") {
 
 TEST_CASE("the memory of plans with experts is counted as it is placed") {
   counted n;
-  for (const experts::expert_plan& p : experts::plans()) hold_on_both(p.plan, n);
+  for (const split_plan& p : experts::plans()) hold_on_both(p.plan, n);
   CHECK(n.plans == 236);
 }
 
