@@ -6,6 +6,7 @@
 #define field field_f64
 #include "memory.hpp"
 #include "model.hpp"
+#include "rows.hpp"
 #undef FIELD_IN_F64
 #undef field
 #include "plans.hpp"
@@ -73,4 +74,11 @@ TEST_CASE("numbers in f64: differences past rounding are seen, and what was neve
   CHECK(m.load(8, 8) == 0.25);
   CHECK(m.load(8, 4) != 0.25);
   CHECK(m.load(16, 8) != m.load(24, 8));
+}
+
+TEST_CASE("a router without experts is malformed: its kernel is not run, which looks at the first") {
+  field_f64::call c;
+  c.give("logits", field_f64::matrix(field_f64::extent{2, 0}));
+  for (const char* made : {"weights", "chosen"}) c.want(made, {2, 0});
+  CHECK_THROWS_AS(field_f64::run(field_f64::find_row("softmax_top"), c), field_f64::malformed);
 }

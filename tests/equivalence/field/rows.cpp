@@ -93,8 +93,11 @@ void expect(bool holds, const char* what) {
 }
 
 const matrix& call::in(std::string_view port) const {
-  for (const operand& o : given_)
-    if (o.port == port) return o.m;
+  for (const operand& o : given_) {
+    if (o.port != port) continue;
+    if (o.m.is.cols == 0) throw malformed("port '" + std::string(port) + "' has no columns");  // kernels look at the first
+    return o.m;
+  }
   throw malformed("port '" + std::string(port) + "' is not given");
 }
 std::int64_t call::first(std::string_view port) const {
