@@ -13,7 +13,8 @@ namespace rankc::cuda {
 
 /// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of two
 /// that compute may be under way at once, and their kernels wait for each other across ranks: all must
-/// find room on the 132 multiprocessors of an H200. Sums beside computation take no fewer than the second.
+/// find room on the 132 multiprocessors of an H200. Sums beside computation take no fewer than the second,
+/// those of shards no more than the third.
 inline constexpr int most_blocks = 16, least_blocks_of_sums = 12, most_blocks_of_shards = 8;
 
 /// Makes all communicators in the description's order, gives each lane its own, and registers the

@@ -236,7 +236,8 @@ class cuda_engine final : public engine {
   }
 
   /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
-  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come out, since NCCL may not be aborted under it.
+  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come out,
+  /// since NCCL may not be aborted under it.
   void stop_the_others() {
     broken_ = true;
     *stop_ = 1;

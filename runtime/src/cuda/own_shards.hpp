@@ -25,7 +25,7 @@ struct own_shards {
   }
 };
 
-/// One kernel: beside computation each waits until a large one ends.
+/// By one kernel, for beside computation each waits until a large one ends. None where there are no shards.
 void place_own_shards(const lane&, const own_shards&);
 
 }  // namespace rankc::cuda
