@@ -76,9 +76,10 @@ TEST_CASE("numbers in f64: differences past rounding are seen, and what was neve
   CHECK(m.load(16, 8) != m.load(24, 8));
 }
 
-TEST_CASE("a router without experts is malformed: its kernel is not run, which looks at the first") {
+TEST_CASE("an operand or a result of nothing is malformed: rows and kernels look at the first, and divide by how many there are") {
   field_f64::call c;
-  c.give("logits", field_f64::matrix(field_f64::extent{2, 0}));
-  for (const char* made : {"weights", "chosen"}) c.want(made, {2, 0});
-  CHECK_THROWS_AS(field_f64::run(field_f64::find_row("softmax_top"), c), field_f64::malformed);
+  CHECK_THROWS_AS(c.give("logits", field_f64::matrix(field_f64::extent{2, 0})), field_f64::malformed);
+  CHECK_THROWS_AS(c.want("own", {0, 6}), field_f64::malformed);
+  c.give("logits", field_f64::matrix(field_f64::extent{2, 1}));
+  CHECK(c.in("logits").is.rows == 2);
 }

@@ -92,12 +92,27 @@ void expect(bool holds, const char* what) {
   if (!holds) throw malformed(what);
 }
 
+namespace {
+
+/// Rows and kernels look at the first number, and divide by how many there are.
+void expect_some(std::string_view port, const extent& e) {
+  if (e.rows == 0 || e.cols == 0) throw malformed("port '" + std::string(port) + "' is of nothing");
+}
+
+}  // namespace
+
+void call::give(std::string_view port, matrix m, std::int64_t first) {
+  expect_some(port, m.is);
+  given_.push_back({port, std::move(m), first});
+}
+void call::want(std::string_view port, extent e, std::int64_t first) {
+  expect_some(port, e);
+  wanted_.push_back({port, matrix{}, first, e});
+}
+
 const matrix& call::in(std::string_view port) const {
-  for (const operand& o : given_) {
-    if (o.port != port) continue;
-    if (o.m.is.cols == 0) throw malformed("port '" + std::string(port) + "' has no columns");  // kernels look at the first
-    return o.m;
-  }
+  for (const operand& o : given_)
+    if (o.port == port) return o.m;
   throw malformed("port '" + std::string(port) + "' is not given");
 }
 std::int64_t call::first(std::string_view port) const {

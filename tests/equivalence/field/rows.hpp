@@ -20,9 +20,10 @@ class call {
   std::int64_t rows = 0, seq = 0;  // the row's attributes
   double number = 0;
 
-  void give(std::string_view port, matrix m, std::int64_t first = 0) { given_.push_back({port, std::move(m), first}); }
-  /// A result is wanted of this size.
-  void want(std::string_view port, extent e, std::int64_t first = 0) { wanted_.push_back({port, matrix{}, first, e}); }
+  /// Errors: malformed where it has no rows or no columns.
+  void give(std::string_view port, matrix m, std::int64_t first = 0);
+  /// A result is wanted of this size. Errors: as give.
+  void want(std::string_view port, extent e, std::int64_t first = 0);
 
   const matrix& in(std::string_view port) const;
   /// Where a rank's part begins of the dim that the row says so of.
