@@ -18,8 +18,12 @@ void gather_shards(const lane& on, over what, message m, at to, at from, std::sp
   for (const runtime::shard_range& s : of)
     all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
 }
-void begin_marked(const lane&, over, message) {}
-void end_marked(const lane&, over, message) {}
+template <class T>
+void scatter_sums(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
+                  std::size_t runtime::shard_range::*kept) {
+  for (const runtime::shard_range& s : of)
+    reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
+}
 
 #include "kernels.ipp"
 
@@ -263,7 +267,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
 #include "fused_kernels.ipp"
 
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
+  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)

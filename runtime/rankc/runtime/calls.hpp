@@ -22,9 +22,10 @@ template <class T>
 inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gather<T>(on, with...); };
 template <class T>
 inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
-inline constexpr auto together_on = [](const auto& on, over over, message site, const auto& calls) { together(on, over, site, calls); };
 template <class T>
 inline constexpr auto gather_shards_on = [](const auto& on, auto... with) { gather_shards<T>(on, with...); };
+template <class T>
+inline constexpr auto scatter_sums_on = [](const auto& on, auto... with) { scatter_sums<T>(on, with...); };
 inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) { all_reduce_in_bf16(on, with...); };
 inline constexpr auto scatter_sums_in_bf16_on = [](const auto& on, auto... with) { scatter_sums_in_bf16(on, with...); };
 template <class T>
@@ -146,12 +147,7 @@ struct scatter_sums {
   std::span<const shard_range> of;
   message site;
   std::size_t shard_range::*at = &shard_range::kept;
-  void operator()(const auto& on) const {
-    detail::together_on(on, over, site, [&] {
-      for (const shard_range& s : of)
-        detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.*at], from[s.gathered], s.count);
-    });
-  }
+  void operator()(const auto& on) const { detail::scatter_sums_on<typename To::element>(on, over, site, to.where, from.where, of, at); }
 };
 
 /// The same of f32, sent in bf16.

@@ -155,17 +155,35 @@ void gather_shards(const lane& on, over what, message m, at to, at from, std::sp
   for (const runtime::shard_range& s : of) gather(on, k, m, all + s.gathered, place_of(s), s.count);
 }
 
+namespace {
+
+template <class T>
+void deal_out(const lane& on, const lane_link& k, message m, T* own, const T* all, std::size_t count) {
+  check(on,
+        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
+        k.nccl, std::string(m.name) + ": ncclReduceScatter");
+}
+
+}  // namespace
+
 template <class T>
 void reduce_scatter(const lane& on, over what, message m, at to, at from, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
-  if (on.of->alone) return;
-  T* own = on.at<T>(to);
-  const T* all = on.at<T>(from);
-  check(on,
-        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
-        k.nccl, std::string(m.name) + ": ncclReduceScatter");
+  if (!on.of->alone) deal_out(on, k, m, on.at<T>(to), on.at<T>(from), count);
+}
+
+// Each call is a launch of its own, as in gather_shards, and timed by itself.
+template <class T>
+void scatter_sums(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
+                  std::size_t runtime::shard_range::*kept) {
+  const lane_link& k = link_of(on, what, m);
+  const marked place(on, k, m.name);
+  for (const runtime::shard_range& s : of) {
+    const stamped times(on, tracer::what::alone, m.name);
+    if (!on.of->alone) deal_out(on, k, m, on.at<T>(to) + s.*kept, on.at<T>(from) + s.gathered, s.count);
+  }
 }
 
 namespace {
@@ -336,19 +354,6 @@ void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, 
   if (next.many > 0) send_next();
 }
 
-// Each call is a launch of its own, as in gather_shards.
-void begin_marked(const lane& on, over what, message m) {
-  const lane_link& k = link_of(on, what, m);
-  if (!is_marked(on, k)) return;
-  on.of->place->begin(on, m.name, k.communicator);
-  on.of->place->group(true);
-}
-void end_marked(const lane& on, over what, message m) {
-  if (!is_marked(on, link_of(on, what, m))) return;
-  on.of->place->group(false);
-  on.of->place->end(on);
-}
-
 template void all_reduce<float>(const lane&, over, message, at, std::size_t, reduction);
 template void all_reduce<double>(const lane&, over, message, at, std::size_t, reduction);
 template void all_reduce<bf16>(const lane&, over, message, at, std::size_t, reduction);
@@ -361,6 +366,9 @@ template void gather_shards<bf16>(const lane&, over, message, at, at, std::span<
 template void reduce_scatter<float>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<double>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<bf16>(const lane&, over, message, at, at, std::size_t);
+template void scatter_sums<float>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
+template void scatter_sums<double>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
+template void scatter_sums<bf16>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
 template void all_to_all<float>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void shift<float>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);

@@ -18,9 +18,7 @@ using namespace std::chrono_literals;
 
 /// The rank's link that a communicator of the description is for, and its row in the program's tables.
 lane_link& link_of(rank& r, int group_index) {
-  for (lane& on : r.all_lanes)
-    for (lane_link& k : on.links)
-      if (k.communicator == group_index) return k;
+  if (lane_link* const found = r.find_link(group_index)) return *found;
   fail(r, "its lanes have no place for communicator " + std::to_string(group_index));
 }
 const lane_communicator& row_of(const rank& r, int group_index) {

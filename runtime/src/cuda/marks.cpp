@@ -35,7 +35,6 @@ void marks::enqueue(std::size_t which) {
 void marks::store(const lane& on, std::uint32_t value) { store_mark(on, stored_ + on.index, value); }
 
 void marks::begin(const lane& on, const char* name, int communicator) {
-  if (in_group_) return;
   const auto lane = static_cast<std::size_t>(on.index);
   std::vector<entry>& entries = enqueued_->lanes[lane];
   const bool is_action = communicator < 0;
@@ -46,7 +45,7 @@ void marks::begin(const lane& on, const char* name, int communicator) {
 }
 
 void marks::end(const lane& on) {
-  if (!in_group_) store(on, 2 * static_cast<std::uint32_t>(enqueued_->lanes[static_cast<std::size_t>(on.index)].size()));
+  store(on, 2 * static_cast<std::uint32_t>(enqueued_->lanes[static_cast<std::size_t>(on.index)].size()));
 }
 
 void marks::record(const lane& on, event e) {

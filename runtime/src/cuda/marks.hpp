@@ -30,8 +30,6 @@ class marks {
   /// An event is recorded on a lane, or waited for there.
   void record(const lane&, event);
   void wait(const lane&, event);
-  /// What of several communications is one: those in between are not marked.
-  void group(bool is_open) { in_group_ = is_open; }
 
   /// A graph is about to be launched, and has ended.
   void launch(std::size_t graph, std::int64_t step);
@@ -75,7 +73,6 @@ class marks {
   std::atomic<std::uint64_t> launches_{0};
   std::vector<place> events_;  // by event: where it was recorded
   std::uint32_t followed_ = 0;
-  bool in_group_ = false;
   progress_words own_;
   progress_words* words_ = &own_;
 };

@@ -13,10 +13,8 @@ namespace {
 
 /// A rank's link over `peer` of a communicator; null: it has none.
 lane_link* link_of(rank& r, int group_index) {
-  for (lane& on : r.all_lanes)
-    for (lane_link& k : on.links)
-      if (k.over == over::peer && k.communicator == group_index) return &k;
-  return nullptr;
+  lane_link* const found = r.find_link(group_index);
+  return found != nullptr && found->over == over::peer ? found : nullptr;
 }
 
 }  // namespace

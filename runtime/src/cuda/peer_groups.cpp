@@ -11,10 +11,8 @@ namespace {
 
 /// The link of a rank that a communicator over `ep` is for; null where it is over another axis.
 lane_link* link_over_ep(rank& r, int group_index) {
-  for (lane& on : r.all_lanes)
-    for (lane_link& k : on.links)
-      if (k.over == over::ep && k.communicator == group_index) return &k;
-  return nullptr;
+  lane_link* const found = r.find_link(group_index);
+  return found != nullptr && found->over == over::ep ? found : nullptr;
 }
 
 bool all_map(const std::vector<context*>& members) {

@@ -112,6 +112,13 @@ struct rank {
   T* at(runtime::at offset) const {
     return reinterpret_cast<T*>(arena + offset.byte);
   }
+  /// Where a communicator of the description is among the lanes; null: nowhere.
+  lane_link* find_link(int communicator) {
+    for (lane& on : all_lanes)
+      for (lane_link& k : on.links)
+        if (k.communicator == communicator) return &k;
+    return nullptr;
+  }
   const lane& operator[](int lane_index) const { return all_lanes[static_cast<std::size_t>(lane_index)]; }
 
   /// All lanes of the rank, in the order of its layout: `const auto [compute, reduce] = r.lanes<2>();`
@@ -186,9 +193,12 @@ void share_offsets(const lane&, over, message, at segments, at scratch, at offse
 /// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r * experts / ranks on.
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
 
-/// Of each tensor all that the ranks keep, which the guard and a profiler see as one. Shapes: for each range as all_gather.
+/// Of each tensor all that the ranks keep, and the sum, dealt out; which the guard sees as one.
+/// Shapes: for each range as all_gather, and as reduce_scatter.
 template <class T>
 void gather_shards(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>);
+template <class T>
+void scatter_sums(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*kept);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
 /// Shapes: as all_reduce, and for each range as reduce_scatter.
@@ -196,16 +206,6 @@ void gather_shards(const lane&, over, message, at to, at from, std::span<const r
 void all_reduce_in_bf16(const lane&, over, message, at data, std::size_t count);
 void scatter_sums_in_bf16(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>,
                           std::size_t runtime::shard_range::*kept);
-
-/// Collectives of one communicator, over whose ranks they are, that the guard and a profiler see as one.
-/// Errors: failure (70) where the lane has no communicator over them.
-void begin_marked(const lane&, over, message);
-void end_marked(const lane&, over, message);
-void together(const lane& on, over what, message m, const auto& calls) {
-  begin_marked(on, what, m);
-  calls();
-  end_marked(on, what, m);
-}
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.

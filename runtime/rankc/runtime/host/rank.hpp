@@ -167,8 +167,13 @@ void gather_shards(const lane& on, over what, message m, at to, at from, std::sp
     all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
 }
 
-/// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
-void together(const lane&, over, message, const auto& calls) { calls(); }
+/// Of each tensor the sum, dealt out. Shapes: for each range as reduce_scatter.
+template <class T>
+void scatter_sums(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
+                  std::size_t runtime::shard_range::*kept) {
+  for (const runtime::shard_range& s : of)
+    reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
+}
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.

@@ -38,9 +38,8 @@ void step_of(rank& r) {
   wait(on, {2});
   record(on, {3});
   wait(sums, {3});
-  together(sums, over::tp, {2, "gradients"}, [&] {
-    for (int i = 0; i < 3; ++i) all_reduce<float>(sums, over::tp, {2, "gradients"}, gradients, 4);
-  });
+  constexpr shard_range three[]{{0, 0, 4}, {8, 4, 4}, {16, 8, 4}};
+  scatter_sums<float>(sums, over::tp, {2, "gradients"}, first_moment, gradients, three, &shard_range::kept);
   begin(on, "0STEP");
   all_reduce<float>(on, over::pp, {3, "norm"}, norm_at, 1);
 }
