@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans whose routers have losses: of all layers and of each, of the batch and of data-parallel ranks, on every axis and schedule.
-/// Plans of one family train the same; the first is on one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

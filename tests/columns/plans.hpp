@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans whose experts are spread over ranks, several of which have columns of the same experts.
-/// Plans of one family train the same; the first is on one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

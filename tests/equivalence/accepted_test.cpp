@@ -58,7 +58,7 @@ TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") 
 
 TEST_CASE("plans that adapt or freeze compute their models") {
   tally all;
-  for (const adapting::variant& v : adapting::plans()) {
+  for (const split_plan& v : adapting::plans()) {
     all.count(v.plan, target::host, dtype::f64);
     for (const dtype type : {dtype::f32, dtype::bf16}) all.count(v.plan, target::cuda, type);
   }

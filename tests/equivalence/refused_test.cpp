@@ -23,7 +23,7 @@ const subject& eight() {
 }
 const subject& adapted() {
   static const subject s = [] {
-    for (const adapting::variant& v : adapting::plans())
+    for (const split_plan& v : adapting::plans())
       if (v.job == "gpt2" && v.layout == "sp") return subject(v.plan, target::cuda, dtype::bf16);
     throw std::logic_error("no such plan");
   }();

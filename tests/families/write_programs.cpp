@@ -25,6 +25,17 @@ int write_programs(const generate_request& to, std::vector<split_plan> plans) {
   return write_programs(to, std::move(programs));
 }
 
+int write_programs_of_types(const generate_request& to, const std::vector<split_plan>& plans) {
+  std::vector<family_program> programs;
+  for (const split_plan& p : plans)
+    for (const std::string type : {"f64", "f32", "bf16"}) {
+      if (to.is_host() != (type == "f64") || (!to.is_host() && p.plan.dims.world > 2)) continue;
+      programs.push_back({p.job, p.layout, type, p.plan});
+      programs.back().plan.name += "_" + type;
+    }
+  return write_programs(to, std::move(programs));
+}
+
 int write_programs(const generate_request& to, std::vector<family_program> programs) {
   std::string declarations, entries;
   std::vector<std::string> parts(static_cast<std::size_t>(to.parts));

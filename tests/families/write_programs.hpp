@@ -27,3 +27,5 @@ struct generate_request {
 int write_programs(const generate_request&, std::vector<family_program> programs);
 /// For the host all, in f64; for GPUs those on up to four ranks, in f32.
 int write_programs(const generate_request&, std::vector<split_plan> plans);
+/// For the host all, in f64; for GPUs those on up to two ranks, in f32 and in bf16. Names end with the type.
+int write_programs_of_types(const generate_request&, const std::vector<split_plan>& plans);

@@ -27,12 +27,12 @@ namespace counted = rankc::program;
 
 namespace {
 
-const std::vector<narrowing::variant>& all() {
-  static const std::vector<narrowing::variant> plans = narrowing::plans();
+const std::vector<split_plan>& all() {
+  static const std::vector<split_plan> plans = narrowing::plans();
   return plans;
 }
 const rankc::plan_data& find(const std::string& job, const std::string& layout) {
-  for (const narrowing::variant& v : all())
+  for (const split_plan& v : all())
     if (v.job == job && v.layout == layout) return v.plan;
   throw std::logic_error("no plan " + job + " " + layout);
 }
@@ -52,7 +52,7 @@ int count(const body& b, std::string_view row) {
 
 TEST_CASE("programs in eight bits are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
-  for (const narrowing::variant& v : all())
+  for (const split_plan& v : all())
     for (const auto& [to, type] : {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
       CAPTURE(v.plan.name);
       const lowered l = lower(v.plan, type, to);

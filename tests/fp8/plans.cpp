@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -12,21 +12,21 @@ namespace {
 
 using namespace rankc;
 
-class list {
+class list : public plan_list {
  public:
+  list() : plan_list("fp8", {}) {}
   void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims, const auto& schedule, int batch,
            recomputation recompute = {}, linear_precision linears = fp8) {
     const training recipe{.seq = 64, .global_batch = batch, .precision = f64, .lr = 1e-3, .recompute = recompute, .linears = linears};
-    out.push_back({job, layout, make_plan("fp8_" + job + "_" + layout, model, dims, schedule, recipe, clusters::cpu)});
+    plan_list::add(job, layout, model, dims, schedule, recipe);
   }
-  std::vector<variant> out;
 };
 
 constexpr parallel_dims one{}, pp2{.world = 2, .pp = 2}, dp2{.world = 2, .dp_replicate = 2}, fsdp2{.world = 2, .dp_shard = 2};
 
 }  // namespace
 
-std::vector<variant> plans() {
+std::vector<split_plan> plans() {
   list l;
   const auto all = [&](const std::string& name, const auto& model) {
     l.add(name + "_1", "one", model, one, schedules::gpipe{1}, 4);

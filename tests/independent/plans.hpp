@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans whose experts are spread over an axis of their own, whose ranks have the same tokens.
-/// Plans of one family train the same; the first is on one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/from_csv.hpp>
@@ -29,13 +29,12 @@ constexpr schedules::zero_bubble_v v{3};
 /// Backward is whole for some microbatches and in halves for others.
 using mixed = schedules::from_csv<"0F0, 0F1, 0B0, 0I1, 0W1\n1F0, 1F1, 1I0, 1W0, 1B1">;
 
-class list {
+class list : public plan_list {
  public:
-  std::vector<variant> out;
-
+  list() : plan_list("lora", {}) {}
   void add(const std::string& job, const char* layout, const auto& model, training r, const parallel_dims& dims, const auto& schedule) {
     r.seq = 8, r.global_batch = 12, r.precision = f64;
-    out.push_back({job, layout, make_plan("lora_" + job + "_" + layout, model, dims, schedule, r, clusters::cpu)});
+    plan_list::add(job, layout, model, dims, schedule, r);
   }
   void add_layouts(const std::string& job, const auto& model, const training& r) {
     add(job, "one", model, r, one, once);
@@ -67,7 +66,7 @@ class list {
 
 }  // namespace
 
-std::vector<variant> plans() {
+std::vector<split_plan> plans() {
   list l;
   constexpr models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
   constexpr models::llama llama{.layers = 4, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32};

@@ -2,19 +2,11 @@
 // Plans that train parts of low rank, or all but what is frozen. A job is a model and a recipe on several layouts, of which
 // the first is one rank; a job "dense" trains all of the same model on one.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
-
-#include <string>
-#include <vector>
+#include "../families/split_plan.hpp"
 
 namespace adapting {
 
-struct variant {
-  std::string job, layout;
-  rankc::plan_data plan;
-};
-
-std::vector<variant> plans();
+std::vector<split_plan> plans();
 
 /// alpha / rank of all jobs of low rank.
 inline constexpr double scale = 2.5;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans whose routers choose by more than their scores: of groups of experts, with a bias, or both.
-/// Plans of one family train the same; the first is on one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

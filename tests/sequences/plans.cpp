@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
-#include <rankc/rankc.hpp>
+#include "../families/plan_list.hpp"
+
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
@@ -16,16 +16,14 @@ namespace {
 
 using namespace rankc;
 
-class list {
+class list : public plan_list {
  public:
+  list() : plan_list("sequences", {}) {}
   void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims,
            const auto& schedule, const recomputation& again = {}) {
     const training recipe{.seq = seq, .global_batch = 12, .precision = f64, .recompute = again};
-    out.push_back(
-        {job, layout,
-         make_plan("sequences_" + job + "_" + layout, model, dims, schedule, recipe, clusters::cpu)});
+    plan_list::add(job, layout, model, dims, schedule, recipe);
   }
-  std::vector<split_plan> out;
   int seq = 16;
 };
 

@@ -128,7 +128,7 @@ TEST_CASE("routing: the texts make the calls that were proven") {
 
 TEST_CASE("lora: the texts make the calls that were proven") {
   std::vector<subject> subjects;
-  for (const adapting::variant& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
+  for (const split_plan& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
   REQUIRE(subjects.size() == 67);
   check(subjects, "translation_lora");
 }

@@ -77,7 +77,7 @@ TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts) hold_on_both(programs::make(j, l), n);
   for (const programs::pipeline& p : programs::pipelines()) hold_on_both(programs::make(p), n);
-  for (const adapting::variant& v : adapting::plans()) hold_on_both(v.plan, n);
+  for (const split_plan& v : adapting::plans()) hold_on_both(v.plan, n);
   CHECK(n.plans > 400);
   CHECK(n.send > n.ranks / 2);
   CHECK(n.ranks > 2 * n.plans / 2);
@@ -85,7 +85,7 @@ TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed
 
 TEST_CASE("what is frozen takes its weights alone: in bf16 two bytes an element, else those of one region") {
   const auto arena = [](const char* job, dtype type, target to) {
-    for (const adapting::variant& v : adapting::plans())
+    for (const split_plan& v : adapting::plans())
       if (v.job == job && v.layout == "one") return lower(v.plan, type, to).ranks[0];
     throw std::logic_error("no such plan");
   };
