@@ -59,6 +59,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/peer_edges.cpp
   src/cuda/peer_groups.cpp
   src/cuda/peer_meeting.cu
+  src/cuda/peer_sums.cu
   src/cuda/product_choices.cpp
   src/cuda/ring_attention.cu
   src/cuda/rope.cu

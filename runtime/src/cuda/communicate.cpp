@@ -7,6 +7,7 @@
 #include "own_shards.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
+#include "peer_sums.hpp"
 #include "rounded_parts.hpp"
 #include "slots.hpp"
 
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace rankc::cuda {
@@ -42,6 +44,10 @@ bool awkward(const T* to, const T* from, std::size_t count) {
       reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | (count * sizeof(T));
   return bits % 4 != 0;
 }
+
+/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside computation NCCL's few
+/// blocks leave it more of them.
+bool reads_peers(const lane& on, const lane_link& k) { return k.mapped != nullptr && on.computes(); }
 
 ncclRedOp_t sum_for(const lane_link& k, bool is_awkward) { return is_awkward ? k.scaled_sum : ncclSum; }
 
@@ -106,6 +112,8 @@ void all_reduce(const lane& on, over what, message m, at data, std::size_t count
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   T* values = on.at<T>(data);
+  if constexpr (!std::is_same_v<T, double>)
+    if (how == reduction::sum && reads_peers(on, k)) return sum_among_peers(on, *k.mapped, values, count);
   const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(k, awkward(values, values, count));
   check(on, ncclAllReduce(values, values, count, nccl_type<T>, op, k.nccl, on.stream), k.nccl,
         std::string(m.name) + ": ncclAllReduce");
@@ -133,7 +141,11 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
-  if (!on.of->alone) gather(on, k, m, on.at<T>(to), on.at<T>(from), count);
+  if (on.of->alone) return;
+  T *all = on.at<T>(to), *own = on.at<T>(from);
+  if constexpr (!std::is_same_v<T, double>)
+    if (reads_peers(on, k)) return gather_from_peers(on, *k.mapped, all, own, count);
+  gather(on, k, m, all, own, count);
 }
 
 // A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:
@@ -159,6 +171,8 @@ namespace {
 
 template <class T>
 void deal_out(const lane& on, const lane_link& k, message m, T* own, const T* all, std::size_t count) {
+  if constexpr (!std::is_same_v<T, double>)
+    if (reads_peers(on, k)) return sum_of_peers(on, *k.mapped, own, all, count);
   check(on,
         ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
         k.nccl, std::string(m.name) + ": ncclReduceScatter");

@@ -9,10 +9,11 @@
 namespace rankc::cuda {
 namespace {
 
-/// The link of a rank that a communicator over `ep` is for; null where it is over another axis.
-lane_link* link_over_ep(rank& r, int group_index) {
+/// The link of a rank that a communicator is for; null where its members do not read and write each other's memory.
+lane_link* mapped_link(rank& r, int group_index) {
   lane_link* const found = r.find_link(group_index);
-  return found != nullptr && found->over == over::ep ? found : nullptr;
+  const bool is_mapped = found != nullptr && (found->over == over::ep || found->over == over::tp);
+  return is_mapped ? found : nullptr;
 }
 
 bool all_map(const std::vector<context*>& members) {
@@ -27,7 +28,7 @@ peer_groups::peer_groups(const description& about, const std::vector<std::unique
   for (int g = 0; g < static_cast<int>(about.communicators.size()); ++g) {
     std::vector<context*> members;
     for (const int rank : about.communicators[static_cast<std::size_t>(g)].ranks) members.push_back(ranks[static_cast<std::size_t>(rank)].get());
-    if (members.size() < 2 || members.size() > most_mapped || link_over_ep(members.front()->of(), g) == nullptr || !all_map(members)) continue;
+    if (members.size() < 2 || members.size() > most_mapped || mapped_link(members.front()->of(), g) == nullptr || !all_map(members)) continue;
     peer_group seen{.ranks = static_cast<int>(members.size())};
     for (std::size_t i = 0; i < members.size(); ++i) {
       for (const context* other : members)
@@ -45,7 +46,7 @@ peer_groups::peer_groups(const description& about, const std::vector<std::unique
       held& mine = *all_[all_.size() - members.size() + i];
       mine.seen = seen;
       mine.seen.place = static_cast<int>(i);
-      link_over_ep(members[i]->of(), g)->mapped = &mine.seen;
+      mapped_link(members[i]->of(), g)->mapped = &mine.seen;
     }
   }
 }

@@ -30,7 +30,7 @@ void meet(const lane&, const peer_group&);
 /// Run the kernel once without a group, as load_peer_kernels does.
 void load_meeting(const lane&);
 
-/// The groups of all ranks of this process: of each communicator of the description over `ep`.
+/// The groups of all ranks of this process: of each communicator of the description over `ep` and `tp`.
 class peer_groups {
  public:
   /// Makes a group of each whose GPUs all map each other, and tells its ranks.

@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <rankc/runtime/cuda/device_memory.hpp>
 
+#include <sstream>
+
 #include "calls.hpp"
 #include "traces.hpp"
 
@@ -130,6 +132,18 @@ int count_overlaps(const rankc::runtime::layout& where, const std::vector<rankc:
   }));
 }
 
+/// What a rank did, and when. Units: microseconds from its first action on.
+std::string times_of(const std::vector<rankc::runtime::traced>& did, int rank) {
+  std::ostringstream text;
+  double first = 0;
+  for (const auto& t : did) {
+    if (t.rank != rank) continue;
+    if (first == 0) first = t.begin;
+    text << " lane " << t.lane << ' ' << t.name << ' ' << t.begin - first << '-' << t.end - first << ';';
+  }
+  return text.str();
+}
+
 void check_all(int gpus) {
   SUBCASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") { reproduce_losses(gpus); }
   SUBCASE("f32 gradients are the host's") { compare_gradients(gpus, "f32", 1e-5, 1e-5); }
@@ -164,7 +178,7 @@ void check_all(int gpus) {
       for (int rank = 0; rank < gpus; ++rank) {
         const rankc::runtime::layout& where = program.about->layouts[program.about->ranks[rank].pp];
         const bool overlaps = where.lanes.size() > 2 && where.lanes[2].computes;
-        if (overlaps) CHECK(count_overlaps(where, did, rank) > 0);
+        if (overlaps) CHECK_MESSAGE(count_overlaps(where, did, rank) > 0, times_of(did, rank));
       }
       CHECK(timed.step().loss == plain.step().loss);
       CHECK(step_by_calls(timed, true).loss == plain.step().loss);

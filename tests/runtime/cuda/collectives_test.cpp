@@ -26,7 +26,7 @@ constexpr std::size_t exchanged = 2 * (1 + 7 + 1024 + 40001) + std::size(pieces)
 
 /// From the weights a_r of rank r, per exchange: gradients = the sum; first moment = both ranks' first piece;
 /// second moment = this rank's piece of the sum, then the maximum of the second pieces.
-template <class T>
+template <class T, int lane, over axis>
 void exchange(rank& r) {
   const layout& l = *r.where;
   begin(r[compute], "exchange");
@@ -34,15 +34,15 @@ void exchange(rank& r) {
     REQUIRE(cudaMemcpyAsync(r.at<T>(copy), r.at<T>(l.weights), exchanged * sizeof(T),
                             cudaMemcpyDeviceToDevice, r[compute].stream) == cudaSuccess);
   record(r[compute], {0});
-  wait(r[reduce], {0});
+  wait(r[lane], {0});
   std::size_t first = 1;
   for (const std::size_t n : pieces) {
     const std::size_t here = first * sizeof(T), second = here + n * sizeof(T);
-    all_reduce<T>(r[reduce], over::dp, {0, "sum"}, l.gradients + here, 2 * n);
-    all_gather<T>(r[reduce], over::dp, {1, "gather"}, l.first_moment + here, l.weights + here, n);
-    reduce_scatter<T>(r[reduce], over::dp, {2, "scatter"}, l.second_moment + here, l.weights + here,
+    all_reduce<T>(r[lane], axis, {0, "sum"}, l.gradients + here, 2 * n);
+    all_gather<T>(r[lane], axis, {1, "gather"}, l.first_moment + here, l.weights + here, n);
+    reduce_scatter<T>(r[lane], axis, {2, "scatter"}, l.second_moment + here, l.weights + here,
                       n);
-    all_reduce<T>(r[reduce], over::dp, {3, "most"}, l.second_moment + second, n, reduction::max);
+    all_reduce<T>(r[lane], axis, {3, "most"}, l.second_moment + second, n, reduction::max);
     first += 2 * n + 1;
   }
 }
@@ -70,13 +70,13 @@ void check_elements(const std::string& what, const std::vector<T>& got, std::siz
 }
 
 /// Two numbers have one sum, rounded once: the results are exact.
-template <class T>
-void check_exchange() {
+template <class T, int lane, over axis>
+void check_exchange(const placement& way = {}) {
   tables t(1, 2);
   enlarge(t, (exchanged * sizeof(T) + 3) / 4);
-  t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
-  void (*const bodies[])(rank&) = {exchange<T>};
-  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  t.connect("all", {0, 1}, {lane, lane}, axis);
+  void (*const bodies[])(rank&) = {exchange<T, lane, axis>};
+  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   for (int time = 0; time < 3; ++time) {
     std::vector<T> a[2];
     for (int rank = 0; rank < 2; ++rank) {
@@ -226,7 +226,7 @@ TEST_CASE("a collective that gives wrong numbers is found before the first step"
   tables t(1, 2);
   enlarge(t, 1 << 16);
   t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
-  void (*const bodies[])(rank&) = {exchange<float>};
+  void (*const bodies[])(rank&) = {exchange<float, reduce, over::dp>};
   setenv("RANKC_WRONG_ALL_REDUCE", "1", 1);
   std::string told;
   try {
@@ -240,8 +240,15 @@ TEST_CASE("a collective that gives wrong numbers is found before the first step"
   CHECK_MESSAGE(told.find("is wrong, by NCCL") != std::string::npos, told);
 }
 
-TEST_CASE("collectives over two ranks in f32") { check_exchange<float>(); }
-TEST_CASE("collectives over two ranks in bf16") { check_exchange<bf16>(); }
+TEST_CASE("collectives over two ranks in f32") { check_exchange<float, reduce, over::dp>(); }
+TEST_CASE("collectives over two ranks in bf16") { check_exchange<bf16, reduce, over::dp>(); }
+TEST_CASE("collectives that computation waits for, by kernels that read the other GPU's memory and by NCCL") {
+  for (const bool maps_peers : {true, false}) {
+    CAPTURE(maps_peers);
+    check_exchange<float, compute, over::tp>({.maps_peers = maps_peers});
+    check_exchange<bf16, compute, over::tp>({.maps_peers = maps_peers});
+  }
+}
 
 }  // namespace
 }  // namespace rankc::cuda::test

@@ -54,7 +54,7 @@ struct lane_link {
   ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
   int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
   peer_edge* edge = nullptr;           // null where NCCL carries the messages
-  const peer_group* mapped = nullptr;  // null where NCCL carries what is of experts
+  const peer_group* mapped = nullptr;  // null where NCCL has all to do
 };
 
 /// A lane: what every kernel, message and collective is put on.
