@@ -47,4 +47,6 @@ add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)
 target_link_libraries(rankc_tool PRIVATE rankc_tool_commands CLI11::CLI11 rankc_warnings)
-target_compile_options(rankc_tool PRIVATE $<$<CONFIG:Release>:-O1>)  # it reads a command line: what works is in libraries
+# Most of it reads questions and writes answers. At -O3 it takes twice as long to compile, and a search for 2,048 GPUs 2.3 s, not 2.8.
+target_compile_options(rankc_tool_commands PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_options(rankc_tool PRIVATE $<$<CONFIG:Release>:-O1>)
