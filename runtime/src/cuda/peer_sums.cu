@@ -10,7 +10,7 @@ namespace {
 
 constexpr int block = 1024, blocks_of_processor = 2;
 
-/// A pack of something in another arena. Units: `byte` from the begin of an arena on.
+/// Where a member has something of an arena. Units: `byte` from the begin on.
 template <class T>
 __device__ T* at_member(const peer_group& g, int member, std::size_t byte) {
   return reinterpret_cast<T*>(g.arenas[member] + byte);
