@@ -5,16 +5,15 @@
 train_baseline.py in float64 on the CPU, whose linear layers take operands of eight bits; the scale is torchao's to the last
 bit: of the largest number in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale).
 """
-import importlib.util
 import os
 import sys
 
 os.environ["BASELINE_TEST_FP64"] = "1"
-spec = importlib.util.spec_from_file_location("train_baseline", sys.argv.pop(1))
-baseline = importlib.util.module_from_spec(spec)
-sys.modules["train_baseline"] = baseline
-spec.loader.exec_module(baseline)
-torch = baseline.torch
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
+import train_baseline
+from baseline import eight_bits
+
+import torch
 
 
 def f8_cast(x, dtype, dim=None, pow2=False):
@@ -24,6 +23,6 @@ def f8_cast(x, dtype, dim=None, pow2=False):
     return (x.to(torch.float32) * s).clamp(-top, top).to(dtype), s
 
 
-baseline.f8_cast = f8_cast
+eight_bits.f8_cast = f8_cast
 sys.argv[1:1] = ["--device", "cpu", "--precision", "fp32", "--fp8", "tensorwise", "--no-fuse", "--steps", "1"]
-baseline.main()
+train_baseline.main()
