@@ -22,6 +22,9 @@ struct peer_group {
   int ranks = 0, place = 0;
   std::byte* arenas[most_mapped]{};
   meeting_words* words[most_mapped]{};
+
+  /// Where something of this rank's arena lies from its begin on. Units: bytes.
+  std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]); }
 };
 
 /// What is put on the lane from here on waits until every rank has come here, with all that it did before.

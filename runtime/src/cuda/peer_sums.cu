@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(block, blocks_of_processor) gather_parts(peer_
 template <class T, class Kernel>
 void between_meetings(const lane& on, const char* name, const peer_group& g, Kernel by_packs, Kernel one_by_one, int members, T* to,
                       const T* from, std::size_t count) {
-  const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(from) - g.arenas[g.place]);
+  const std::size_t at = g.offset_of(from);
   const bool has_packs = packable<wide<T>>(count, to, from);
   const int blocks = std::min(ceil_div(has_packs ? count / wide<T> : count, block), processors * blocks_of_processor / members);
   meet(on, g);

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(block)
 template <bool Sends, class T>
 void move_slots(const lane& on, const peer_group& g, const T* received, T* slots, const std::int32_t* offsets,
                 const runtime::slot_exchange& by) {
-  const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(received) - g.arenas[g.place]);
+  const std::size_t at = g.offset_of(received);
   const dim3 rows = static_cast<unsigned>(by.slots);
   meet(on, g);
   if (packable<wide<T>>(static_cast<std::size_t>(by.width), slots, received))

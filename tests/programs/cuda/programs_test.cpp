@@ -138,15 +138,11 @@ actions_beside count_overlaps(const rankc::runtime::layout& where, const std::ve
   return counted;
 }
 
-/// What a rank did, and when. Units: microseconds from its first action on.
+/// What a rank did, and when. Units: microseconds since the step began.
 std::string times_of(const std::vector<rankc::runtime::traced>& did, int rank) {
   std::ostringstream text;
-  double first = 0;
-  for (const auto& t : did) {
-    if (t.rank != rank) continue;
-    if (first == 0) first = t.begin;
-    text << " lane " << t.lane << ' ' << t.name << ' ' << t.begin - first << '-' << t.end - first << ';';
-  }
+  for (const auto& t : did)
+    if (t.rank == rank) text << " lane " << t.lane << ' ' << t.name << ' ' << t.begin << '-' << t.end << ';';
   return text.str();
 }
 

@@ -38,27 +38,24 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
+    second_half = MLP
+
     def __init__(self, cfg, fused, **kw):
         super().__init__()
         self.norm1 = make_norm(cfg, **kw)
         self.attn = Attention(cfg, fused, **kw)
         self.norm2 = make_norm(cfg, **kw)
-        self.mlp = MLP(cfg, fused, **kw)
+        self.mlp = self.second_half(cfg, fused, **kw)
 
     def forward(self, x, cos, sin):
         x = x + self.attn(self.norm1(x), cos, sin)
         return x + self.mlp(self.norm2(x))
 
 
-class MoEBlock(nn.Module):
+class MoEBlock(Block):
     """Returns x, and for the auxiliary loss the tokens each expert got (no gradient) and its summed probability."""
 
-    def __init__(self, cfg, fused, **kw):
-        super().__init__()
-        self.norm1 = make_norm(cfg, **kw)
-        self.attn = Attention(cfg, fused, **kw)
-        self.norm2 = make_norm(cfg, **kw)
-        self.mlp = MoE(cfg, fused, **kw)
+    second_half = MoE
 
     def before(self, x, cos, sin):
         x = x + self.attn(self.norm1(x), cos, sin)
