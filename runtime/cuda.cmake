@@ -35,6 +35,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/slots.cu
   src/cuda/experts.cu
   src/cuda/fp8.cu
+  src/cuda/fp8_rows.cu
   src/cuda/gates.cu
   src/cuda/gelu_sums.cu
   src/cuda/grouped.cu

@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 
 set(rankc_host_kernels
   src/host/activation.cpp src/host/attention.cpp src/host/balance.cpp src/host/chunk_attention.cpp src/host/ring_attention.cpp src/host/cross_entropy.cpp
-  src/host/embedding.cpp src/host/experts.cpp src/host/fp8.cpp src/host/gates.cpp src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp
+  src/host/embedding.cpp src/host/experts.cpp src/host/fp8.cpp src/host/fp8_rows.cpp src/host/gates.cpp src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp
   src/host/parts.cpp src/host/router.cpp src/host/router_choice.cpp src/host/softmax.cpp src/host/transfer.cpp)
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}

@@ -11,6 +11,7 @@ namespace rankc::codegen {
 /// The products of linear layers in forward of layers of a kind, and how many of them are of eight bits.
 struct rounded_linears {
   std::string layer;
+  linear_precision by = fp8;
   int products = 0, in_fp8 = 0;
 };
 /// The kinds of layers that have products of eight bits.

@@ -40,7 +40,7 @@ tensor_types::tensor_types(const body& b) : body_(b) {
 }
 
 std::string tensor_types::of(const value& v) const {
-  constexpr std::string_view elements[]{"real", "wide", "std::int32_t", "e4m3", "e5m2", ""};
+  constexpr std::string_view elements[]{"real", "wide", "std::int32_t", "e4m3", "e5m2", "e4m3_rows", ""};
   if (v.holds == element_kind::bytes) return "workspace";
   return tensor(elements[static_cast<int>(v.holds)], dims_of(body_, body_.shape(v)));
 }

@@ -82,7 +82,8 @@ struct piece {
   holding holds;
 };
 inline std::int64_t size_of(element_type t) {
-  constexpr std::int64_t sizes[]{1, 4, 2, 4, 8, 1, 1};
+  constexpr std::int64_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
+  static_assert(std::size(sizes) == std::size(element_type_names));
   return sizes[static_cast<int>(t)];
 }
 /// Pieces have no element in common; between them is nothing that is known.

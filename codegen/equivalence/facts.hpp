@@ -20,7 +20,8 @@ namespace rankc::codegen::algebra {
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
 ///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
 ///   each other.
-///   "q(t w)/e4m3"  elements of eight bits, and of that type; those of other ports are none. "q(t w)/e4m3:s": in rows apart.
+///   "q(t w)/e4m3"  elements of eight bits, and of that type (e4m3, e5m2, e4m3_rows); those of other ports are none.
+///                  "q(t w)/e4m3:s": in rows apart.
 ///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
 ///   operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.

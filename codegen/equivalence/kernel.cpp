@@ -145,7 +145,9 @@ void interpreter::kernel(const op& o, const fact& f) {
       throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
   check_layout(o, f);
   if (!f.ports[0].in_fp8.empty()) {
-    if (!model_.has_fp8_linears()) throw refusal(fmt::format("it rounds to {}, and the recipe does not say so", f.ports[0].in_fp8));
+    using rounding = specification::rounding;
+    if (model_.linears() != (f.ports[0].in_fp8 == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
+      throw refusal(fmt::format("it rounds to {}, and the recipe does not say so", f.ports[0].in_fp8));
     claims_.note_fp8();
   }
   if (add_tensors(o, f)) return;

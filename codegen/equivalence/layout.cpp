@@ -87,8 +87,7 @@ void check_types(const op& o, const fact& f) {
     for (const int a : o.views[i].accesses) {
       const element_type type = (o.views[i].written ? o.writes : o.reads)[static_cast<std::size_t>(a)].type;
       const std::string_view is = element_type_names[static_cast<int>(type)];
-      const bool in_fp8 = type == element_type::e4m3 || type == element_type::e5m2;
-      if (f.ports[i].in_fp8 != (in_fp8 ? is : ""))
+      if (f.ports[i].in_fp8 != (is_fp8(type) ? is : ""))
         throw refusal(fmt::format("{} is of {}; expected {}", f.ports[i].name, is, f.ports[i].in_fp8.empty() ? "more bits" : f.ports[i].in_fp8));
     }
 }
@@ -98,13 +97,18 @@ void check_whole_fp8(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
     if (f.ports[i].in_fp8.empty()) continue;
-    std::int64_t elements = 0;
+    std::size_t columns = 0;
+    const auto rows = static_cast<std::size_t>(v.shape[0]);
     for (const view& beside : o.views)
-      if (beside.written == v.written && beside.accesses == v.accesses) elements += beside.shape[0] * beside.shape[1];
+      if (beside.written == v.written && beside.accesses == v.accesses) {
+        if (beside.shape[0] != v.shape[0]) throw refusal(fmt::format("{} and {} have different rows of one tensor", v.port, beside.port));
+        columns += static_cast<std::size_t>(beside.shape[1]);
+      }
     const access& a = (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)];
-    const std::size_t bytes = runtime::fp8_layout{static_cast<std::size_t>(elements)}.bytes();
+    const std::size_t bytes =
+        a.type == element_type::e4m3_rows ? runtime::fp8_rows_layout{rows, columns}.bytes() : runtime::fp8_layout{rows, columns}.bytes();
     if (v.accesses.count != 1 || a.end - a.begin != bytes)
-      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} elements has {}", v.port, a.end - a.begin, f.ports[i].in_fp8, elements, bytes));
+      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} x {} has {}", v.port, a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes));
   }
 }
 

@@ -56,7 +56,7 @@ class model {
 
   std::int64_t tokens() const { return spec_.tokens; }
   const specification::update& optimizer() const { return spec_.optimizer; }
-  bool has_fp8_linears() const { return spec_.fp8_linears; }
+  specification::rounding linears() const { return spec_.linears; }
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
   /// The parameter that has a weight, and its name; null where none has.
   const std::pair<const std::string, parameter>* owner(term weight) const;

@@ -38,6 +38,7 @@ element_type flattener::type_of(element_kind k) const {
     case element_kind::index: return element_type::i32;
     case element_kind::e4m3: return element_type::e4m3;
     case element_kind::e5m2: return element_type::e5m2;
+    case element_kind::e4m3_rows: return element_type::e4m3_rows;
     case element_kind::wide: return wide();
     default: return real();
   }

@@ -26,9 +26,7 @@ std::vector<std::string_view> reserved_names() {
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
   for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
-  for (const ops::narrowed_row& p : ops::fp8_products) names.push_back(p.in_fp8->name);
-  for (const ops::narrowed_row& m : ops::fp8_makers) names.push_back(m.in_fp8->name);
-  for (const op_row* row : ops::fp8_casts) names.push_back(row->name);
+  ops::each_fp8_row([&](const op_row& row) { names.push_back(row.name); });
   return names;
 }
 

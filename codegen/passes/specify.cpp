@@ -66,7 +66,8 @@ specification specify(const plan_data& p) {
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
-  s.fp8_linears = r.linears == linear_precision::fp8;
+  using rounding = specification::rounding;
+  s.linears = r.linears == fp8 ? rounding::fp8 : r.linears == fp8_rows ? rounding::fp8_rows : rounding::none;
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

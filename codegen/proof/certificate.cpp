@@ -259,8 +259,9 @@ std::string model_text(const specification& s) {
     out += "]]";
   }
   const auto& o = s.optimizer;
+  constexpr std::string_view linears[]{"", ", \"fp8_linears\": true", ", \"fp8_linears\": \"rows\""};  // none, fp8, fp8_rows
   return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]{}}}", s.tokens, quoted(o.row), o.moments,
-                           o.bf16_weights, o.bf16_moments, o.bf16_reductions, s.fp8_linears ? ", \"fp8_linears\": true" : "");
+                           o.bf16_weights, o.bf16_moments, o.bf16_reductions, linears[static_cast<int>(s.linears)]);
 }
 
 /// Of the steps of one plan, as text.

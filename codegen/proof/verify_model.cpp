@@ -72,8 +72,10 @@ specification to_model(const json& j) {
   expect_fields(j, fields, "the model");
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
   if (has_precision) {
-    if (!j["fp8_linears"].is_boolean()) refuse("fp8_linears", "must be true or false");
-    s.fp8_linears = j["fp8_linears"].get<bool>();
+    const json& by = j["fp8_linears"];
+    if (!by.is_boolean() && by != "rows") refuse("fp8_linears", "must be true, \"rows\" or false");
+    using rounding = specification::rounding;
+    s.linears = by == "rows" ? rounding::fp8_rows : by.get<bool>() ? rounding::fp8 : rounding::none;
   }
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");

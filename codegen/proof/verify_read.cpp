@@ -21,7 +21,7 @@ std::vector<range> to_ranges(const json& j, bool writes, const std::string& wher
       refuse(where, writes ? "must hold [begin, end, value, type, replaces]"
                            : "must hold [begin, end, value, type]");
     return range{to_size(item[0], where), to_size(item[1], where), to_int(item[2], where),
-                 to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2"}, where),
+                 to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2", "e4m3_rows"}, where),
                  writes ? to_int(item[4], where) : -1};
   });
 }

@@ -431,7 +431,7 @@ constexpr rule_text texts[]{
      "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
     {261, "linear layers in eight bits are there, and the GPU multiplies them",
      "linears = fp8 is of plans in which a linear layer of a repeated layer, a router's aside, has on each rank multiples of 16 of tokens, of "
-     "inputs and of outputs, and of clusters whose GPU has products of e4m3 and e5m2.",
+     "inputs and of outputs, and of clusters whose GPU has products of e4m3 and e5m2; linears = fp8_rows of GPUs of Hopper, or of no named one.",
      "Tensor cores take eight-bit operands 16 at a time. Layers of other sizes stay in the plan's precision, and a plan of such layers alone "
      "would train as if the word were not there.",
      "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",

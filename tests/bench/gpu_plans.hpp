@@ -33,8 +33,8 @@ constexpr training llama_recipe(int batch, recomputation recompute = {}, precisi
   return {.seq = 8192, .global_batch = batch, .precision = bf16, .recompute = recompute, .reductions = reductions};
 }
 /// The same, with products of linear layers in eight bits.
-constexpr training narrowed(training recipe) {
-  recipe.linears = fp8;
+constexpr training narrowed(training recipe, linear_precision to = fp8) {
+  recipe.linears = to;
   return recipe;
 }
 inline constexpr parallel_dims one_rank{.world = 1};
@@ -51,7 +51,9 @@ inline constexpr auto gpt2_124m_b4_fp8 = on_node(gpt2_124m, narrowed(gpt2_recipe
 inline constexpr auto gpt2_774m_b32 = on_node(gpt2_774m, gpt2_recipe(32));
 inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
 inline constexpr auto gpt2_1_5b_b16_fp8 = on_node(gpt2_1_5b, narrowed(gpt2_recipe(16)));
+inline constexpr auto gpt2_1_5b_b16_fp8_rows = on_node(gpt2_1_5b, narrowed(gpt2_recipe(16), fp8_rows));
 inline constexpr auto llama3_8b_8l_b2_fp8 = on_node(llama3_8b_8l, narrowed(llama_recipe(2)));
+inline constexpr auto llama3_8b_8l_b2_fp8_rows = on_node(llama3_8b_8l, narrowed(llama_recipe(2), fp8_rows));
 inline constexpr auto llama3_1b_b4 = on_node(llama3_1b, llama_recipe(4));
 inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
 inline constexpr auto llama3_8b_8l_b4 = on_node(llama3_8b_8l, llama_recipe(4));

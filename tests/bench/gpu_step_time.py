@@ -40,7 +40,9 @@ ROWS = {
     "llama3-1b-b4": ("llama3_1b_b4", 4 * 8192, 1, ["--model llama-1b --sdpa cudnn --batch 4 --compile --compile-scope block"]),
     "llama3-8b-8l-b2": ("llama3_8b_8l_b2", 2 * 8192, 1, [f"{LLAMA} --batch 2"]),
     "gpt2-1.5b-b16-fp8": ("gpt2_1_5b_b16_fp8", 16 * 1024, 1, [f"{GPT2_1_5B} --fp8 tensorwise"]),
+    "gpt2-1.5b-b16-fp8-rows": ("gpt2_1_5b_b16_fp8_rows", 16 * 1024, 1, [f"{GPT2_1_5B} --fp8 rowwise"]),
     "llama3-8b-8l-b2-fp8": ("llama3_8b_8l_b2_fp8", 2 * 8192, 1, [f"{LLAMA} --batch 2 --fp8 tensorwise"]),
+    "llama3-8b-8l-b2-fp8-rows": ("llama3_8b_8l_b2_fp8_rows", 2 * 8192, 1, [f"{LLAMA} --batch 2 --fp8 rowwise"]),
     "llama3-8b-8l-b4": ("llama3_8b_8l_b4", 4 * 8192, 1, [f"{LLAMA} --batch 4"]),
     "llama3-8b-8l-b4-selective": ("llama3_8b_8l_b4_selective", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac selective"]),
     "llama3-8b-8l-b4-full": ("llama3_8b_8l_b4_full", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac full"]),
@@ -81,10 +83,11 @@ SPREADS = {
     "spread-gpt2-124m": ("gpt2_124m_b4", f"{GPT2} --batch 4"),
     "spread-llama3-8b-8l": ("llama3_8b_8l_s1024", "--model llama3-8b --layers 8 --seq 1024 --batch 1 --sdpa cudnn"),
 }
-# row: program, program in eight bits, PyTorch's arguments
+# row: program, program in eight bits, PyTorch's arguments and recipe
 ROUNDED = {
-    "rounded-gpt2-124m": ("gpt2_124m_b4", "gpt2_124m_b4_fp8", f"{GPT2} --batch 4 --compile"),
-    "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", GPT2_1_5B),
+    "rounded-gpt2-124m": ("gpt2_124m_b4", "gpt2_124m_b4_fp8", f"{GPT2} --batch 4 --compile", "tensorwise"),
+    "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", GPT2_1_5B, "tensorwise"),
+    "rounded-gpt2-1.5b-rows": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8_rows", GPT2_1_5B, "rowwise"),
 }
 ROUNDED_STEPS, ROUNDED_LR = 200, 3e-5
 SEEDS = [int(seed) for seed in os.environ.get("SEEDS", "1 2 3 4 5").split()]
@@ -128,11 +131,11 @@ def spread(folder, row, log, seed):
 
 
 def rounded(folder, row, log, seed):
-    program, narrow, form = ROUNDED[row]
+    program, narrow, form, recipe = ROUNDED[row]
     arguments = f"{form} --seed {seed} --lr {ROUNDED_LR}"
     runs = {name: rankc(folder, p, seed, ROUNDED_STEPS, ("--lr", str(ROUNDED_LR)))
             for name, p in (("rankc bf16", program), ("rankc fp8", narrow))}
-    for name, more in (("torch bf16", ""), ("torch fp8", " --fp8 tensorwise")):
+    for name, more in (("torch bf16", ""), ("torch fp8", f" --fp8 {recipe}")):
         runs[name] = torch(arguments + more, 1, 1, ROUNDED_STEPS)
     log.write(json.dumps({"row": row, "seed": seed, "lr": ROUNDED_LR, **runs}) + "\n")
     log.flush()

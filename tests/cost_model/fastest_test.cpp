@@ -137,11 +137,13 @@ TEST_CASE("bounds prune nothing that is among the fastest, or on the front") {
 }
 
 TEST_CASE("nor do they of plans whose linear layers are in eight bits") {
-  problems drawn(5, fp8);
-  tally t;
-  for (int i = 0; i < 8; ++i) drawn.next(t);
-  CHECK(t.beyond_bounds == 0);
-  CHECK(t.feasible > 2);
+  for (const linear_precision linears : {fp8, fp8_rows}) {
+    problems drawn(5, linears);
+    tally t;
+    for (int i = 0; i < 8; ++i) drawn.next(t);
+    CHECK(t.beyond_bounds == 0);
+    CHECK(t.feasible > 2);
+  }
 }
 
 namespace {

@@ -9,13 +9,17 @@
 
 #include "run.hpp"
 
+/// "llama_rows" of the job "llama_rows_2", and its model.
+inline std::string recipe_of(const std::string& job) { return job.substr(0, job.rfind('_')); }
+inline std::string model_of(const std::string& job) { return job.substr(0, job.find('_')); }
+
 /// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one, as on the host.
 inline std::vector<double> expected_losses(const std::string& job) {
-  const std::string wanted = job == "llama_1"  ? "--model tiny-llama --batch 4 --loss"
-                             : job == "llama_2" ? "--model tiny-llama --batch 4 --accum 2 --loss"
-                             : job == "gpt2_1"  ? "--model tiny-gpt2 --batch 4 --loss"
-                             : job == "gpt2_2"  ? "--model tiny-gpt2 --batch 4 --accum 2 --loss"
-                                                : "none";
+  const bool in_rows = recipe_of(job) != model_of(job);
+  const std::string wanted = (in_rows ? "--fp8 rowwise " : "") + ("--model tiny-" + model_of(job)) +
+                             (job.ends_with("_1")   ? " --batch 4 --loss"
+                              : job.ends_with("_2") ? " --batch 4 --accum 2 --loss"
+                                                    : " none");
   std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses_fp8.jsonl");
   for (std::string line; std::getline(in, line);)
     if (const auto j = nlohmann::json::parse(line); j.at("args").get<std::string>().starts_with(wanted)) return j.at("losses");

@@ -67,11 +67,16 @@ TEST_CASE("programs in eight bits are proven, are the model, and take what is co
       const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }
-  CHECK(programs == 96);
+  CHECK(programs == 152);
 }
 
 TEST_CASE("certificates are read again, and say what is rounded") {
-  for (const auto& [job, layout] : {std::pair("llama_2", "zbv"), std::pair("gpt2_parts", "sp_pp2")}) {
+  struct text_of_recipe {
+    const char *job, *layout, *flag, *other;
+  };
+  const char *one = ", \"fp8_linears\": true", *rows = ", \"fp8_linears\": \"rows\"";
+  for (const auto& [job, layout, flag, other] : {text_of_recipe{"llama_2", "zbv", one, rows}, text_of_recipe{"gpt2_parts", "sp_pp2", one, rows},
+                                                 text_of_recipe{"llama_rows_2", "zbv", rows, one}}) {
     const lowered l = lower(find(job, layout), dtype::bf16, target::cuda);
     std::vector<proven> steps;
     for (program& p : std::vector{expand_train(l), expand_evaluate(l)}) {
@@ -84,13 +89,15 @@ TEST_CASE("certificates are read again, and say what is rounded") {
     const equivalence found = check(read_certificate(text));
     CHECK_MESSAGE(found.holds, (found.reasons.empty() ? "" : found.reasons.front()));
     CHECK(std::count(found.claims.begin(), found.claims.end(), "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
-    std::string unrounded = text;
-    const std::string flag = ", \"fp8_linears\": true";
-    REQUIRE(unrounded.find(flag) != text.npos);
-    unrounded.erase(unrounded.find(flag), flag.size());
-    const equivalence refused = check(read_certificate(unrounded));
-    CHECK_FALSE(refused.holds);
-    CHECK(refused.reasons.at(0).find("the recipe does not say so") != std::string::npos);
+    const std::size_t at = text.find(flag);
+    REQUIRE(at != text.npos);
+    for (const std::string instead : {"", other}) {
+      std::string changed = text;
+      changed.replace(at, std::string(flag).size(), instead);
+      const equivalence refused = check(read_certificate(changed));
+      CHECK_FALSE(refused.holds);
+      CHECK(refused.reasons.at(0).find("the recipe does not say so") != std::string::npos);
+    }
   }
 }
 
@@ -110,11 +117,23 @@ TEST_CASE("each operand is rounded in front of the first product that takes it; 
   CHECK(describe_text(lower(find("llama_plain", "one"), dtype::bf16, target::cuda)).find("linears") == std::string::npos);
 }
 
+TEST_CASE("with a scale for each row all is of e4m3, by kernels of their own") {
+  const lowered l = lower(find("llama_rows_1", "one"), dtype::bf16, target::cuda);
+  const body& block = l.bodies.at(1);
+  CHECK(rows(block.forward) ==
+        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows rope attention to_e4m3_rows weight_to_e4m3_rows linear_add_fp8_rows "
+        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows swiglu_e4m3_rows weight_to_e4m3_rows linear_add_fp8_rows");
+  CHECK(rows(block.backward).find("e5m2") == std::string::npos);
+  CHECK(count(block, "linear_dw_fp8_rows") == 4);
+  CHECK(count(block, "swiglu_grad_e4m3_rows") == 1);
+  CHECK(describe_text(l).find("linears: 4 of 4 products of block in fp8_rows, e4m3 with a scale for each row\n") != std::string::npos);
+}
+
 TEST_CASE("what is recomputed is rounded again, and not kept") {
   const lowered kept = lower(find("llama_1", "one"), dtype::bf16, target::cuda), again = lower(find("llama_1", "norms_again"), dtype::bf16, target::cuda);
   const body &all = kept.bodies.at(1), &fewer = again.bodies.at(2);  // of every second layer
   CHECK(fewer.repeated > 0);
-  const auto bytes_of = [](int width) { return rankc::runtime::fp8_layout{static_cast<std::size_t>(256 * width)}.bytes(); };
+  const auto bytes_of = [](std::size_t width) { return rankc::runtime::fp8_layout{256, width}.bytes(); };
   CHECK(fewer.saved_bytes + 2 * bytes_of(64) + bytes_of(176) <= all.saved_bytes);
 }
 
@@ -147,8 +166,11 @@ TEST_CASE("layers of other sizes, and routers, stay in the plan's precision") {
   CHECK(count(m.bodies.at(1), "linear") == 1);
 }
 
-TEST_CASE("a program whose products take other operands is refused") {
-  const rankc::plan_data& plan = find("gpt2_1", "one");
+namespace {
+
+/// `suffix`: of its rows. `other`: what the recipe does not say.
+void check_operands(const std::string& job, const std::string& suffix, specification::rounding other) {
+  const rankc::plan_data& plan = find(job, "one");
   const lowered l = lower(plan, dtype::f64, target::host);
   const program sound = expand_train(l);
   REQUIRE(check_equivalence(sound, prove(sound), specify(plan)).holds);
@@ -159,13 +181,15 @@ TEST_CASE("a program whose products take other operands is refused") {
     return at;
   };
   rankc::codegen::specification unrounded = specify(plan);
-  unrounded.fp8_linears = false;
-  CHECK_FALSE(check_equivalence(sound, prove(sound), unrounded).holds);
+  for (const auto rounding : {specification::rounding::none, other}) {
+    unrounded.linears = rounding;
+    CHECK_FALSE(check_equivalence(sound, prove(sound), unrounded).holds);
+  }
   for (const int bytes : {-256, 256}) {  // behind the elements of the first tensor that is rounded
     program p = sound;
     int rounded = 0;
     for (op& o : p.ranks[0].ops) {
-      if (o.row == "to_e4m3" && rounded == 0) rounded = o.writes[0].value;
+      if (o.row == "to_e4m3" + suffix && rounded == 0) rounded = o.writes[0].value;
       for (auto* accesses : {&o.reads, &o.writes})
         for (access& a : *accesses)
           if (rounded != 0 && a.value == rounded) a.end += static_cast<std::size_t>(bytes);
@@ -184,16 +208,17 @@ TEST_CASE("a program whose products take other operands is refused") {
     CHECK_FALSE(accepted);
     refused += !accepted;
   };
-  for (const std::string_view row : {"linear_fp8", "linear_dx_fp8", "linear_dw_fp8"}) {
-    const std::vector<std::size_t> at = products(row);
+  for (const std::string row : {"linear_fp8", "linear_dx_fp8", "linear_dw_fp8"}) {
+    const std::vector<std::size_t> at = products(row + suffix);
     REQUIRE(at.size() > 2);
     for (std::size_t i = 0; i + 1 < at.size(); ++i)  // of the next product of the kind
       for (const std::size_t read : {0u, 1u})
         if (const access& other = sound.ranks[0].ops[at[i + 1]].reads[read]; other.value != sound.ranks[0].ops[at[i]].reads[read].value)
           check_refused(at[i], read, other);
   }
-  for (const std::string_view row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {  // what is rounded stays as it was
-    const std::vector<std::size_t> at = products(row);
+  for (const std::string row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {  // what is rounded stays as it was
+    const std::vector<std::size_t> at = products(row + suffix);
+    if (at.empty()) continue;  // of rows none is of e5m2
     program p = sound;
     for (std::size_t i = 0; i < p.ranks[0].ops.size(); ++i) {
       op& o = p.ranks[0].ops[i];
@@ -204,6 +229,13 @@ TEST_CASE("a program whose products take other operands is refused") {
     CHECK_FALSE((proof.ok && check_equivalence(p, proof, specify(plan)).holds));
   }
   CHECK(refused > 50);
+}
+
+}  // namespace
+
+TEST_CASE("a program whose products take other operands is refused") {
+  check_operands("gpt2_1", "", specification::rounding::fp8_rows);
+  check_operands("gpt2_rows_1", "_rows", specification::rounding::fp8);
 }
 
 }  // namespace lowering_test

@@ -43,6 +43,15 @@ std::vector<split_plan> plans() {
     l.add(name + "_parts", "tp2", model, {.world = 2, .tp = 2}, schedules::gpipe{2}, 8);
     l.add(name + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, schedules::zero_bubble_v{2}, 8);
     l.add(name + "_plain", "one", model, one, schedules::gpipe{2}, 8, {}, linear_precision::plain);
+
+    const std::string rows = name + "_rows";
+    l.add(rows + "_1", "one", model, one, schedules::gpipe{1}, 4, {}, fp8_rows);
+    l.add(rows + "_1", "norms_again", model, one, schedules::gpipe{1}, 4, {.activations = true, .norms = true, .every = 2}, fp8_rows);
+    l.add(rows + "_2", "one", model, one, schedules::gpipe{2}, 8, {}, fp8_rows);
+    l.add(rows + "_2", "zbv", model, pp2, schedules::zero_bubble_v{2}, 8, {.attention = true}, fp8_rows);
+    l.add(rows + "_2", "fsdp2", model, fsdp2, schedules::gpipe{1}, 8, {}, fp8_rows);
+    l.add(rows + "_parts", "tp2", model, {.world = 2, .tp = 2}, schedules::gpipe{2}, 8, {}, fp8_rows);
+    l.add(rows + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, schedules::zero_bubble_v{2}, 8, {}, fp8_rows);
   };
   all("llama", models::llama{.layers = 8, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
   all("gpt2", models::gpt2{.layers = 4, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});

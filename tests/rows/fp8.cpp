@@ -18,7 +18,7 @@ values numbers_of(element e) {
   values all;
   for (int code = 0; code < 0x80; ++code) {
     const auto bits = static_cast<unsigned char>(code);
-    const double x = e == element::e4m3 ? runtime::from_fp8<double>(runtime::e4m3{bits}) : runtime::from_fp8<double>(runtime::e5m2{bits});
+    const double x = e == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{bits}) : runtime::from_fp8<double>(runtime::e4m3{bits});
     if (!std::isnan(x)) all.push_back(x);
   }
   return all;
@@ -54,16 +54,44 @@ void check_cast(machine& on, const row& r, const setting& s) {
   CHECK(on.run(r, s, o)[0] == o[1]);
 }
 
+/// Numbers rounded by a scale for each line of `count` numbers that are `apart` from each other; lines begin `step` apart.
+values rounded_lines(const values& x, std::size_t count, std::size_t apart, std::size_t step) {
+  values made(x.size());
+  for (std::size_t line = 0; line < x.size() / count; ++line) {
+    double most = 0;
+    for (std::size_t i = 0; i < count; ++i) most = std::max(most, std::abs(x[line * step + i * apart]));
+    const double scale = std::exp2(std::floor(std::log2(448 / std::max(most, 1e-12))));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = line * step + i * apart;
+      made[at] = runtime::from_fp8<double>(runtime::to_fp8<runtime::e4m3>(static_cast<float>(x[at] * scale))) / scale;
+    }
+  }
+  return made;
+}
+/// Each row, and by columns each column, is rounded by the scale of its own largest; of none but zeros it is zeros.
+void check_rows_cast(machine& on, const row& r, const setting& s) {
+  operands o = random_operands(on, r, s, 31);
+  const auto columns = static_cast<std::size_t>(shape(r, 1, s).back().elements()), rows = o[1].size() / columns;
+  for (std::size_t i = 0; i < o[1].size(); ++i)  // rows and columns of different sizes, one of each of zeros
+    o[1][i] = i / columns == 2 || i % columns == 3 ? 0 : on.rounded(r, 1, {o[1][i] * std::exp2(static_cast<double>(i / columns % 7) - static_cast<double>(i % columns % 5))})[0];
+  INFO(on.name() << " " << r.op->name);
+  CHECK(on.run(r, s, o)[0] == rounded_lines(o[1], columns, 1, columns));
+  CHECK(on.by_columns() == rounded_lines(o[1], rows, columns, 1));
+}
+
 /// What makes numbers and rounds them gives the bits of the two, and what else it makes.
 void check_maker(machine& on, const row& r, const setting& s) {
-  const auto made_of = [&](const ops::narrowed_row& m) { return m.in_fp8 == r.op; };
+  const auto made_of = [&](const ops::narrowed_row& m) { return m.in_fp8 == r.op || m.in_rows == r.op; };
   const row& plain = find_row(std::find_if(std::begin(ops::fp8_makers), std::end(ops::fp8_makers), made_of)->of->name);
-  const op_row* cast = r.of(0).holds == element::e4m3 ? &ops::to_e4m3 : &ops::to_e5m2;
-  const row& rounds = *std::find_if(fp8_rows().begin(), fp8_rows().end(), [&](const row& c) { return c.op == cast; });
+  const op_row* cast = ops::cast_to(r.of(0).holds, false);
+  const row& rounds = *std::find_if(narrowed_rows().begin(), narrowed_rows().end(), [&](const row& c) { return c.op == cast; });
   const operands o = random_operands(on, r, s, 33);
   INFO(on.name() << " " << r.op->name);
-  const operands got = on.run(r, s, o), made = on.run(plain, s, o);
+  const operands got = on.run(r, s, o);
+  const values by_columns = on.by_columns();
+  const operands made = on.run(plain, s, o);
   CHECK(got[0] == on.run(rounds, s, {{}, made[0]})[0]);
+  CHECK(by_columns == on.by_columns());
   for (std::size_t p = 1; p < got.size(); ++p)
     if (r.of(p).as == use::out) CHECK(got[p] == made[p]);
 }
@@ -84,12 +112,13 @@ void check_product(machine& on, const row& r, const setting& s) {
 }  // namespace
 
 void check_fp8(machine& on) {
-  REQUIRE(fp8_rows().size() == 14);
-  for (const row& r : fp8_rows())
+  REQUIRE(narrowed_rows().size() == 27);
+  for (const row& r : narrowed_rows())
     for (const setting& s : {sized(48, 32, 64, 80), sized(144, 272, 16, 400), sized(16, 16, 16, 16)}) {
-      if (!on.has(r) || r.op == &ops::swiglu_grad_e5m2) continue;  // of columns of one tensor: runtime/cuda/fp8_test.cpp
-      const bool casts = std::find(std::begin(ops::fp8_casts), std::end(ops::fp8_casts), r.op) != std::end(ops::fp8_casts);
-      if (casts) check_cast(on, r, s);
+      if (!on.has(r) || r.op == &ops::swiglu_grad_e5m2 || r.op == &ops::swiglu_grad_e4m3_rows) continue;  // of columns of one tensor: runtime/cuda/fp8_test.cpp
+      const auto is_cast = [&](const ops::fp8_cast& c) { return c.row == r.op; };
+      const bool casts = std::any_of(std::begin(ops::fp8_casts), std::end(ops::fp8_casts), is_cast);
+      if (casts) r.of(0).holds == element::e4m3_rows ? check_rows_cast(on, r, s) : check_cast(on, r, s);
       else if (is_fp8(r.of(0).holds)) check_maker(on, r, s);
       else check_product(on, r, s);
     }

@@ -26,6 +26,8 @@ class machine {
   /// checked.
   virtual operands run(const row&, const setting&, operands, bool adds = false,
                        const replacement* = nullptr) = 0;
+  /// Of the last result of e4m3_rows: the numbers that lie by columns, in the order of those by rows.
+  virtual const values& by_columns() const = 0;
 };
 
 /// Random numbers and ids that a port holds; sums of exponentials are above zero, ids partly of other ranks'

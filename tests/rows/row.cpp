@@ -57,9 +57,7 @@ std::vector<const op_row*> op_rows() {
   std::vector<const op_row*> all(std::begin(ops::all), std::end(ops::all));
   for (const fusion& f : ops::forward_fusions) all.push_back(f.into.kind);
   for (const fusion& f : ops::backward_fusions) all.push_back(f.into.kind);
-  for (const ops::narrowed_row& p : ops::fp8_products) all.push_back(p.in_fp8);
-  for (const ops::narrowed_row& m : ops::fp8_makers) all.push_back(m.in_fp8);
-  all.insert(all.end(), std::begin(ops::fp8_casts), std::end(ops::fp8_casts));
+  ops::each_fp8_row([&](const op_row& r) { all.push_back(&r); });
   all.push_back(&ops::clear);
   all.push_back(&ops::copy);
   return all;
@@ -92,7 +90,7 @@ const std::vector<row>& ring_rows() {
   return all;
 }
 
-const std::vector<row>& fp8_rows() {
+const std::vector<row>& narrowed_rows() {
   static const std::vector<row> all = make_rows(shares::fp8);
   return all;
 }

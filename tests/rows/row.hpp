@@ -37,7 +37,7 @@ std::vector<const op_row*> op_rows();
 const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
-const std::vector<row>& fp8_rows();
+const std::vector<row>& narrowed_rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.

@@ -21,6 +21,7 @@ class typed_machine : public machine {
   typed_machine(kernel_row op_row::*on, std::vector<kernel<Lane>> kernels)
       : kernel_(on), kernels_(std::move(kernels)) {}
 
+  const values& by_columns() const override { return by_columns_; }
   bool has(const row& r) const override { return !kernel_of(r).name.empty(); }
 
   values rounded(const row& r, std::size_t port, const values& v) const override {
@@ -67,10 +68,10 @@ class typed_machine : public machine {
   static bool is_wide(const row& r, std::size_t port) { return r.of(port).holds == element::wide || r.of(port).holds == element::index; }
   static unsigned char code_of(const row& r, std::size_t port, double x) {
     const auto number = static_cast<float>(x);
-    return r.of(port).holds == element::e4m3 ? runtime::to_fp8<runtime::e4m3>(number).bits : runtime::to_fp8<runtime::e5m2>(number).bits;
+    return r.of(port).holds == element::e5m2 ? runtime::to_fp8<runtime::e5m2>(number).bits : runtime::to_fp8<runtime::e4m3>(number).bits;
   }
   static double number_of(const row& r, std::size_t port, unsigned char code) {
-    return r.of(port).holds == element::e4m3 ? runtime::from_fp8<double>(runtime::e4m3{code}) : runtime::from_fp8<double>(runtime::e5m2{code});
+    return r.of(port).holds == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{code}) : runtime::from_fp8<double>(runtime::e4m3{code});
   }
   static std::size_t element_bytes(const row& r, std::size_t port) {
     return is_fp8(r.of(port).holds)           ? 1
@@ -113,7 +114,7 @@ class typed_machine : public machine {
     at_.clear();
     for (std::size_t p = 0; p < r.ports.size(); ++p) {
       const location l = locate(r, p, s, 0);
-      at_.push_back(locate(r, p, s, take(is_fp8(r.of(p).holds) ? runtime::fp8_layout{l.count}.bytes() : l.of(l.count - 1) + l.bytes)));
+      at_.push_back(locate(r, p, s, take(is_fp8(r.of(p).holds) ? fp8_bytes(r, p, l) : l.of(l.count - 1) + l.bytes)));
     }
     if (instead) at_[instead->result] = at_[instead->operand];
     const auto bytes = kernel_of(r).scratch;
@@ -130,26 +131,50 @@ class typed_machine : public machine {
     return made;
   }
 
-  /// Where an element lies by columns.
-  std::size_t by_columns(std::size_t port, std::size_t index) const {
+  // ---- tensors of eight bits
+  static std::size_t fp8_bytes(const row& r, std::size_t port, const location& l) {
+    const std::size_t rows = l.count / l.columns;
+    return in_rows(r, port) ? runtime::fp8_rows_layout{rows, l.columns}.bytes() : runtime::fp8_layout{rows, l.columns}.bytes();
+  }
+  static bool in_rows(const row& r, std::size_t port) { return r.of(port).holds == element::e4m3_rows; }
+  /// Where an element lies by columns, and the factors that it is multiplied by there and by rows.
+  struct fp8_place {
+    std::size_t by_columns, row_factor, column_factor;
+  };
+  fp8_place place_of(const row& r, std::size_t port, std::size_t index) const {
     const location& l = at_[port];
-    return l.begin + runtime::fp8_layout{l.count}.by_columns() + index % l.columns * (l.count / l.columns) + index / l.columns;
+    const std::size_t rows = l.count / l.columns, i = index / l.columns, j = index % l.columns;
+    const runtime::fp8_layout one{rows, l.columns};
+    const runtime::fp8_rows_layout many{rows, l.columns};
+    const std::size_t turned = l.begin + one.by_columns() + j * rows + i;
+    if (!in_rows(r, port)) return {turned, l.begin + one.factor(), l.begin + one.factor()};
+    return {turned, l.begin + many.row_factors() + i * sizeof(float), l.begin + many.column_factors() + j * sizeof(float)};
   }
-  /// With a factor of 1.
+  /// With a factor of 1, or, of rows and columns, with powers of two.
   void write_fp8(const row& r, std::size_t port, const values& v) {
-    const float one = 1;
-    std::memcpy(image_.data() + at_[port].begin + runtime::fp8_layout{at_[port].count}.factor(), &one, sizeof one);
-    for (std::size_t i = 0; i < v.size(); ++i)
-      image_[at_[port].of(i)] = image_[by_columns(port, i)] = std::byte{code_of(r, port, v[i])};
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const fp8_place to = place_of(r, port, i);
+      const std::size_t columns = at_[port].columns;
+      const float of_row = in_rows(r, port) ? std::ldexp(1.0f, -static_cast<int>(i / columns % 3)) : 1.0f;
+      const float of_column = in_rows(r, port) ? std::ldexp(1.0f, -static_cast<int>(i % columns % 4)) : 1.0f;
+      std::memcpy(image_.data() + to.row_factor, &of_row, sizeof of_row);
+      std::memcpy(image_.data() + to.column_factor, &of_column, sizeof of_column);
+      image_[at_[port].of(i)] = std::byte{code_of(r, port, v[i] / of_row)};
+      image_[to.by_columns] = std::byte{code_of(r, port, v[i] / of_column)};
+    }
   }
-  values read_fp8(const row& r, std::size_t port) const {
-    float factor;
-    std::memcpy(&factor, image_.data() + at_[port].begin + runtime::fp8_layout{at_[port].count}.factor(), sizeof factor);
+  values read_fp8(const row& r, std::size_t port) {
     values v(at_[port].count);
+    by_columns_.resize(v.size());
     bool turned = true;
     for (std::size_t i = 0; i < v.size(); ++i) {
-      v[i] = number_of(r, port, std::to_integer<unsigned char>(image_[at_[port].of(i)])) * static_cast<double>(factor);
-      turned &= !has_columns() || image_[at_[port].of(i)] == image_[by_columns(port, i)];
+      const fp8_place from = place_of(r, port, i);
+      float of_row, of_column;
+      std::memcpy(&of_row, image_.data() + from.row_factor, sizeof of_row);
+      std::memcpy(&of_column, image_.data() + from.column_factor, sizeof of_column);
+      v[i] = number_of(r, port, std::to_integer<unsigned char>(image_[at_[port].of(i)])) * static_cast<double>(of_row);
+      by_columns_[i] = number_of(r, port, std::to_integer<unsigned char>(image_[from.by_columns])) * static_cast<double>(of_column);
+      turned &= in_rows(r, port) || !has_columns() || image_[at_[port].of(i)] == image_[from.by_columns];
     }
     INFO(name() << " " << r.op->name << ": by columns other numbers than by rows");
     CHECK(turned);
@@ -168,7 +193,7 @@ class typed_machine : public machine {
       else put(T(static_cast<float>(v[i])));
     }
   }
-  values read(const row& r, std::size_t port) const {
+  values read(const row& r, std::size_t port) {
     if (is_fp8(r.of(port).holds)) return read_fp8(r, port);
     values v(at_[port].count);
     for (std::size_t i = 0; i < v.size(); ++i) {
@@ -211,7 +236,7 @@ class typed_machine : public machine {
   void check_rest(const row& r, const std::vector<std::byte>& before) {
     for (std::size_t p = 0; p < r.results(); ++p)
       if (const std::size_t begin = at_[p].begin; is_fp8(r.of(p).holds))
-        std::memcpy(image_.data() + begin, before.data() + begin, runtime::fp8_layout{at_[p].count}.bytes());
+        std::memcpy(image_.data() + begin, before.data() + begin, fp8_bytes(r, p, at_[p]));
       else for (std::size_t i = 0; i < at_[p].count; ++i)
         std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
     std::memcpy(image_.data() + scratch_.byte, before.data() + scratch_.byte, scratch_bytes_);
@@ -224,6 +249,7 @@ class typed_machine : public machine {
   std::vector<location> at_;  // of each port
   runtime::at scratch_{};
   std::size_t scratch_bytes_ = 0, end_ = 0;
+  values by_columns_;
   std::vector<std::byte> image_;
 };
 

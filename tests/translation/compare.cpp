@@ -58,10 +58,6 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
 
 using accesses = std::vector<rankc::codegen::access>;
 
-bool is_fp8(const rankc::codegen::access& a) {
-  return a.type == rankc::codegen::element_type::e4m3 || a.type == rankc::codegen::element_type::e5m2;
-}
-
 /// What a kernel touches of an op's accesses: of a tensor that ends in padding, which one view alone is given, its rows; what is behind
 /// elements of eight bits is no padding.
 std::pair<accesses, accesses> touched_by(const op& o) {
@@ -74,7 +70,7 @@ std::pair<accesses, accesses> touched_by(const op& o) {
     const auto uses = std::count_if(o.views.begin(), o.views.end(), [&](const rankc::codegen::view& other) {
       return other.written == v.written && other.accesses.first == v.accesses.first;
     });
-    if (o.row.empty() || o.row == "clear" || v.accesses.count != 1 || first >= all.size() || is_fp8(all[first]) || uses != 1 || v.offset != 0 ||
+    if (o.row.empty() || o.row == "clear" || v.accesses.count != 1 || first >= all.size() || is_fp8(all[first].type) || uses != 1 || v.offset != 0 ||
         (v.shape.size() > 1 && v.stride != v.shape[1]))
       continue;
     constexpr std::size_t sizes[]{1, 4, 2, 4, 8};

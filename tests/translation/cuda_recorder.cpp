@@ -178,24 +178,39 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
+/// What norms and activations make in eight bits, whose tensors have such a shape.
+using narrow_shape = shape (*)(std::size_t, std::size_t);
+template <class T>
+void norm_to(const lane& on, const char* name, narrow_shape narrow, at y, at stats, int each, at x, std::initializer_list<at> parameters,
+             int tokens, int width, double eps) {
+  kernel of(on, name);
+  of.with(eps).out(y, narrow(tokens, width)).out(stats, all<float>(tokens, each)).in(x, all<T>(tokens, width));
+  for (const at& p : parameters) of.in(p, all<T>(width));
+}
+template <class T>
+void swiglu_to(const lane& on, const char* name, narrow_shape narrow, at y, at gate, at up, int tokens, int width, int stride) {
+  kernel(on, name)
+      .out(y, narrow(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
+template <class T>
+void swiglu_grad_to(const lane& on, const char* name, narrow_shape narrow, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                    int stride) {
+  kernel(on, name)
+      .out(dgate, narrow(tokens, stride))
+      .out(dup, {})  // columns of the same
+      .in(dy, all<T>(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
 template <class T>
 void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
-  kernel(on, "layer_norm_e4m3")
-      .with(eps)
-      .out(y, fp8(tokens, width))
-      .out(stats, all<float>(tokens, 2))
-      .in(x, all<T>(tokens, width))
-      .in(gain, all<T>(width))
-      .in(shift, all<T>(width));
+  norm_to<T>(on, "layer_norm_e4m3", fp8, y, stats, 2, x, {gain, shift}, tokens, width, eps);
 }
 template <class T>
 void rms_norm_e4m3(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
-  kernel(on, "rms_norm_e4m3")
-      .with(eps)
-      .out(y, fp8(tokens, width))
-      .out(stats, all<float>(tokens))
-      .in(x, all<T>(tokens, width))
-      .in(gain, all<T>(width));
+  norm_to<T>(on, "rms_norm_e4m3", fp8, y, stats, 1, x, {gain}, tokens, width, eps);
 }
 template <class T>
 void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
@@ -203,19 +218,31 @@ void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
 }
 template <class T>
 void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
-  kernel(on, "swiglu_e4m3")
-      .out(y, fp8(tokens, width))
-      .in(gate, columns<T>(tokens, width, stride))
-      .in(up, columns<T>(tokens, width, stride));
+  swiglu_to<T>(on, "swiglu_e4m3", fp8, y, gate, up, tokens, width, stride);
 }
 template <class T>
 void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  kernel(on, "swiglu_grad_e5m2")
-      .out(dgate, fp8(tokens, stride))
-      .out(dup, {})  // columns of the same
-      .in(dy, all<T>(tokens, width))
-      .in(gate, columns<T>(tokens, width, stride))
-      .in(up, columns<T>(tokens, width, stride));
+  swiglu_grad_to<T>(on, "swiglu_grad_e5m2", fp8, dgate, dup, dy, gate, up, tokens, width, stride);
+}
+template <class T>
+void layer_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
+  norm_to<T>(on, "layer_norm_e4m3_rows", fp8_rows, y, stats, 2, x, {gain, shift}, tokens, width, eps);
+}
+template <class T>
+void rms_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
+  norm_to<T>(on, "rms_norm_e4m3_rows", fp8_rows, y, stats, 1, x, {gain}, tokens, width, eps);
+}
+template <class T>
+void gelu_e4m3_rows(const lane& on, at y, at x, int tokens, int width) {
+  kernel(on, "gelu_e4m3_rows").out(y, fp8_rows(tokens, width)).in(x, all<T>(tokens, width));
+}
+template <class T>
+void swiglu_e4m3_rows(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
+  swiglu_to<T>(on, "swiglu_e4m3_rows", fp8_rows, y, gate, up, tokens, width, stride);
+}
+template <class T>
+void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  swiglu_grad_to<T>(on, "swiglu_grad_e4m3_rows", fp8_rows, dgate, dup, dy, gate, up, tokens, width, stride);
 }
 
 // Attention within documents: as whole sequences are, and told of starts.
@@ -270,7 +297,8 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
   RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
-      &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, RANKC_RECORDED_FUSED(T)
+      &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, \
+      &layer_norm_e4m3_rows<T>, &rms_norm_e4m3_rows<T>, &gelu_e4m3_rows<T>, &swiglu_e4m3_rows<T>, &swiglu_grad_e4m3_rows<T>, RANKC_RECORDED_FUSED(T)
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 

@@ -226,28 +226,35 @@ void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offse
       .in(offsets, all<std::int32_t>(2, segments));
 }
 
+/// A product of tensors of eight bits, which have such a shape, and what is added: a bias, a residual.
+kernel& product_of(kernel&& of, shape (*narrow)(std::size_t, std::size_t), at y, const shape& made, at x, at w, int tokens, int in, int out) {
+  return of.out(y, made).in(x, narrow(tokens, in)).in(w, narrow(out, in));
+}
 template <class T>
 void linear_bias_fp8(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
-  kernel(on, "linear_bias_fp8")
-      .out(y, all<T>(tokens, out))
-      .in(x, fp8(tokens, in))
-      .in(w, fp8(out, in))
-      .in(b, all<T>(out));
+  product_of(kernel(on, "linear_bias_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out).in(b, all<T>(out));
 }
 template <class T>
 void linear_add_fp8(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
-  kernel(on, "linear_add_fp8")
-      .out(y, all<T>(tokens, out))
-      .in(x, fp8(tokens, in))
-      .in(w, fp8(out, in))
-      .in(residual, all<T>(tokens, out));
+  product_of(kernel(on, "linear_add_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out).in(residual, all<T>(tokens, out));
 }
 template <class T>
 void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
-  kernel(on, "linear_bias_add_fp8")
-      .out(y, all<T>(tokens, out))
-      .in(x, fp8(tokens, in))
-      .in(w, fp8(out, in))
+  product_of(kernel(on, "linear_bias_add_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out)
+      .in(b, all<T>(out))
+      .in(residual, all<T>(tokens, out));
+}
+template <class T>
+void linear_bias_fp8_rows(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
+  product_of(kernel(on, "linear_bias_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out).in(b, all<T>(out));
+}
+template <class T>
+void linear_add_fp8_rows(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
+  product_of(kernel(on, "linear_add_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out).in(residual, all<T>(tokens, out));
+}
+template <class T>
+void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+  product_of(kernel(on, "linear_bias_add_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out)
       .in(b, all<T>(out))
       .in(residual, all<T>(tokens, out));
 }
@@ -257,4 +264,5 @@ void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, in
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
       &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, \
-      &grouped_linear_add<T>, &grouped_linear_two<T>, &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>
+      &grouped_linear_add<T>, &grouped_linear_two<T>, &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>, \
+      &linear_bias_fp8_rows<T>, &linear_add_fp8_rows<T>, &linear_bias_add_fp8_rows<T>

@@ -86,6 +86,22 @@ template <class T>
 void linear_dw_fp8(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
   kernel(on, "linear_dw_fp8").sum(dw, accumulate, all<wide<T>>(out, in)).in(dy, fp8(tokens, out)).in(x, fp8(tokens, in));
 }
+template <class T>
+void to_e4m3_rows(const lane& on, at q, at x, int rows, int columns) {
+  kernel(on, "to_e4m3_rows").out(q, fp8_rows(rows, columns)).in(x, all<T>(rows, columns));
+}
+template <class T>
+void linear_fp8_rows(const lane& on, at y, at x, at w, int tokens, int in, int out) {
+  kernel(on, "linear_fp8_rows").out(y, all<T>(tokens, out)).in(x, fp8_rows(tokens, in)).in(w, fp8_rows(out, in));
+}
+template <class T>
+void linear_dx_fp8_rows(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
+  kernel(on, "linear_dx_fp8_rows").sum(dx, accumulate, all<T>(tokens, in)).in(dy, fp8_rows(tokens, out)).in(w, fp8_rows(out, in));
+}
+template <class T>
+void linear_dw_fp8_rows(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  kernel(on, "linear_dw_fp8_rows").sum(dw, accumulate, all<wide<T>>(out, in)).in(dy, fp8_rows(tokens, out)).in(x, fp8_rows(tokens, in));
+}
 
 template <class T>
 void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
@@ -580,7 +596,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>, &overflow_loss<T>, &overflow_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
       &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,     \
-      &to_experts<T>, &from_experts<T>, &to_e4m3<T>, &to_e5m2<T>, &linear_fp8<T>, &linear_dx_fp8<T>, &linear_dw_fp8<T>
+      &to_experts<T>, &from_experts<T>, &to_e4m3<T>, &to_e5m2<T>, &linear_fp8<T>, &linear_dx_fp8<T>, &linear_dw_fp8<T>, \
+      &to_e4m3_rows<T>, &linear_fp8_rows<T>, &linear_dx_fp8_rows<T>, &linear_dw_fp8_rows<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                                 \

@@ -78,7 +78,8 @@ shape all(auto... sizes) {
   return {product(sizes...) * sizeof(T)};
 }
 /// A tensor of eight bits, with what is behind its elements.
-inline shape fp8(std::size_t rows, std::size_t columns) { return {runtime::fp8_layout{rows * columns}.bytes()}; }
+inline shape fp8(std::size_t rows, std::size_t columns) { return {runtime::fp8_layout{rows, columns}.bytes()}; }
+inline shape fp8_rows(std::size_t rows, std::size_t columns) { return {runtime::fp8_rows_layout{rows, columns}.bytes()}; }
 /// Rows of `width` elements that begin `stride` elements apart.
 template <class T>
 shape columns(std::size_t rows, std::size_t width, int stride) {

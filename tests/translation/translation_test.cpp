@@ -140,7 +140,7 @@ TEST_CASE("fp8: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 12);
+  REQUIRE(subjects.size() == 18);
   check(subjects, "translation_fp8");
 }
 

@@ -15,8 +15,9 @@
 
 namespace rankc::codegen {
 
-enum class element_type { bytes, i32, bf16, f32, f64, e4m3, e5m2 };
-inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2"};
+enum class element_type { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
+inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2", "e4m3_rows"};
+constexpr bool is_fp8(element_type t) { return t >= element_type::e4m3; }
 
 /// Bytes [begin, end) of the rank's arena holding `value` (unique within the whole program).
 struct access {

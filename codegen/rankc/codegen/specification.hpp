@@ -56,11 +56,13 @@ struct specification {
     bool bf16_weights = false, bf16_moments = false;  // whether these may be kept in bf16 alone
     bool bf16_reductions = false;                     // whether gradients may be sent in bf16 to be summed
   };
+  /// To numbers of eight bits, with one scale for a tensor or one for each row.
+  enum class rounding { none, fp8, fp8_rows };
   std::vector<layer> layers;
   std::vector<use> uses;
   std::int64_t tokens = 0;  // of a step
   update optimizer = {};
-  bool fp8_linears = false;  // whether linear layers may take operands of eight bits
+  rounding linears = rounding::none;  // of what linear layers multiply
 };
 
 }  // namespace rankc::codegen

@@ -55,11 +55,14 @@ struct parameter_names {
 
 /// What products of linear layers in repeated layers are of: numbers of the plan's precision, or of eight bits. With `fp8` what
 /// such a layer is given and its weights are rounded to e4m3, gradients to e5m2, each tensor on a rank multiplied by the largest
-/// number of its type over its own largest; sums are in f32, weights, what products give and all else as without. It is of
-/// layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers and what lora adds are left out.
-/// Source: Micikevicius et al. 2022; the scales as torchao's tensorwise recipe has them.
-enum class linear_precision : unsigned char { plain, fp8 };
-inline constexpr linear_precision fp8 = linear_precision::fp8;
+/// number of its type over its own largest; sums are in f32, weights, what products give and all else as without. With `fp8_rows`
+/// all are rounded to e4m3, each row of what a product sums along by a scale of its own, the next lower power of two; GPUs of
+/// Hopper have such products. Both are of layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers and
+/// what lora adds are left out.
+/// Source: Micikevicius et al. 2022; the scales as torchao's tensorwise and rowwise recipes have them.
+enum class linear_precision : unsigned char { plain, fp8, fp8_rows };
+inline constexpr linear_precision fp8 = linear_precision::fp8, fp8_rows = linear_precision::fp8_rows;
+inline constexpr std::string_view linear_precision_names[]{"plain", "fp8", "fp8_rows"};
 
 /// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
 /// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a, which starts

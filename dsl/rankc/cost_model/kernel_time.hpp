@@ -59,9 +59,10 @@ class kernel_times : public kernel_sizes {
     const kept_apart apart = apart_of(n, written, has_bias);
     const double share = apart.any ? 1 : results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1;
     const bool in_fp8 = takes_fp8(*n.row);
+    const double of_rows = takes_fp8_rows(*n.row) ? fp8_rows_share : 1;
     effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product,
-                          share * (in_fp8 ? fp8_speed : products_.speed)),
-             operations * g_.joules_of_product * (in_fp8 ? fp8_joules : products_.joules) + passing * g_.joules_of_byte};
+                          share * (in_fp8 ? fp8_speed * of_rows : products_.speed)),
+             operations * g_.joules_of_product * (in_fp8 ? fp8_joules / of_rows : products_.joules) + passing * g_.joules_of_byte};
     e += pass(apart.passed_over);
     if (!of_weight) e += pass(products_.cast_bytes * static_cast<double>(rows) * static_cast<double>(depth));
     e += dropout(n);

@@ -188,7 +188,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     parameters.add(out, t, layer.name, repeated, number, count);
     tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;
-    has_fp8_linear |= repeated && recipe.linears == fp8 && detail::has_fp8_linear(t, d);
+    has_fp8_linear |= repeated && recipe.linears != linear_precision::plain && detail::has_fp8_linear(t, d);
     if (repeated) number += count;
     routers += count * detail::count_routers(t);
     const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is

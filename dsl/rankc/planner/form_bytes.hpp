@@ -33,8 +33,7 @@ constexpr bool has_tokens(const program::layer_program& l, const program::value&
 
 /// What grows with the elements of a value: a tensor of eight bits has something behind them.
 constexpr std::size_t bytes_of_elements(const program::layer_program& l, const program::value& v) {
-  const bool in_fp8 = v.holds == program::element_kind::e4m3 || v.holds == program::element_kind::e5m2;
-  return in_fp8 ? 2 * static_cast<std::size_t>(l.shape(v).elements()) : v.bytes;
+  return is_fp8(v.holds) ? 2 * static_cast<std::size_t>(l.shape(v).elements()) : v.bytes;
 }
 
 /// The most that a list of nodes has in its workspace at once, if nothing is lost between.

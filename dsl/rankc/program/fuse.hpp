@@ -64,7 +64,7 @@ class fuser {
  private:
   /// A product of eight bits is fused with what it can be in eight bits.
   constexpr bool is_taken(const fusion& f) const {
-    const bool widens = s_.in_fp8 && ops::in_fp8(*f.first.kind) && !ops::in_fp8(*f.into.kind);
+    const bool widens = s_.linears != linear_precision::plain && ops::has_fp8(*f.first.kind) && !ops::has_fp8(*f.into.kind);
     return !widens && !kernel_of(*f.into.kind, s_.to).name.empty();
   }
 

@@ -21,12 +21,12 @@ namespace rankc::program {
 constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
   bool splits = false;
   for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
-  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference, plan.recipe.recompute, true, plan.recipe.linears == fp8};
+  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference, plan.recipe.recompute, true, plan.recipe.linears};
 }
 /// What they are told of layers of one form.
 constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   if (!f.recomputes) s.recompute = {};
-  s.in_fp8 &= f.repeated;
+  if (!f.repeated) s.linears = linear_precision::plain;
   s.gives_dx = f.gives_dx;
   return s;
 }
@@ -43,7 +43,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("add_in_place", [&] { add_in_place(p); });
   around("fuse_forward", [&] { fuse_forward(p, s); });
   around("pack_linears", [&] { if (s.to == target::cuda) pack_linears(p, s); });
-  around("round_linears", [&] { if (s.in_fp8) round_linears(p, s); });
+  around("round_linears", [&] { if (s.linears != linear_precision::plain) round_linears(p, s); });
   around("fuse_backward", [&] { fuse_backward(p, s); });
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });

@@ -20,7 +20,8 @@ enum class target : unsigned char { host, cuda };
 enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers, starts };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
-enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, bytes };
+enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows, bytes };
+constexpr bool is_fp8(element_kind k) { return k >= element_kind::e4m3 && k < element_kind::bytes; }
 
 /// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
 /// the stage before waits for, and the rest.
@@ -40,7 +41,7 @@ struct layer_setting {
   bool trains = true;
   recomputation recompute = {};  // of the layer: none, where it keeps all
   bool gives_dx = true;          // the layer: else nothing before it is trained
-  bool in_fp8 = false;           // its linear layers
+  linear_precision linears = linear_precision::plain;  // of the layer
   constexpr std::size_t bytes(element_kind c) const {
     const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
     return c >= element_kind::e4m3 ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;

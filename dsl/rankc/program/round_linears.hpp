@@ -36,7 +36,7 @@ class rounder {
   constexpr void round(nodes& list) {
     nodes all;
     for (node& n : list) {
-      const op_row* row = is_narrowed(n) ? ops::in_fp8(*n.row) : nullptr;
+      const op_row* row = is_narrowed(n) ? ops::in_fp8(*n.row, s_.linears) : nullptr;
       for (std::size_t p = 0; row && p < n.ports.size(); ++p)
         if (is_fp8(row->ports[p].holds)) n.ports[p] = take(n, p, row->ports[p].holds, list, all);
       if (row) n.row = row;
@@ -50,7 +50,7 @@ class rounder {
 
   /// A product whose sizes are multiples of 16, and neither a router's nor lora's.
   constexpr bool is_narrowed(const node& n) const {
-    if (!ops::in_fp8(*n.row)) return false;
+    if (!ops::has_fp8(*n.row)) return false;
     for (std::size_t p = 0; p < n.ports.size(); ++p) {
       const local_shape& s = p_.shape(n.ports[p]);
       const value& v = p_.values[n.ports[p].at.value];
@@ -69,17 +69,21 @@ class rounder {
     const value& source = p_.values[of.at.value];
     const bool is_weight = source.where == space::weight;
     value made{.holds = static_cast<element_kind>(as), .shape = of.shape, .name = source.name};
-    made.bytes = runtime::fp8_layout{static_cast<std::size_t>(p_.shape(of).elements())}.bytes();
+    made.bytes = bytes_of(p_.shape(of), as);
     if (of.run >= 0) made.name = {name_source::packed_weight, p_.shape(of).dims[0].composed};
     made.name.again = is_weight && &list == &p_.backward;
-    made.name.rounded = as == element::e4m3 ? "e4m3" : "e5m2";
+    made.name.rounded = ops::fp8_name(as);
     known_.push_back({of, as, p_.add(made)});
-    node cast{.row = is_weight ? &ops::weight_to_e4m3 : as == element::e4m3 ? &ops::to_e4m3 : &ops::to_e5m2};
+    node cast{.row = ops::cast_to(as, is_weight)};
     cast.for_weights = n.for_weights;
     cast.repeatable = is_weight ? n.repeatable : may_repeat(of.at.value, n, all);
     cast.ports = {{{known_.back().value, 0}, of.shape}, of};
     all.push_back(std::move(cast));
     return all.back().ports.front();
+  }
+  static constexpr std::size_t bytes_of(const local_shape& s, element as) {
+    const auto rows = static_cast<std::size_t>(s.dims[0].width()), columns = static_cast<std::size_t>(s.dims[1].width());
+    return as == element::e4m3_rows ? runtime::fp8_rows_layout{rows, columns}.bytes() : runtime::fp8_layout{rows, columns}.bytes();
   }
   /// Whether backward may round an activation again: where it may make that again, or, of what is handed in, the product.
   constexpr bool may_repeat(int value, const node& product, const nodes& all) const {
@@ -91,7 +95,7 @@ class rounder {
   /// A row's like that rounds what it makes; none where the target has none.
   constexpr const op_row* maker_in_fp8(const op_row& row) const {
     for (const ops::narrowed_row& m : ops::fp8_makers)
-      if (m.of == &row && !kernel_of(*m.in_fp8, s_.to).name.empty()) return m.in_fp8;
+      if (m.of == &row && !kernel_of(*m.by(s_.linears), s_.to).name.empty()) return m.by(s_.linears);
     return nullptr;
   }
   /// The node that alone takes all that a node makes, and rounds it as that could; -1: there is none.

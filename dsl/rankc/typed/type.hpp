@@ -39,9 +39,9 @@ inline constexpr placement heads_in_ring = V(1, 0);
 inline constexpr placement varying{placement::V};  // different on each rank, and no dim says how
 
 /// `real` is the plan's precision; `wide` is f32 or better (statistics, losses); `index` is int32; `e4m3` and `e5m2` are of
-/// eight bits, with one scale for the tensor.
-enum class element : unsigned char { real, wide, index, e4m3, e5m2 };
-constexpr bool is_fp8(element e) { return e == element::e4m3 || e == element::e5m2; }
+/// eight bits, with one scale for the tensor; `e4m3_rows` has one for each row, and for each column of what lies by columns.
+enum class element : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows };
+constexpr bool is_fp8(element e) { return e >= element::e4m3; }
 
 struct type {
   dim shape[2]{};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of eight bits, and the tensors that products take of them. One scale is of a whole tensor; its elements are there
-// twice, by rows and by columns, since products in eight bits read every operand along what they sum over.
+// Numbers of eight bits, and the tensors that products take of them. Their elements are there twice, by rows and by columns, since
+// products in eight bits read every operand along what they sum over. One scale is of a whole tensor, or one of each row, and of
+// each column of what lies by columns.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace rankc::runtime {
@@ -25,21 +28,41 @@ struct e5m2 {
   static constexpr unsigned char nan = 0x7F;
 };
 
+/// An e4m3 of a tensor with a scale for each row, and for each column of what lies by columns.
+struct e4m3_rows : e4m3 {};
+
+constexpr std::size_t fp8_aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 /// Where the parts of a tensor of eight bits lie: its elements by rows, the same by columns, the factor that they are
 /// multiplied by to be numbers again, and room for maxima of parts of what it is made of. Units: bytes.
 struct fp8_layout {
-  std::size_t elements;
+  std::size_t rows, columns;
   static constexpr std::size_t most_maxima = 1024;
-  constexpr std::size_t by_columns() const { return (elements + 255) / 256 * 256; }
+  constexpr std::size_t by_columns() const { return fp8_aligned(rows * columns); }
   constexpr std::size_t factor() const { return 2 * by_columns(); }
   constexpr std::size_t maxima() const { return factor() + 256; }
   constexpr std::size_t bytes() const { return maxima() + most_maxima * sizeof(float); }
+};
+/// The same of a tensor with many scales: factors of rows, and of columns for the elements by columns; room for the largest
+/// size of each.
+struct fp8_rows_layout {
+  std::size_t rows, columns;
+  constexpr std::size_t by_columns() const { return fp8_aligned(rows * columns); }
+  constexpr std::size_t row_factors() const { return 2 * by_columns(); }
+  constexpr std::size_t column_factors() const { return row_factors() + fp8_aligned(rows * sizeof(float)); }
+  constexpr std::size_t row_maxima() const { return column_factors() + fp8_aligned(columns * sizeof(float)); }
+  constexpr std::size_t column_maxima() const { return row_maxima() + fp8_aligned(rows * sizeof(float)); }
+  constexpr std::size_t bytes() const { return column_maxima() + fp8_aligned(columns * sizeof(float)); }
 };
 
 /// What numbers are multiplied by so that the largest of them is the largest of F; of none but zeros a large number.
 template <class F>
 constexpr float fp8_scale(float largest) {
   return static_cast<float>(F::largest) / std::max(largest, 1e-12f);
+}
+/// The same of a row or a column of e4m3_rows, or the next lower power of two, which rounds nothing.
+constexpr float fp8_row_scale(float largest) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(fp8_scale<e4m3>(largest)) & 0xFF800000u);
 }
 
 /// The nearest number of F, of two the even one; beyond the largest that.

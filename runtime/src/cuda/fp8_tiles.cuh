@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a tensor of eight bits: a pass for the largest number, in parts, and one that rounds tiles and leaves them by rows
-// and by columns. A source gives eight numbers of a row at a time; one that gives two results has them side by side. Tiles
-// are taken from the last to the first, so that what the first pass read last is still in the cache.
+// and by columns, by scales of either. A source gives eight numbers of a row at a time; one that gives two results has them side
+// by side. Tiles are taken from the last to the first, so that what the first pass read last is still in the cache.
 #pragma once
 #include "device.cuh"
 
@@ -90,25 +90,56 @@ __device__ inline int turned_place(int column, int chunk) {
   return column * fp8_tile + ((chunk ^ (column / 4)) % (fp8_tile / fp8_chunk)) * fp8_chunk;
 }
 
-/// q = round(what a source gives, times scale) by rows, and by columns; factor = 1 / scale. `width` is of one result; a tile has
-/// as many columns of each.
-/// Shapes: q (rows, results x width), by_columns (results x width, rows), maxima (parts); rows and width are multiples of 16.
-template <class F, class Source>
+/// One scale, of the largest of some maxima: its factor is 1 / scale.
+template <class F>
+class tensor_scale {
+ public:
+  struct places {
+    float* factor;
+    const float* maxima;
+    int parts;
+  };
+  /// By all threads of a block.
+  template <class Place>
+  __device__ tensor_scale(const places& at, const Place&, int, int) {
+    float most = 0.0f;
+    for (int i = threadIdx.x; i < at.parts; i += fp8_threads) most = fmaxf(most, at.maxima[i]);
+    scale_ = __fdiv_rn(static_cast<float>(F::largest), fmaxf(block_max(most), 1e-12f));
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *at.factor = __frcp_rn(scale_);
+  }
+  __device__ uint2 by_row(const float (&x)[fp8_each], int) const { return rounded<F>(x, scale_); }
+  /// What by_row made is it, too.
+  __device__ uint2 by_column(const float (&)[fp8_each], int, uint2 made) const { return made; }
+
+ private:
+  float scale_;
+};
+
+/// Where a tile of a tensor begins, which are this thread's eight columns of each result in it, and its first row.
+template <class Source>
+struct fp8_place {
+  static constexpr int of_result = fp8_tile / Source::results;  // columns of a tile
+  static constexpr int to_a_row = of_result / fp8_each, rows_of_block = fp8_threads / to_a_row;
+  int row0, column0, c, first;
+  __device__ fp8_place(int tile_row, int tile_column)
+      : row0(tile_row * fp8_tile), column0(tile_column * of_result), c(threadIdx.x % to_a_row * fp8_each), first(threadIdx.x / to_a_row) {}
+};
+
+/// q = round(what a source gives, times its scale) by rows, and by columns. `width` is of one result; a tile has as many columns
+/// of each.
+/// Shapes: q (rows, results x width), by_columns (results x width, rows); rows and width are multiples of 16.
+template <class Scales, class Source>
 __global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
-    round_tiles(unsigned char* q, unsigned char* by_columns, float* factor, const float* maxima, Source source, int parts, int rows,
-                int width) {
+    round_tiles(unsigned char* q, unsigned char* by_columns, typename Scales::places at, Source source, int rows, int width) {
   __shared__ alignas(16) unsigned char straight[fp8_tile * fp8_pitch], turned[fp8_tile * fp8_tile];
-  constexpr int results = Source::results, of_result = fp8_tile / results;  // columns of a tile
+  using place = fp8_place<Source>;
+  constexpr int results = Source::results, of_result = place::of_result, rows_of_block = place::rows_of_block;
   constexpr int at_once = fp8_at_once<Source>;
-  float most = 0.0f;
-  for (int i = threadIdx.x; i < parts; i += fp8_threads) most = fmaxf(most, maxima[i]);
-  const float scale = __fdiv_rn(static_cast<float>(F::largest), fmaxf(block_max(most), 1e-12f));
-  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *factor = __frcp_rn(scale);
-  const int column0 = static_cast<int>(gridDim.x - 1 - blockIdx.x) * of_result, row0 = static_cast<int>(gridDim.y - 1 - blockIdx.y) * fp8_tile;
+  const place mine(gridDim.y - 1 - blockIdx.y, gridDim.x - 1 - blockIdx.x);
+  const auto [row0, column0, c, first] = mine;
+  const Scales scales(at, mine, rows, width);
   const std::size_t columns = std::size_t{results} * width;
 
-  constexpr int to_a_row = of_result / fp8_each, rows_of_block = fp8_threads / to_a_row;
-  const int c = threadIdx.x % to_a_row * fp8_each, first = threadIdx.x / to_a_row;
   if (column0 + c < width) {
     for (int r = first; r < fp8_tile; r += at_once * rows_of_block) {
       float given[at_once][results][fp8_each];
@@ -119,9 +150,9 @@ __global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
         const int row = r + k * rows_of_block;
         if (row >= fp8_tile || row0 + row >= rows) break;
         for (int result = 0; result < results; ++result) {
-          const uint2 out = rounded<F>(given[k][result], scale);
+          const uint2 out = scales.by_row(given[k][result], row0 + row);
           *reinterpret_cast<uint2*>(q + (row0 + row) * columns + std::size_t(result) * width + column0 + c) = out;
-          *reinterpret_cast<uint2*>(straight + row * fp8_pitch + result * of_result + c) = out;
+          *reinterpret_cast<uint2*>(straight + row * fp8_pitch + result * of_result + c) = scales.by_column(given[k][result], result, out);
         }
       }
     }
@@ -155,8 +186,8 @@ __global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
 struct fp8_places {
   unsigned char *by_rows, *by_columns;
   float *factor, *maxima;
-  fp8_places(const lane& on, at q, std::size_t elements) {
-    const runtime::fp8_layout layout{elements};
+  fp8_places(const lane& on, at q, int rows, int columns) {
+    const runtime::fp8_layout layout{std::size_t(rows), std::size_t(columns)};
     by_rows = on.at<unsigned char>(q);
     by_columns = by_rows + layout.by_columns();
     factor = reinterpret_cast<float*>(by_rows + layout.factor());
@@ -164,16 +195,22 @@ struct fp8_places {
   }
 };
 
+template <class Source>
+dim3 fp8_tiles(int rows, int width) {
+  return dim3(ceil_div(width, fp8_place<Source>::of_result), ceil_div(rows, fp8_tile));
+}
+
 /// q in eight bits of F, of what a source gives, whose largest size is among `parts` maxima: `width` numbers in a row, and as many
 /// of each further result.
 template <class F, class Source>
 void round_by_maxima(const lane& on, const char* name, const fp8_places& q, Source source, int parts, int rows, int width) {
-  launch(on, name, round_tiles<F, Source>, dim3(ceil_div(width, fp8_tile / Source::results), ceil_div(rows, fp8_tile)), dim3(fp8_threads), 0,
-         q.by_rows, q.by_columns, q.factor, q.maxima, source, parts, rows, width);
+  using scale = tensor_scale<F>;
+  launch(on, name, round_tiles<scale, Source>, fp8_tiles<Source>(rows, width), dim3(fp8_threads), 0, q.by_rows, q.by_columns,
+         typename scale::places{q.factor, q.maxima, parts}, source, rows, width);
 }
 template <class F, class Source>
 void round_to_fp8(const lane& on, const char* name, at to, Source source, int rows, int width) {
-  const fp8_places q(on, to, std::size_t{Source::results} * rows * width);
+  const fp8_places q(on, to, rows, Source::results * width);
   const std::size_t packs = std::size_t(rows) * width / fp8_each;
   const int parts = static_cast<int>(std::min<std::size_t>(fp8_parts, ceil_div(packs, fp8_threads)));
   launch(on, name, part_maxima<Source>, dim3(parts), dim3(fp8_threads), 0, q.maxima, source, rows, width);

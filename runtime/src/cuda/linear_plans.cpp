@@ -64,6 +64,9 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   if (with.aux != nullptr)
     set(on, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
   if (shape.fast_sums) set(on, plan->description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+  if (shape.row_factors)
+    for (const auto mode : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE})
+      set(on, plan->description, mode, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
   set_pointers(on, *plan, with);
   plan->a =
       shape.transpose_a ? layout_of(on, shape.in, shape.k, shape.m) : layout_of(on, shape.in, shape.m, shape.k);

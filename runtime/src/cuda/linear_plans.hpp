@@ -23,6 +23,7 @@ struct product_shape {
   cudaDataType_t out;        // type of c and d
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   bool fast_sums = false;    // of operands of eight bits: in part with fewer digits than f32
+  bool row_factors = false;  // of operands of eight bits: one for each row of op(a), and for each column of op(b)
   int alignment = 0;
   auto operator<=>(const product_shape&) const = default;
 };

@@ -51,7 +51,7 @@ bool read_algorithm(cublasLtMatmulAlgo_t& to, std::string_view text) {
 std::string text_of(const product_shape& s) {
   std::ostringstream out;
   out << s.m << ' ' << s.n << ' ' << s.k << ' ' << (s.transpose_a ? 't' : 'n') << (s.transpose_b ? 't' : 'n')
-      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << ' ' << static_cast<int>(s.in);
+      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << (s.row_factors ? "|" : "") << ' ' << static_cast<int>(s.in);
   if (s.in_b != s.in) out << ',' << static_cast<int>(s.in_b);
   out << ' ' << static_cast<int>(s.out) << ' '
       << static_cast<int>(s.epilogue) << ' ' << s.alignment;
@@ -70,7 +70,8 @@ std::optional<product_shape> shape_from(const std::string& text) {
   s.transpose_a = form[0] == 't';
   s.transpose_b = form[1] == 't';
   s.add = form[2] == '+';
-  s.fast_sums = form.ends_with('~');
+  s.fast_sums = form.find('~') != form.npos;
+  s.row_factors = form.find('|') != form.npos;
   s.in = static_cast<cudaDataType_t>(a);
   s.in_b = static_cast<cudaDataType_t>(b);
   s.out = static_cast<cudaDataType_t>(to);

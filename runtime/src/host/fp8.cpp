@@ -12,13 +12,14 @@ namespace {
 
 template <class F, class T>
 void round_to(const lane& on, at q, at x, int rows, int columns) {
-  const runtime::fp8_layout parts{static_cast<std::size_t>(rows) * columns};
+  const runtime::fp8_layout parts{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+  const std::size_t elements = parts.rows * parts.columns;
   const T* from = on.at<T>(x);
   T largest = 0;
-  for (std::size_t i = 0; i < parts.elements; ++i) largest = std::max(largest, std::abs(from[i]));
+  for (std::size_t i = 0; i < elements; ++i) largest = std::max(largest, std::abs(from[i]));
   const float scale = runtime::fp8_scale<F>(static_cast<float>(largest));
   F* to = on.at<F>(q);
-  for (std::size_t i = 0; i < parts.elements; ++i) to[i] = runtime::to_fp8<F>(static_cast<float>(from[i]) * scale);
+  for (std::size_t i = 0; i < elements; ++i) to[i] = runtime::to_fp8<F>(static_cast<float>(from[i]) * scale);
   *on.at<float>(q + parts.factor()) = 1 / scale;
 }
 
@@ -26,11 +27,12 @@ void round_to(const lane& on, at q, at x, int rows, int columns) {
 template <class F, class T, int Which>
 const T* numbers(const lane& on, at q, int rows, int columns) {
   thread_local std::vector<T> all;
-  const runtime::fp8_layout parts{static_cast<std::size_t>(rows) * columns};
-  if (all.size() < parts.elements) all.resize(parts.elements);
+  const runtime::fp8_layout parts{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+  const std::size_t elements = parts.rows * parts.columns;
+  if (all.size() < elements) all.resize(elements);
   const T factor = *on.at<float>(q + parts.factor());
   const F* from = on.at<F>(q);
-  for (std::size_t i = 0; i < parts.elements; ++i) all[i] = runtime::from_fp8<T>(from[i]) * factor;
+  for (std::size_t i = 0; i < elements; ++i) all[i] = runtime::from_fp8<T>(from[i]) * factor;
   return all.data();
 }
 

@@ -230,7 +230,9 @@ void norms(bench& b, int tokens, int width) {
 
 /// Each tensor counted once, that of eight bits as its elements by rows and by columns.
 void narrow(bench& b, int tokens, int width) {
-  const std::size_t n = static_cast<std::size_t>(tokens) * width, bytes = 2 * n, q = rankc::runtime::fp8_layout{n}.bytes();
+  const auto rows = static_cast<std::size_t>(tokens), columns = static_cast<std::size_t>(width);
+  const std::size_t bytes = 2 * rows * columns, q = rankc::runtime::fp8_layout{rows, columns}.bytes();
+  const std::size_t q_rows = rankc::runtime::fp8_rows_layout{rows, columns}.bytes();
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
   b.time("to_e4m3", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
@@ -249,8 +251,20 @@ void narrow(bench& b, int tokens, int width) {
     swiglu_e4m3<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
   });
   b.time("swiglu_grad_e5m2", shape, 5 * one, [=](const lane& on, operands& o) {
-    const at made = o.take(rankc::runtime::fp8_layout{2 * n}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
+    const at made = o.take(rankc::runtime::fp8_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
     swiglu_grad_e5m2<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+  });
+  b.time("to_e4m3_rows", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3_rows<bf16>(on, o.take(q_rows), o.take(bytes), tokens, width); });
+  b.time("rms_norm_e4m3_rows", shape, 2 * one, [=](const lane& on, operands& o) {
+    rms_norm_e4m3_rows<bf16>(on, o.take(q_rows), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
+  });
+  b.time("swiglu_e4m3_rows", shape, 3 * one, [=](const lane& on, operands& o) {
+    const at y = o.take(q_rows), gate = o.take(2 * bytes);
+    swiglu_e4m3_rows<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+  });
+  b.time("swiglu_grad_e4m3_rows", shape, 5 * one, [=](const lane& on, operands& o) {
+    const at made = o.take(rankc::runtime::fp8_rows_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
+    swiglu_grad_e4m3_rows<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
   });
 }
 

@@ -59,6 +59,7 @@ inline std::size_t size_of(rankc::codegen::element_type t) {
   switch (t) {
     case element_type::e4m3:
     case element_type::e5m2:
+    case element_type::e4m3_rows:
       return 1;
     case element_type::bf16:
       return 2;

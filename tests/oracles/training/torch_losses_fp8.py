@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of torch_losses_fp8.jsonl: python3 torch_losses_fp8.py PATH_OF_train_baseline.py ARGUMENTS...
+"""The lines of torch_losses_fp8.jsonl: python3 torch_losses_fp8.py PATH_OF_train_baseline.py --fp8 RECIPE ARGUMENTS...
 
 train_baseline.py in float64 on the CPU, whose linear layers take operands of eight bits; the scale is torchao's to the last
-bit: of the largest number in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale).
+bit: of the largest number in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale);
+of rows the next lower power of two, taken of its exponent.
 """
 import os
 import sys
@@ -17,12 +18,14 @@ import torch
 
 
 def f8_cast(x, dtype, dim=None, pow2=False):
-    assert dim is None and not pow2
     top = torch.finfo(dtype).max
-    s = (top / x.abs().amax().to(torch.float32).to(torch.float64).clamp(min=1e-12)).to(torch.float32)
+    amax = x.abs().amax() if dim is None else x.abs().amax(dim, keepdim=True)
+    s = (top / amax.to(torch.float32).to(torch.float64).clamp(min=1e-12)).to(torch.float32)
+    if pow2:
+        s = torch.ldexp(torch.ones_like(s), torch.frexp(s).exponent - 1)
     return (x.to(torch.float32) * s).clamp(-top, top).to(dtype), s
 
 
 eight_bits.f8_cast = f8_cast
-sys.argv[1:1] = ["--device", "cpu", "--precision", "fp32", "--fp8", "tensorwise", "--no-fuse", "--steps", "1"]
+sys.argv[1:1] = ["--device", "cpu", "--precision", "fp32", "--no-fuse", "--steps", "1"]
 train_baseline.main()

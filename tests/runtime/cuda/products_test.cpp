@@ -91,15 +91,19 @@ TEST_CASE("a product of eight bits is another than of 16, and text says so") {
   narrow.in = CUDA_R_8F_E4M3, narrow.in_b = CUDA_R_8F_E5M2;
   product_shape fast = narrow;
   fast.in_b = narrow.in, fast.fast_sums = true;
+  product_shape of_rows = fast;
+  of_rows.row_factors = true;
   product_choices first, second;
   first.of(h200, shape(64), [](const auto&) { return choice(1, 1); });
   first.of(h200, narrow, [](const auto&) { return choice(2, 2); });
   first.of(h200, fast, [](const auto&) { return choice(3, 3); });
+  first.of(h200, of_rows, [](const auto&) { return choice(4, 4); });
   second.take(first.text(), "the first");
   CHECK(second.text() == first.text());
   CHECK(same(second.of(h200, shape(64), not_tuned).algorithm, choice(1, 1).algorithm));
   CHECK(same(second.of(h200, narrow, not_tuned).algorithm, choice(2, 2).algorithm));
   CHECK(same(second.of(h200, fast, not_tuned).algorithm, choice(3, 3).algorithm));
+  CHECK(same(second.of(h200, of_rows, not_tuned).algorithm, choice(4, 4).algorithm));
 }
 
 TEST_CASE("what other ranks chose replaces what this one did, where it is") {

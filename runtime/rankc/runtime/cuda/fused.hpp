@@ -54,6 +54,32 @@ void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out,
 template <class T>
 void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
+/// The same with a scale for each row, and for each column of what lies by columns (fp8_rows_layout): all operands are of e4m3_rows.
+template <class T>
+void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
+template <class T>
+void layer_norm_e4m3_rows(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
+template <class T>
+void rms_norm_e4m3_rows(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
+template <class T>
+void gelu_e4m3_rows(const lane&, at y, at x, int tokens, int width);
+template <class T>
+void swiglu_e4m3_rows(const lane&, at y, at gate, at up, int tokens, int width, int stride);
+template <class T>
+void swiglu_grad_e4m3_rows(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
+template <class T>
+void linear_fp8_rows(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_bias_fp8_rows(const lane&, at y, at x, at w, at b, int tokens, int in, int out);
+template <class T>
+void linear_add_fp8_rows(const lane&, at y, at x, at w, at residual, int tokens, int in, int out);
+template <class T>
+void linear_bias_add_fp8_rows(const lane&, at y, at x, at w, at b, at residual, int tokens, int in, int out);
+template <class T>
+void linear_dx_fp8_rows(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw_fp8_rows(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+
 /// dx = (dy w) * gelu'(before); linear_dx_gelu_bias also sums dx over tokens into db.
 /// Shapes: dx and before (tokens, in), db (in), dy (tokens, out), w (out, in).
 template <class T>

@@ -12,7 +12,7 @@
 
 namespace rankc::host {
 
-using runtime::e4m3, runtime::e5m2;
+using runtime::e4m3, runtime::e4m3_rows, runtime::e5m2;
 using bf16 = bf16_bits;  // moments, where the program keeps them so
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
@@ -62,6 +62,11 @@ template <class T> void to_e5m2(const lane&, at q, at x, int rows, int columns);
 template <class T> void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T> void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
 template <class T> void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+/// The same with a scale for each row, and for each column by columns (fp8_rows_layout): x, w and dy are of e4m3_rows.
+template <class T> void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
+template <class T> void linear_fp8_rows(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T> void linear_dx_fp8_rows(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T> void linear_dw_fp8_rows(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
 template <class T> void bias(const lane&, at y, at x, at b, int tokens, int width);

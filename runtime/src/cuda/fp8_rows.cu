@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of eight bits, by a scale for each row and each column.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "fp8_rows.cuh"
+#include "fp8_sources.cuh"
+
+namespace rankc::cuda {
+
+template <class T>
+void to_e4m3_rows(const lane& on, at q, at x, int rows, int columns) {
+  round_to_rows(on, "to_e4m3_rows", q, numbers<T>{on.at<T>(x), columns}, rows, columns);
+}
+template <class T>
+void gelu_e4m3_rows(const lane& on, at y, at x, int tokens, int width) {
+  round_to_rows(on, "gelu_e4m3_rows", y, gelu_numbers<T>{on.at<T>(x), width}, tokens, width);
+}
+template <class T>
+void swiglu_e4m3_rows(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
+  round_to_rows(on, "swiglu_e4m3_rows", y, swiglu_numbers<T>{on.at<T>(gate), on.at<T>(up), stride}, tokens, width);
+}
+template <class T>
+void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  if (dup.byte != dgate.byte + width || stride != 2 * width) fail(on, "swiglu_grad_e4m3_rows: dgate and dup are not all columns of one tensor");
+  round_to_rows(on, "swiglu_grad_e4m3_rows", dgate, swiglu_gradients<T>{on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride}, tokens,
+                width);
+}
+
+template decltype(to_e4m3_rows<float>) to_e4m3_rows<float>;
+template decltype(to_e4m3_rows<bf16>) to_e4m3_rows<bf16>;
+template decltype(gelu_e4m3_rows<float>) gelu_e4m3_rows<float>;
+template decltype(gelu_e4m3_rows<bf16>) gelu_e4m3_rows<bf16>;
+template decltype(swiglu_e4m3_rows<float>) swiglu_e4m3_rows<float>;
+template decltype(swiglu_e4m3_rows<bf16>) swiglu_e4m3_rows<bf16>;
+template decltype(swiglu_grad_e4m3_rows<float>) swiglu_grad_e4m3_rows<float>;
+template decltype(swiglu_grad_e4m3_rows<bf16>) swiglu_grad_e4m3_rows<bf16>;
+
+}  // namespace rankc::cuda
