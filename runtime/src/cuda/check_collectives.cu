@@ -3,6 +3,7 @@
 
 #include "device.cuh"
 #include "nccl_calls.hpp"
+#include "peer_sums.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -52,7 +53,7 @@ struct operands {
   std::size_t part;  // elements of a member
   T *all, *own;
   operands(const lane& on, const lane_link& k, const char* what)
-      : members(members_of(on, k, what)),
+      : members(k.mapped != nullptr ? k.mapped->ranks : members_of(on, k, what)),
         range(range_of(members)),
         part(std::min(most_of_a_member, on.of->where->arena_bytes / sizeof(T) / static_cast<std::size_t>(members + 1)) / 128 * 128),
         all(on.at<T>({0})),
@@ -68,61 +69,68 @@ collective_check::collective_check(context& owner) : context_(owner) {
   told_ = reinterpret_cast<unsigned long long*>(owner.more_pinned(most_trials * sizeof(*told_), "results of collectives"));
 }
 
-unsigned long long* collective_check::result(const char* name, const lane_link& k, std::size_t elements) {
-  trials_.push_back({std::string(name) + " over " + over_names[static_cast<int>(k.over)], elements});
+unsigned long long* collective_check::result(const char* name, const lane_link& k, std::size_t elements, by done) {
+  trials_.push_back({std::string(name) + " over " + over_names[static_cast<int>(k.over)], elements, done});
   return wrong_ + (trials_.size() - 1);
 }
 
 template <class T>
-void collective_check::gather(const lane_link& k) {
+void collective_check::gather(const lane_link& k, by done) {
   const lane& on = context_.of()[0];
   const char* name = "check of all_gather";
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.own, o.part, k.place, o.range);
   check(on, cudaMemsetAsync(o.all, 0xff, o.whole() * sizeof(T), on.stream), name);
-  check(on, ncclAllGather(o.own, o.all, o.part, nccl_type<T>, k.nccl, on.stream), k.nccl, name);
-  launch(on, name, compare_parts<T>, blocks, threads, 0, result("all_gather", k, o.whole()), o.all, o.part, o.members, o.range);
+  if (done == by::peers) gather_from_peers(on, *k.mapped, o.all, o.own, o.part);
+  else check(on, ncclAllGather(o.own, o.all, o.part, nccl_type<T>, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_parts<T>, blocks, threads, 0, result("all_gather", k, o.whole(), done), o.all, o.part, o.members, o.range);
 }
 
 template <class T>
-void collective_check::reduce_scatter(const lane_link& k) {
+void collective_check::reduce_scatter(const lane_link& k, by done) {
   const lane& on = context_.of()[0];
   const char* name = "check of reduce_scatter";
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.all, o.whole(), k.place, o.range);
   check(on, cudaMemsetAsync(o.own, 0xff, o.part * sizeof(T), on.stream), name);
-  check(on, ncclReduceScatter(o.all, o.own, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
-  launch(on, name, compare_sums<T>, blocks, threads, 0, result("reduce_scatter", k, o.part), o.own, o.part,
+  if (done == by::peers) sum_of_peers(on, *k.mapped, o.own, o.all, o.part);
+  else check(on, ncclReduceScatter(o.all, o.own, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_sums<T>, blocks, threads, 0, result("reduce_scatter", k, o.part, done), o.own, o.part,
          o.part * static_cast<std::size_t>(k.place), o.members, o.range);
 }
 
 template <class T>
-void collective_check::all_reduce(const lane_link& k) {
+void collective_check::all_reduce(const lane_link& k, by done) {
   const lane& on = context_.of()[0];
   const char* name = "check of all_reduce";
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.all, o.part, k.place, o.range);
-  check(on, ncclAllReduce(o.all, o.all, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
-  launch(on, name, compare_sums<T>, blocks, threads, 0, result("all_reduce", k, o.part), o.all, o.part, std::size_t{0}, o.members, o.range);
+  if (done == by::peers) sum_among_peers(on, *k.mapped, o.all, o.part);
+  else check(on, ncclAllReduce(o.all, o.all, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
+  launch(on, name, compare_sums<T>, blocks, threads, 0, result("all_reduce", k, o.part, done), o.all, o.part, std::size_t{0}, o.members, o.range);
 }
 
 void collective_check::enqueue() {
   rank& r = context_.of();
   const lane& on = r[0];
   check(r, cudaMemsetAsync(wrong_, 0, most_trials * sizeof(*wrong_), on.stream), "check of collectives");
-  const auto of_activations = [&](const lane_link& k, auto element) {
+  const auto try_out = [&](const lane_link& k, bool of_peers, auto element) {
     using T = decltype(element);
     const bool of_layers = k.over == over::tp || k.over == over::cp || k.over == over::etp, of_shards = k.over == over::shard || k.over == over::efsdp;
-    if (of_layers || of_shards) gather<T>(k);
-    if (of_layers) reduce_scatter<T>(k), all_reduce<T>(k);
-    if (of_shards) reduce_scatter<float>(k);
-    if (k.over == over::dp) all_reduce<float>(k);
+    for (const by done : {by::nccl, by::peers}) {
+      if (done == by::nccl ? k.nccl == nullptr : !of_peers) continue;
+      if (of_layers || of_shards) gather<T>(k, done);
+      if (of_layers) reduce_scatter<T>(k, done), all_reduce<T>(k, done);
+      if (of_shards) reduce_scatter<float>(k, done);
+      if (k.over == over::dp) all_reduce<float>(k, done);
+    }
   };
   for (const lane_communicator& row : r.row->links)
     for (const lane_link& k : r[row.lane].links) {
-      if (k.communicator != row.communicator || k.nccl == nullptr) continue;
-      if (r.about->type == dtype::bf16) of_activations(k, bf16{});
-      else of_activations(k, float{});
+      if (k.communicator != row.communicator) continue;
+      const bool of_peers = reads_peers(r[row.lane], k);
+      if (r.about->type == dtype::bf16) try_out(k, of_peers, bf16{});
+      else try_out(k, of_peers, float{});
     }
   check(r, cudaMemcpyAsync(told_, wrong_, most_trials * sizeof(*told_), cudaMemcpyDeviceToHost, on.stream), "check of collectives");
 }
@@ -130,11 +138,12 @@ void collective_check::enqueue() {
 void collective_check::judge() const {
   int version = 0;
   ncclGetVersion(&version);
+  const std::string by_nccl = "by NCCL " + std::to_string(version) + " on this machine; nothing was trained. Another version may be right, or NCCL_WIN_ENABLE=0";
+  const std::string by_peers = "by kernels that read the other GPUs' memory on this machine; nothing was trained. With placement::maps_peers = false NCCL does it";
   for (std::size_t i = 0; i < trials_.size(); ++i)
     if (told_[i] != 0)
       fail(context_.of(), trials_[i].what + ": element " + std::to_string(~told_[i]) + " of " + std::to_string(trials_[i].elements) +
-                              " is wrong, by NCCL " + std::to_string(version) +
-                              " on this machine; nothing was trained. Another version may be right, or NCCL_WIN_ENABLE=0");
+                              " is wrong, " + (trials_[i].done == by::peers ? by_peers : by_nccl));
 }
 
 }  // namespace rankc::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether NCCL's collectives are right on this machine, before a step relies on them. NCCL 2.28.3 was seen to give a tenth of a
-// tensor wrongly in one form of call; such a fault shows in no error, and training goes on with wrong numbers.
+// Whether collectives are right on this machine, before a step relies on them: NCCL's, and those of kernels that read the other
+// GPUs' memory. NCCL 2.28.3 was seen to give a tenth of a tensor wrongly in one form of call; such a fault shows in no error, and
+// training goes on with wrong numbers.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -21,17 +22,19 @@ class collective_check {
   void judge() const;
 
  private:
+  enum class by { nccl, peers };
   struct trial {
     std::string what;
     std::size_t elements;
+    by done;
   };
   template <class T>
-  void gather(const lane_link&);
+  void gather(const lane_link&, by);
   template <class T>
-  void reduce_scatter(const lane_link&);
+  void reduce_scatter(const lane_link&, by);
   template <class T>
-  void all_reduce(const lane_link&);
-  unsigned long long* result(const char* name, const lane_link&, std::size_t elements);
+  void all_reduce(const lane_link&, by);
+  unsigned long long* result(const char* name, const lane_link&, std::size_t elements, by);
 
   context& context_;
   std::vector<trial> trials_;

@@ -45,10 +45,6 @@ bool awkward(const T* to, const T* from, std::size_t count) {
   return bits % 4 != 0;
 }
 
-/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside computation NCCL's few
-/// blocks leave it more of them.
-bool reads_peers(const lane& on, const lane_link& k) { return k.mapped != nullptr && on.computes(); }
-
 ncclRedOp_t sum_for(const lane_link& k, bool is_awkward) { return is_awkward ? k.scaled_sum : ncclSum; }
 
 }  // namespace

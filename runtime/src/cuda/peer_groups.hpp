@@ -27,6 +27,10 @@ struct peer_group {
   std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]); }
 };
 
+/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside computation NCCL's few
+/// blocks leave it more of them.
+inline bool reads_peers(const lane& on, const lane_link& k) { return k.mapped != nullptr && on.computes(); }
+
 /// What is put on the lane from here on waits until every rank has come here, with all that it did before.
 void meet(const lane&, const peer_group&);
 

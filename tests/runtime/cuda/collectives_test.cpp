@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and places.
+#include "../../../runtime/src/cuda/check_collectives.hpp"
+#include "../../../runtime/src/cuda/peer_groups.hpp"
 #include "regions.hpp"
 
 #include <rankc/runtime/calls.hpp>
+#include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/device_memory.hpp>
 
 #include <doctest/doctest.h>
@@ -238,6 +241,51 @@ TEST_CASE("a collective that gives wrong numbers is found before the first step"
   unsetenv("RANKC_WRONG_ALL_REDUCE");
   CHECK_MESSAGE(told.find("all_reduce over dp: element ") != std::string::npos, told);
   CHECK_MESSAGE(told.find("is wrong, by NCCL") != std::string::npos, told);
+}
+
+/// What the check says of two ranks whose GPUs map each other, of which the first may take its own memory for the other's; NCCL has
+/// no part in it.
+std::string told_of_peers(bool takes_its_own) {
+  tables t(1, 2);
+  enlarge(t, 1 << 16);
+  t.connect("tp", {0, 1}, {compute, compute}, over::tp);
+  unsigned* stop = nullptr;
+  REQUIRE(cudaHostAlloc(&stop, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess);
+  *stop = 0;
+  std::string told;
+  {
+    std::vector<std::unique_ptr<context>> ranks;
+    for (int i = 0; i < 2; ++i) ranks.emplace_back(std::make_unique<context>(i, t.about, i))->of().stop = stop;
+    const peer_groups groups(t.about, ranks);
+    lane_link& link = *ranks[0]->of().find_link(0);
+    REQUIRE(link.mapped != nullptr);
+    peer_group seen = *link.mapped;
+    if (takes_its_own) seen.arenas[1] = seen.arenas[0];
+    link.mapped = &seen;
+    std::vector<collective_check> checks;
+    for (const auto& each : ranks) {
+      REQUIRE(cudaSetDevice(each->device()) == cudaSuccess);
+      checks.emplace_back(*each).enqueue();
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      REQUIRE(cudaSetDevice(ranks[i]->device()) == cudaSuccess);
+      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      try {
+        checks[i].judge();
+      } catch (const failure& f) {
+        CHECK(f.code == 70);
+        told += f.what();
+      }
+    }
+  }
+  cudaFreeHost(stop);
+  return told;
+}
+TEST_CASE("kernels that read other memory than the other GPU's are found before the first step, too") {
+  CHECK(told_of_peers(false) == "");
+  const std::string told = told_of_peers(true);
+  CHECK_MESSAGE(told.find("all_gather over tp: element ") != std::string::npos, told);
+  CHECK_MESSAGE(told.find("is wrong, by kernels that read the other GPUs' memory") != std::string::npos, told);
 }
 
 TEST_CASE("collectives over two ranks in f32") { check_exchange<float, reduce, over::dp>(); }
