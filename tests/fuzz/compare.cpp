@@ -18,6 +18,8 @@ using rankc::runtime::region;
 constexpr int first_steps = 2, steps = 4;
 /// Of the gradients of the first step and the weights after two. Then what they differ by has passed through the model.
 constexpr double tolerance = 1e-10, later_tolerance = 1e-8;
+/// How far a rounded loss may be from that of the ops; the largest of 360 programs was 7.8e-2.
+constexpr double rounding_tolerance = 0.1;
 /// How much more than the one-rank program beside itself, its weights moved by a rounding, a layout may differ: some models
 /// make much of little.
 constexpr double more_than_rounding = 30;
@@ -100,9 +102,9 @@ figures check_one_rank(const plan& p, const program& one, int elements) {
   if (!f.steady) return f;
   const double loss = r.evaluate();
   f.reference = apart(loss, expected.loss, 1e-3);
-  if (!(f.reference <= tolerance))
+  if (!(f.reference <= (p.rounded ? rounding_tolerance : tolerance)))
     f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
-  if (!one.about->trains) return f;
+  if (!one.about->trains || p.rounded) return f;  // a rounded loss has steps, and no differences that say anything
 
   training_run stepped(one);
   stepped.step();

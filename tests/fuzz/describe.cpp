@@ -81,8 +81,8 @@ std::string text_of(const parallel_dims& d) {
 
 std::string describe(const plan& p) {
   const training& t = p.recipe;
-  std::string out = fmt::format("plan --seed {} --index {}\n  vocab={} vocab_used={}{}\n", p.seed, p.index,
-                                p.model.vocab, p.model.vocab_used, p.model.offers_sizes ? " with sizes" : "");
+  std::string out = fmt::format("plan --seed {} --index {}{}\n  vocab={} vocab_used={}{}\n", p.seed, p.index,
+                                p.rounded ? " --rounded" : "", p.model.vocab, p.model.vocab_used, p.model.offers_sizes ? " with sizes" : "");
   for (const entry& e : p.model.entries)
     out += fmt::format("  {}layer '{}'\n{}", e.repeated ? fmt::format("repeat {} of ", e.count) : "", e.layer.name,
                        text_of(e.layer));
@@ -98,6 +98,7 @@ std::string describe(const plan& p) {
   if (t.lora.any())
     out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha, fmt::join(t.lora.targets.all(), ", "),
                        fmt::join(t.lora.trained.all(), ", "));
+  if (p.rounded) out += fmt::format("  linears={}\n", linear_precision_names[static_cast<int>(t.linears)]);
   if (t.optimizer == sgd) out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
   return out + fmt::format(
                    "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "

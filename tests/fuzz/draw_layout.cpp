@@ -60,9 +60,10 @@ parallel_dims draw_dims(draws& d, const plan& p) {
       if (d.chance(50)) wanted.ulysses = wanted.cp;
       else wanted.cp_attention = cp_attention::ring;
     }
+    if (p.rounded) wanted.tp = wanted.cp = wanted.ulysses = 1;  // their ranks round parts, by scales of their own
     wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.cp * wanted.tp * wanted.pp;
     wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
-    if (expert_divisors_of(p.model).count > 1 && d.chance(60)) {
+    if (!p.rounded && expert_divisors_of(p.model).count > 1 && d.chance(60)) {
       wanted.ep = d.one_of({2, 2, 3, 4});
       if (must_fit) wanted.sequence_parallel = wanted.tp > 1;
       const int layout = d.below(100);

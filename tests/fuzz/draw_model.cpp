@@ -25,14 +25,36 @@ names draw_names(draws& d, bool is_plain) {
           d.one_of<std::string_view>({"ffn", "up-dim", "tp", "double", "4x"})};
 }
 
-palette draw_palette(draws& d, const names& n, int seq) {
+/// What sizes are drawn of: any, or most often such that products take their operands in eight bits.
+struct size_lists {
+  std::vector<int> hidden, widths, units, counts, narrow, seqs, batches;
+};
+const size_lists& lists_of(bool rounded) {
+  static const size_lists any{.hidden = {4, 6, 8, 8, 10, 12, 12, 7, 5, 16, 3},
+                              .widths = {12, 12, 24, 24, 36, 16, 8, 20, 7},
+                              .units = {2, 2, 4, 4, 6, 8, 1, 3},
+                              .counts = {2, 4, 4, 6, 12, 12, 3, 1},
+                              .narrow = {4, 6, 8, 12},
+                              .seqs = {1, 2, 3, 4, 4, 4, 6, 8, 8, 5},
+                              .batches = {12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}};
+  static const size_lists in_sixteens{.hidden = {16, 16, 32, 48},
+                                      .widths = {16, 32, 48, 64, 12},
+                                      .units = {8, 16, 16, 4},
+                                      .counts = {2, 4, 4, 6},
+                                      .narrow = {16, 32, 12},
+                                      .seqs = {16, 16, 8},
+                                      .batches = {12, 12, 8, 16, 6, 4, 2}};
+  return rounded ? in_sixteens : any;
+}
+
+palette draw_palette(draws& d, const names& n, int seq, const size_lists& sizes) {
   palette p;
   p.seq = seq;
-  p.hidden = {n.hidden, d.one_of({4, 6, 8, 8, 10, 12, 12, 7, 5, 16, 3})};
+  p.hidden = {n.hidden, d.one_in(sizes.hidden)};
   p.vocab = {n.vocab, d.one_of({12, 12, 24, 24, 36, 16, 32, 13, 30})};
   for (int i = d.between(1, 3); i > 0; --i)
-    p.widths.push_back({d.chance(70) ? n.ffn : "other", d.one_of({12, 12, 24, 24, 36, 16, 8, 20, 7})});
-  const int unit = d.one_of({2, 2, 4, 4, 6, 8, 1, 3}), count = d.one_of({2, 4, 4, 6, 12, 12, 3, 1});
+    p.widths.push_back({d.chance(70) ? n.ffn : "other", d.one_in(sizes.widths)});
+  const int unit = d.one_in(sizes.units), count = d.one_in(sizes.counts);
   p.heads.push_back({n.heads, count * unit, unit, n.head});
   for (const int fewer : {2, 3, 4})
     if (count % fewer == 0 && d.chance(50))
@@ -56,10 +78,8 @@ std::string_view draw_pattern(draws& d) {
       {"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
 }
 
-training draw_recipe(draws& d) {
-  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}),
-             .global_batch = d.one_of({12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}),
-             .precision = f64};
+training draw_recipe(draws& d, const size_lists& sizes) {
+  training t{.seq = d.one_in(sizes.seqs), .global_batch = d.one_in(sizes.batches), .precision = f64};
   t.lr = d.one_of({1e-3, 3e-4, 1e-2, 1e-4});
   t.weight_decay = d.one_of({0.1, 0.0, 0.01, 0.5});
   t.clip = d.one_of({1.0, 0.0, 0.1, 10.0, 1e-3});
@@ -152,12 +172,14 @@ void draw_fault(draws& d, fuzz::model& m) {
 
 void draw_model(plan& p) {
   draws d(p.seed, p.index / plans_per_model, "model");
-  p.recipe = draw_recipe(d);
+  const size_lists& lists = lists_of(p.rounded);
+  p.recipe = draw_recipe(d, lists);
+  if (p.rounded) p.recipe.linears = draws(p.seed, p.index / plans_per_model, "linears").one_of({fp8, fp8_rows});
   draws of_optimizer(p.seed, p.index / plans_per_model, "optimizer");
   draw_optimizer(of_optimizer, p.recipe);
   const bool is_plain = d.chance(75);
   const names n = draw_names(d, is_plain);
-  const palette sizes = draw_palette(d, n, p.recipe.seq);
+  const palette sizes = draw_palette(d, n, p.recipe.seq, lists);
   fuzz::model& m = p.model;
   m.vocab = sizes.vocab.size;
   m.vocab_used = d.chance(30) ? d.between(2, m.vocab) : 0;
@@ -175,7 +197,7 @@ void draw_model(plan& p) {
     }
     layer_builder next = build(draw_layer_name(d, is_plain));
     if (kind == 's' && d.chance(50)) {
-      const dim to = d.chance(60) ? dim{width.name, d.one_of({4, 6, 8, 12})} : dim{"narrow", d.one_of({4, 6, 8, 12})};
+      const dim to = d.chance(60) ? dim{width.name, d.one_in(lists.narrow)} : dim{"narrow", d.one_in(lists.narrow)};
       const int y = next.project(0, width, to);
       m.entries.push_back({next.finish(y)});
       width = to;

@@ -86,7 +86,7 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
 class judgement {
  public:
   judgement(const settings& with, const std::vector<plan>& plans) : with_(with), plans_(plans), out_(plans.size()) {
-    for (std::size_t i = 0; i < plans.size(); ++i) first_.try_emplace(plans[i].index / plans_per_model, i);
+    for (std::size_t i = 0; i < plans.size(); ++i) first_.try_emplace(number_of_one_rank(plans[i]), i);
   }
 
   std::vector<verdict> run() {
@@ -98,7 +98,7 @@ class judgement {
 
  private:
   static std::string name_of(const plan& p) { return fmt::format("p{}", p.index); }
-  static std::string one_of(const plan& p) { return fmt::format("one{}", p.index / plans_per_model); }
+  static std::string one_of(const plan& p) { return fmt::format("one{}", number_of_one_rank(p)); }
   bool still_runs(std::size_t i) const { return out_[i].emitted && !out_[i].failed(); }
   void fail(std::size_t i, const char* stage, const std::string& wrong) {
     out_[i].stage = stage;

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1, first = 0;
   std::optional<std::uint64_t> index;
   int count = 40, least_compared = 0;
-  bool shrinks = false, keeps = false, says_all = false;
+  bool rounded = false, shrinks = false, keeps = false, says_all = false;
   fuzz::settings with{{RANKC_FUZZ_CXX, RANKC_FUZZ_INCLUDES}, "fuzz_programs"};
   app.add_option("--seed", seed);
   app.add_option("--index", index, "judge this plan alone, and print it");
@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
   app.add_option("--elements", with.elements, "elements of a model to differentiate");
   app.add_option("--jobs", with.at_once);
   app.add_option("--folder", with.folder, "for the programs");
+  app.add_flag("--rounded", rounded, "plans whose linear layers are in eight bits, on layouts whose ranks round whole tensors");
   app.add_flag("--shrink", shrinks, "take away from plans that fail what they fail without");
   app.add_flag("--sentences", says_all, "print what refused plans are told");
   app.add_flag("--keep", keeps, "leave the programs there");
@@ -112,7 +113,7 @@ int main(int argc, char** argv) {
   for (int done = 0; done < count;) {
     std::vector<fuzz::plan> plans;
     for (; done < count && static_cast<int>(plans.size()) < fuzz::chunk; ++done)
-      plans.push_back(fuzz::draw_plan(seed, first + static_cast<std::uint64_t>(done)));
+      plans.push_back(fuzz::draw_plan(seed, first + static_cast<std::uint64_t>(done), rounded));
     std::filesystem::remove_all(with.folder);
     std::filesystem::create_directories(with.folder);
     with.folder = std::filesystem::absolute(with.folder);

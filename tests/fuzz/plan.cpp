@@ -68,8 +68,8 @@ bool trains_nothing(const plan& p) {
 
 }  // namespace
 
-plan draw_plan(std::uint64_t seed, std::uint64_t index) {
-  plan p{.seed = seed, .index = index, .model = {}};
+plan draw_plan(std::uint64_t seed, std::uint64_t index, bool rounded) {
+  plan p{.seed = seed, .index = index, .rounded = rounded, .model = {}};
   draw_model(p);
   draw_tuning(p);
   draw_layout(p);
@@ -80,7 +80,9 @@ plan on_one_rank(const plan& p) {
   plan one = p;
   one.dims = {};
   one.recipe.recompute = {};
-  one.schedule = {.microbatches = p.one_rank_microbatches};
+  const parallel_dims dims = resolve(p.dims);
+  const int as_large = p.schedule.microbatches * dims.dp_replicate * dims.dp_shard;
+  one.schedule = {.microbatches = p.rounded && as_large > 0 ? as_large : p.one_rank_microbatches};
   one.stage_layers.clear();
   if (trains_nothing(one)) one.schedule.by = order::looped_bfs, one.schedule.inference = true;
   return one;
