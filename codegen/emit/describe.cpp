@@ -334,7 +334,8 @@ std::string describe_json(const lowered& l) {
                          {"decoder_sparse_step", e.every}, {"mlp_only_layers", e.dense}});
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
-  for (const rounded_linears& r : linears_in_fp8(l)) j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
+  for (const rounded_linears& r : linears_in_fp8(l))
+    j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
   for (const attention_engine& e : attention_engines(l))
     j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"}, {"layers", e.layers}, {"because", e.because}});
   if (const auto predicted = predict(l)) {

@@ -72,8 +72,11 @@ values rounded_lines(const values& x, std::size_t count, std::size_t apart, std:
 void check_rows_cast(machine& on, const row& r, const setting& s) {
   operands o = random_operands(on, r, s, 31);
   const auto columns = static_cast<std::size_t>(shape(r, 1, s).back().elements()), rows = o[1].size() / columns;
-  for (std::size_t i = 0; i < o[1].size(); ++i)  // rows and columns of different sizes, one of each of zeros
-    o[1][i] = i / columns == 2 || i % columns == 3 ? 0 : on.rounded(r, 1, {o[1][i] * std::exp2(static_cast<double>(i / columns % 7) - static_cast<double>(i % columns % 5))})[0];
+  for (std::size_t i = 0; i < o[1].size(); ++i) {  // rows and columns of different sizes, one of each of zeros
+    const std::size_t row = i / columns, column = i % columns;
+    const double scaled = std::ldexp(o[1][i], static_cast<int>(row % 7) - static_cast<int>(column % 5));
+    o[1][i] = row == 2 || column == 3 ? 0 : on.rounded(r, 1, {scaled})[0];
+  }
   INFO(on.name() << " " << r.op->name);
   CHECK(on.run(r, s, o)[0] == rounded_lines(o[1], columns, 1, columns));
   CHECK(on.by_columns() == rounded_lines(o[1], rows, columns, 1));
