@@ -101,8 +101,8 @@ class kernel_struct {
 
   std::string type_of(const port& p) {
     if (p.as == use::scratch) return "workspace";
-    constexpr std::string_view elements[]{"T", "wide", "std::int32_t", "e4m3", "e5m2", "e4m3_rows"};
-    const std::string element(elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
+    constexpr std::string_view elements[]{"T", "wide", "std::int32_t"};
+    const std::string element(is_fp8(p.holds) ? fp8_name(p.holds) : elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
     if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
     if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
     return "matrix<" + element + ", " + dim_text(p.shape.dim[0]) + ", " + dim_text(p.shape.dim[1]) +

@@ -40,9 +40,10 @@ tensor_types::tensor_types(const body& b) : body_(b) {
 }
 
 std::string tensor_types::of(const value& v) const {
-  constexpr std::string_view elements[]{"real", "wide", "std::int32_t", "e4m3", "e5m2", "e4m3_rows", ""};
+  constexpr std::string_view elements[]{"real", "wide", "std::int32_t"};
   if (v.holds == element_kind::bytes) return "workspace";
-  return tensor(elements[static_cast<int>(v.holds)], dims_of(body_, body_.shape(v)));
+  const std::string_view element = is_fp8(v.holds) ? fp8_name(static_cast<rankc::element>(v.holds)) : elements[static_cast<int>(v.holds)];
+  return tensor(element, dims_of(body_, body_.shape(v)));
 }
 
 std::string tensor_types::of_parameter(std::size_t index) const {

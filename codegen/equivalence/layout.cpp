@@ -105,8 +105,7 @@ void check_whole_fp8(const op& o, const fact& f) {
         columns += static_cast<std::size_t>(beside.shape[1]);
       }
     const access& a = (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)];
-    const std::size_t bytes =
-        a.type == element_type::e4m3_rows ? runtime::fp8_rows_layout{rows, columns}.bytes() : runtime::fp8_layout{rows, columns}.bytes();
+    const std::size_t bytes = runtime::fp8_bytes(rows, columns, a.type == element_type::e4m3_rows);
     if (v.accesses.count != 1 || a.end - a.begin != bytes)
       throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} x {} has {}", v.port, a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes));
   }

@@ -133,8 +133,7 @@ class typed_machine : public machine {
 
   // ---- tensors of eight bits
   static std::size_t fp8_bytes(const row& r, std::size_t port, const location& l) {
-    const std::size_t rows = l.count / l.columns;
-    return in_rows(r, port) ? runtime::fp8_rows_layout{rows, l.columns}.bytes() : runtime::fp8_layout{rows, l.columns}.bytes();
+    return runtime::fp8_bytes(l.count / l.columns, l.columns, in_rows(r, port));
   }
   static bool in_rows(const row& r, std::size_t port) { return r.of(port).holds == element::e4m3_rows; }
   /// Where an element lies by columns, and the factors that it is multiplied by there and by rows.

@@ -20,16 +20,13 @@ constexpr work work_of(const op_row& row) {
 }
 
 /// Whether a product is of eight bits, whether with a scale for each row, and whether a row makes operands for such.
-constexpr bool takes_fp8(const op_row& row) {
+constexpr bool reads(const op_row& row, auto is) {
   for (const port& p : row.used_ports())
-    if (p.is_read() && is_fp8(p.holds)) return true;
+    if (p.is_read() && is(p.holds)) return true;
   return false;
 }
-constexpr bool takes_fp8_rows(const op_row& row) {
-  for (const port& p : row.used_ports())
-    if (p.is_read() && p.holds == element::e4m3_rows) return true;
-  return false;
-}
+constexpr bool takes_fp8(const op_row& row) { return reads(row, [](element e) { return is_fp8(e); }); }
+constexpr bool takes_fp8_rows(const op_row& row) { return reads(row, [](element e) { return e == element::e4m3_rows; }); }
 constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds); }
 
 /// The kernels of a layer on one rank.

@@ -80,21 +80,17 @@ inline constexpr op_row swiglu_grad_e5m2{
     .cuda = {"swiglu_grad_e5m2", "tokens width stride"}};
 
 // ---- the same with a scale for each row
-/// A row whose tensors of eight bits are of e4m3_rows, and its kernels' name.
-constexpr op_row by_rows(op_row row, std::string_view name) {
+/// A row whose tensors of eight bits are of e4m3_rows, and its kernels' name, where that is not the row's.
+constexpr op_row by_rows(op_row row, std::string_view name, std::string_view kernel = "") {
   row.name = name;
   for (port& p : row.ports)
     if (is_fp8(p.holds)) p.holds = element::e4m3_rows;
   for (kernel_row* k : {&row.host, &row.cuda})
-    if (!k->name.empty()) k->name = name;
+    if (!k->name.empty()) k->name = kernel.empty() ? name : kernel;
   return row;
 }
 inline constexpr op_row to_e4m3_rows = by_rows(to_e4m3, "to_e4m3_rows");
-inline constexpr op_row weight_to_e4m3_rows = [] {
-  op_row row = by_rows(weight_to_e4m3, "weight_to_e4m3_rows");
-  row.host.name = row.cuda.name = to_e4m3_rows.name;
-  return row;
-}();
+inline constexpr op_row weight_to_e4m3_rows = by_rows(weight_to_e4m3, "weight_to_e4m3_rows", to_e4m3_rows.name);
 inline constexpr op_row linear_fp8_rows = by_rows(linear_fp8, "linear_fp8_rows");
 inline constexpr op_row linear_bias_fp8_rows = by_rows(linear_bias_fp8, "linear_bias_fp8_rows");
 inline constexpr op_row linear_add_fp8_rows = by_rows(linear_add_fp8, "linear_add_fp8_rows");
@@ -140,8 +136,6 @@ constexpr const op_row* cast_to(element e, bool of_weights) {
     if (c.to == e && c.of_weights == of_weights) return c.row;
   return nullptr;
 }
-inline constexpr std::string_view fp8_names[]{"e4m3", "e5m2", "e4m3_rows"};  // of elements from e4m3 on
-constexpr std::string_view fp8_name(element e) { return fp8_names[static_cast<int>(e) - static_cast<int>(element::e4m3)]; }
 
 /// All rows that make operands of eight bits, or take them.
 constexpr void each_fp8_row(auto visit) {

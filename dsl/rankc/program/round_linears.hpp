@@ -69,10 +69,11 @@ class rounder {
     const value& source = p_.values[of.at.value];
     const bool is_weight = source.where == space::weight;
     value made{.holds = static_cast<element_kind>(as), .shape = of.shape, .name = source.name};
-    made.bytes = bytes_of(p_.shape(of), as);
+    made.bytes = runtime::fp8_bytes(static_cast<std::size_t>(p_.shape(of).dims[0].width()), static_cast<std::size_t>(p_.shape(of).dims[1].width()),
+                                    as == element::e4m3_rows);
     if (of.run >= 0) made.name = {name_source::packed_weight, p_.shape(of).dims[0].composed};
     made.name.again = is_weight && &list == &p_.backward;
-    made.name.rounded = ops::fp8_name(as);
+    made.name.rounded = fp8_name(as);
     known_.push_back({of, as, p_.add(made)});
     node cast{.row = ops::cast_to(as, is_weight)};
     cast.for_weights = n.for_weights;
@@ -80,10 +81,6 @@ class rounder {
     cast.ports = {{{known_.back().value, 0}, of.shape}, of};
     all.push_back(std::move(cast));
     return all.back().ports.front();
-  }
-  static constexpr std::size_t bytes_of(const local_shape& s, element as) {
-    const auto rows = static_cast<std::size_t>(s.dims[0].width()), columns = static_cast<std::size_t>(s.dims[1].width());
-    return as == element::e4m3_rows ? runtime::fp8_rows_layout{rows, columns}.bytes() : runtime::fp8_layout{rows, columns}.bytes();
   }
   /// Whether backward may round an activation again: where it may make that again, or, of what is handed in, the product.
   constexpr bool may_repeat(int value, const node& product, const nodes& all) const {

@@ -42,6 +42,8 @@ inline constexpr placement varying{placement::V};  // different on each rank, an
 /// eight bits, with one scale for the tensor; `e4m3_rows` has one for each row, and for each column of what lies by columns.
 enum class element : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows };
 constexpr bool is_fp8(element e) { return e >= element::e4m3; }
+/// The type that has the name in generated text.
+constexpr std::string_view fp8_name(element e) { return e == element::e4m3 ? "e4m3" : e == element::e5m2 ? "e5m2" : "e4m3_rows"; }
 
 struct type {
   dim shape[2]{};

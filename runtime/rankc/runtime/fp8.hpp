@@ -55,6 +55,10 @@ struct fp8_rows_layout {
   constexpr std::size_t bytes() const { return column_maxima() + fp8_aligned(columns * sizeof(float)); }
 };
 
+constexpr std::size_t fp8_bytes(std::size_t rows, std::size_t columns, bool in_rows) {
+  return in_rows ? fp8_rows_layout{rows, columns}.bytes() : fp8_layout{rows, columns}.bytes();
+}
+
 /// What numbers are multiplied by so that the largest of them is the largest of F; of none but zeros a large number.
 template <class F>
 constexpr float fp8_scale(float largest) {

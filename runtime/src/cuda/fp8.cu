@@ -24,9 +24,8 @@ void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, in
 }
 template <class T>
 void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  if (dup.byte != dgate.byte + width || stride != 2 * width) fail(on, "swiglu_grad_e5m2: dgate and dup are not all columns of one tensor");
-  round_to_fp8<runtime::e5m2>(on, "swiglu_grad_e5m2", dgate,
-                              swiglu_gradients<T>{on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride}, tokens, width);
+  const auto source = swiglu_gradients_of<T>(on, "swiglu_grad_e5m2", dgate, dup, dy, gate, up, width, stride);
+  round_to_fp8<runtime::e5m2>(on, "swiglu_grad_e5m2", dgate, source, tokens, width);
 }
 
 template void to_e4m3<float>(const lane&, at, at, int, int);

@@ -21,9 +21,8 @@ void swiglu_e4m3_rows(const lane& on, at y, at gate, at up, int tokens, int widt
 }
 template <class T>
 void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  if (dup.byte != dgate.byte + width || stride != 2 * width) fail(on, "swiglu_grad_e4m3_rows: dgate and dup are not all columns of one tensor");
-  round_to_rows(on, "swiglu_grad_e4m3_rows", dgate, swiglu_gradients<T>{on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride}, tokens,
-                width);
+  const auto source = swiglu_gradients_of<T>(on, "swiglu_grad_e4m3_rows", dgate, dup, dy, gate, up, width, stride);
+  round_to_rows(on, "swiglu_grad_e4m3_rows", dgate, source, tokens, width);
 }
 
 template decltype(to_e4m3_rows<float>) to_e4m3_rows<float>;

@@ -65,4 +65,11 @@ struct swiglu_gradients {
   }
 };
 
+/// Of both gradients, which are all columns of one tensor of eight bits.
+template <class T>
+swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dgate, at dup, at dy, at gate, at up, int width, int stride) {
+  if (dup.byte != dgate.byte + width || stride != 2 * width) fail(on, std::string(name) + ": dgate and dup are not all columns of one tensor");
+  return {on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride};
+}
+
 }  // namespace rankc::cuda

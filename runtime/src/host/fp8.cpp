@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on operands of eight bits: these are numbers again when they are multiplied, so that sums are of T.
+#include "fp8_lines.hpp"
 #include "gemm.hpp"
 
-#include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/host/kernels.hpp>
-
-#include <vector>
 
 namespace rankc::host {
 namespace {
 
+runtime::fp8_layout layout_of(int rows, int columns) { return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}; }
+
 template <class F, class T>
 void round_to(const lane& on, at q, at x, int rows, int columns) {
-  const runtime::fp8_layout parts{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
-  const std::size_t elements = parts.rows * parts.columns;
-  const T* from = on.at<T>(x);
-  T largest = 0;
-  for (std::size_t i = 0; i < elements; ++i) largest = std::max(largest, std::abs(from[i]));
-  const float scale = runtime::fp8_scale<F>(static_cast<float>(largest));
-  F* to = on.at<F>(q);
-  for (std::size_t i = 0; i < elements; ++i) to[i] = runtime::to_fp8<F>(static_cast<float>(from[i]) * scale);
-  *on.at<float>(q + parts.factor()) = 1 / scale;
+  const runtime::fp8_layout parts = layout_of(rows, columns);
+  *on.at<float>(q + parts.factor()) = round_line(on.at<F>(q), on.at<T>(x), parts.rows * parts.columns, 1, &runtime::fp8_scale<F>);
 }
 
-/// An operand as numbers, in memory of the thread that lasts until it is next asked for the same.
 template <class F, class T, int Which>
 const T* numbers(const lane& on, at q, int rows, int columns) {
-  thread_local std::vector<T> all;
-  const runtime::fp8_layout parts{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
-  const std::size_t elements = parts.rows * parts.columns;
-  if (all.size() < elements) all.resize(elements);
-  const T factor = *on.at<float>(q + parts.factor());
-  const F* from = on.at<F>(q);
-  for (std::size_t i = 0; i < elements; ++i) all[i] = runtime::from_fp8<T>(from[i]) * factor;
-  return all.data();
+  const runtime::fp8_layout parts = layout_of(rows, columns);
+  return lines_as_numbers<F, T, Which>(on.at<F>(q), on.at<float>(q + parts.factor()), 1, parts.rows * parts.columns);
 }
 
 }  // namespace

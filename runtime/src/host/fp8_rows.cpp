@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on operands of eight bits with a scale for each row: what is multiplied along rows has been rounded by the scales of
 // rows, what is multiplied along columns by those of columns.
+#include "fp8_lines.hpp"
 #include "gemm.hpp"
 
-#include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/host/kernels.hpp>
-
-#include <vector>
 
 namespace rankc::host {
 namespace {
@@ -15,34 +13,15 @@ using runtime::fp8_rows_layout;
 
 fp8_rows_layout layout_of(int rows, int columns) { return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}; }
 
-/// `count` numbers, `apart` from each other, rounded by the scale of the largest of them; their factor.
-template <class T>
-float round_line(e4m3* to, const T* from, int count, std::size_t apart) {
-  T largest = 0;
-  for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(from[i * apart]));
-  const float scale = runtime::fp8_row_scale(static_cast<float>(largest));
-  for (int i = 0; i < count; ++i) to[i] = runtime::to_fp8<e4m3>(static_cast<float>(from[i * apart]) * scale);
-  return 1 / scale;
-}
-
-/// An operand's rows as numbers, or its columns one after the other, in memory of the thread that lasts until it is next asked
-/// for the same.
-template <class T, int Which>
-const T* numbers(const e4m3* from, const float* factors, int lines, int count) {
-  thread_local std::vector<T> all;
-  const std::size_t elements = static_cast<std::size_t>(lines) * count;
-  if (all.size() < elements) all.resize(elements);
-  for (std::size_t i = 0; i < elements; ++i) all[i] = runtime::from_fp8<T>(from[i]) * static_cast<T>(factors[i / count]);
-  return all.data();
-}
 template <class T, int Which>
 const T* by_rows(const lane& on, at q, int rows, int columns) {
-  return numbers<T, Which>(on.at<e4m3>(q), on.at<float>(q + layout_of(rows, columns).row_factors()), rows, columns);
+  const fp8_rows_layout parts = layout_of(rows, columns);
+  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q), on.at<float>(q + parts.row_factors()), parts.rows, parts.columns);
 }
 template <class T, int Which>
 const T* by_columns(const lane& on, at q, int rows, int columns) {
   const fp8_rows_layout parts = layout_of(rows, columns);
-  return numbers<T, Which>(on.at<e4m3>(q + parts.by_columns()), on.at<float>(q + parts.column_factors()), columns, rows);
+  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q + parts.by_columns()), on.at<float>(q + parts.column_factors()), parts.columns, parts.rows);
 }
 
 }  // namespace
@@ -53,8 +32,10 @@ void to_e4m3_rows(const lane& on, at q, at x, int rows, int columns) {
   const T* from = on.at<T>(x);
   e4m3 *straight = on.at<e4m3>(q), *turned = on.at<e4m3>(q + parts.by_columns());
   float *of_rows = on.at<float>(q + parts.row_factors()), *of_columns = on.at<float>(q + parts.column_factors());
-  for (std::size_t r = 0; r < parts.rows; ++r) of_rows[r] = round_line(straight + r * parts.columns, from + r * parts.columns, columns, 1);
-  for (std::size_t c = 0; c < parts.columns; ++c) of_columns[c] = round_line(turned + c * parts.rows, from + c, rows, parts.columns);
+  for (std::size_t r = 0; r < parts.rows; ++r)
+    of_rows[r] = round_line(straight + r * parts.columns, from + r * parts.columns, parts.columns, 1, &runtime::fp8_row_scale);
+  for (std::size_t c = 0; c < parts.columns; ++c)
+    of_columns[c] = round_line(turned + c * parts.rows, from + c, parts.rows, parts.columns, &runtime::fp8_row_scale);
 }
 
 template <class T>
