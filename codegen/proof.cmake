@@ -4,6 +4,7 @@ find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_proof STATIC
   proof/structure.cpp
+  proof/by_rows.cpp
   proof/matching.cpp
   proof/order.cpp
   proof/clocks.cpp
@@ -18,6 +19,7 @@ add_library(rankc_proof STATIC
   proof/read_certificate.cpp
   proof/verify_schedule.cpp
   proof/verify_memory.cpp
+  proof/verify_by_rows.cpp
   proof/verify_sums.cpp
   proof/verify_totals.cpp
   proof/verify.cpp)

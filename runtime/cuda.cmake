@@ -17,6 +17,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/attention_grad.cu
   src/cuda/bias.cu
   src/cuda/buffer.cpp
+  src/cuda/by_rows.cpp
   src/cuda/balance.cu
   src/cuda/check.cpp
   src/cuda/check_collectives.cu

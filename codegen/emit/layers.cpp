@@ -179,21 +179,34 @@ class layer_text {
   std::string statement(const node& n) {
     if (n.is(ops::clear))  // in the first microbatch alone
       return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {});\n", into(n), name(n.ports[0]), count_of_cleared(n));
+    const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
+    return order + "  " + structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", 2) + "\n";
+  }
+  /// Of two that go at once; what either waits for comes before both.
+  std::string statement_by_rows(const node& earlier, const node& later) {
+    const auto argument = [&](const std::string& before, const node& n, const std::string& after, int column) {
+      return n.row->communicates() ? structure(before, n, after, column) : structure(before + "[&](auto part) { return ", n, "; }" + after, column, true);
+    };
+    return std::string(earlier.joins || later.joins ? "  follow(on, beside);\n" : "") + "  " + argument("run_by_rows(on, ", earlier, ",", 2) + "\n      " +
+           argument("", later, ");", 6) + "\n";
+  }
+  /// A call with its operands; of a part of their rows.
+  std::string structure(const std::string& before, const node& n, const std::string& after, int column, bool of_part = false) {
     std::vector<std::string> members;
     const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
     if (n.row->communicates()) communicate(n, give);
-    else compute(n, give);
-    members.front() = fmt::format("run({}, ", n.is_beside() ? "beside" : "on") + kernels_name(n) + "{" + members.front();
-    members.back() += "});";
-    const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
-    return order + "  " + wrap(members, ",", "      ", 2) + "\n";
+    else compute(n, give, of_part);
+    members.front() = before + kernels_name(n) + "{" + members.front();
+    members.back() += "}" + after;
+    return wrap(members, ",", std::string(static_cast<std::size_t>(column) + 4, ' '), column);
   }
-  void compute(const node& n, auto give) {
+  void compute(const node& n, auto give, bool of_part) {
     const kernel_members m = members_of(*n.row, l_.target);
-    for (std::size_t p = 0; p < n.ports.size(); ++p) give(m.operands[p], name(n.ports[p]));
+    const auto part = [&](bool has_rows, const std::string& of) { return of_part && has_rows ? "part(" + of + ")" : of; };
+    for (std::size_t p = 0; p < n.ports.size(); ++p) give(m.operands[p], part(rankc::program::has_token_rows(n.row->ports[p]), name(n.ports[p])));
     for (const auto& [symbol, member] : m.given) give(member, "size<" + size_of(b_, n, symbol).text + ">");
     for (const auto& [symbol, member] : m.run_time) give(member, size_of(b_, n, symbol).text);
-    if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite)) give(m.into, into(n));
+    if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite)) give(m.into, part(n.sums(), into(n)));
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);
@@ -257,7 +270,12 @@ class layer_text {
     }
     const std::string places = temporaries(p);
     out += places.empty() ? "" : "  // Size, and the kernels that write and read it:\n" + places;
-    for (const node& n : b_.calls(p)) out += statement(n);
+    const auto list = b_.calls(p);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const bool paired = i + 1 < list.size() && list[i + 1].by_rows;
+      out += paired ? statement_by_rows(list[i], list[i + 1]) : statement(list[i]);
+      i += paired;
+    }
     return out + "}\n";
   }
   std::string all_functions() {

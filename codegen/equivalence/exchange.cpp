@@ -46,6 +46,16 @@ void interpreter::meet(op_ref sent, op_ref received) {
 }
 
 /// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
+/// Parts of rows are as good as all of them for products whose result has in each row what one row of each operand gives. Bias
+/// gradients in their results are sums of what parts give.
+void interpreter::check_goes_by_rows(op_ref r) {
+  static constexpr std::string_view products[]{"linear", "linear_bias", "linear_add", "linear_bias_add", "linear_gelu", "linear_bias_gelu",
+                                               "linear_dx", "linear_dx_gelu", "linear_dx_gelu_bias"};
+  const op& product = at({r.rank, at(r).does == collective_kind::all_gather ? r.op + 1 : r.op - 1});
+  if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
+    throw refusal(fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
+}
+
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   if (!model_.optimizer().bf16_reductions) throw refusal("it sends bf16 to be summed; expected the type of its tensors");
   if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)
@@ -63,6 +73,7 @@ void interpreter::collective(op_ref r) {
   const auto own = std::find(group.ranks.begin(), group.ranks.end(), r.rank);
   if (own == group.ranks.end()) throw refusal(fmt::format("\"{}\" has no rank {}", group.name, r.rank));
   check_layout(o, {static_cast<int>(own - group.ranks.begin()), group.members()});
+  if (o.by_rows) check_goes_by_rows(r);
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
   all.push_back(r);
   if (all.size() < group.ranks.size()) return;
@@ -77,7 +88,7 @@ void interpreter::collective(op_ref r) {
   if (o.does == collective_kind::all_to_all) return exchange_heads(members);
   if (exchanges_slots(o.does)) return send_slots(members);
   for (const op_ref m : members)
-    if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).reads.size() != count || at(m).writes.size() != count)
+    if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).by_rows != o.by_rows || at(m).reads.size() != count || at(m).writes.size() != count)
       throw refusal("its members do different things");
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<const content*> given;

@@ -54,6 +54,7 @@ class interpreter {
   void exchange_heads(const std::vector<op_ref>& members);
   void send_slots(const std::vector<op_ref>& members);
   void check_sent_in_bf16(const op&, const content&);
+  void check_goes_by_rows(op_ref);
 
   few<segment, 2> segments(const op&, const view&) const;
   segment segment_of(const view&, const access&, const operand& shape, std::int64_t elements) const;

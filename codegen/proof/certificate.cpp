@@ -157,7 +157,7 @@ class rank_text {
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
       if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
-      else fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{}", collective_kind_names[static_cast<int>(o.does)], o.in_bf16);
+      else fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{},\"by_rows\":{}", collective_kind_names[static_cast<int>(o.does)], o.in_bf16, o.by_rows);
       if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) fmt::format_to(to(), ",\"seq\":{}", o.seq);
       if (o.kind == op_kind::collective && exchanges_slots(o.does)) fmt::format_to(to(), ",\"rows\":{}", o.rows);
       fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
@@ -268,7 +268,7 @@ std::string model_text(const specification& s) {
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 6\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{{\n\"format\": \"rankc certificate 7\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),

@@ -19,7 +19,7 @@ std::string message(const op_table& table, int i) {
 }
 
 bool same_message(const op& a, const op& b) {
-  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does && a.in_bf16 == b.in_bf16;
+  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does && a.in_bf16 == b.in_bf16 && a.by_rows == b.by_rows;
 }
 
 bool same_values(const std::vector<access>& sent, const std::vector<access>& received) {

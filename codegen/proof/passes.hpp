@@ -59,6 +59,9 @@ void check_structure(const program&, findings&);
 /// bytes that it says, values have one type.
 void check_contents(const program&, findings&);
 
+/// Collectives that go at once with a product are neighbours of one, and neither writes what the other needs.
+void check_by_rows(const program&, findings&);
+
 /// The facts about sums fit together.
 void check_sum_facts(const program&, findings&);
 

@@ -40,6 +40,7 @@ void run_passes(const program& p, std::vector<std::vector<int>>& position, proof
   proof::check_structure(p, wrong);
   if (!wrong.none()) return;
   proof::check_contents(p, wrong);
+  proof::check_by_rows(p, wrong);
   proof::check_sum_facts(p, wrong);
   const proof::op_table table(p);
   const auto events = proof::match(table, wrong);

@@ -72,7 +72,7 @@ class rank_reader {
     if (i.point_to_point)
       o.peer =
           d_.groups.at(static_cast<std::size_t>(o.communicator)).ranks.at(static_cast<std::size_t>(i.peer));
-    else o.in_bf16 = i.in_bf16, o.does = static_cast<collective_kind>(index_of(collective_kind_names, i.does));
+    else o.in_bf16 = i.in_bf16, o.by_rows = i.by_rows, o.does = static_cast<collective_kind>(index_of(collective_kind_names, i.does));
     o.bytes = i.bytes;
     o.message = i.message;
     return o;

@@ -33,6 +33,11 @@ int to_int(const json& j, const std::string& where) {
   return j.get<int>();
 }
 
+bool to_flag(const json& j, const std::string& where) {
+  if (!j.is_boolean()) refuse(where, "must be true or false");
+  return j.get<bool>();
+}
+
 std::string to_text(const json& j, const std::string& where) {
   if (!j.is_string()) refuse(where, "must be a string");
   return j.get<std::string>();

@@ -25,6 +25,7 @@ std::uint64_t to_size(const json&, const std::string& where);
 std::int64_t to_count(const json&, const std::string& where);
 int to_int(const json&, const std::string& where);
 double to_number(const json&, const std::string& where);
+bool to_flag(const json&, const std::string& where);
 std::string to_text(const json&, const std::string& where);
 /// One of a few words.
 std::string to_word(const json&, std::initializer_list<const char*> words, const std::string& where);

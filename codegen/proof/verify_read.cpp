@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 6";
+constexpr const char* format = "rankc certificate 7";
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
@@ -90,7 +90,7 @@ instruction to_instruction(const json& j) {
                                   "reads", "writes", "views",  "position"};
   if (s.communicates)
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
-  if (s.kind == "collective") fields.push_back("in_bf16");
+  if (s.kind == "collective") fields.insert(fields.end(), {"in_bf16", "by_rows"});
   const auto does = [&](const char* what) { return s.kind == "collective" && j.contains("does") && j["does"] == what; };
   const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") || does("share_offsets") || does("gather_offsets");
   if (exchanges) fields.push_back("seq");
@@ -127,8 +127,8 @@ instruction to_instruction(const json& j) {
                                "from_experts", "share_offsets", "gather_offsets"}, where + ": does");
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
   if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
-  if (!j["in_bf16"].is_boolean()) refuse(where + ": in_bf16", "must be true or false");
-  s.in_bf16 = j["in_bf16"].get<bool>();
+  s.in_bf16 = to_flag(j["in_bf16"], where + ": in_bf16");
+  s.by_rows = to_flag(j["by_rows"], where + ": by_rows");
   return s;
 }
 

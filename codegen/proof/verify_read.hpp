@@ -60,6 +60,7 @@ struct instruction {
   std::uint64_t bytes = 0;
   std::string does;  // a collective
   bool in_bf16 = false;
+  bool by_rows = false;
 };
 
 /// Something that is summed up, and what is said of it.

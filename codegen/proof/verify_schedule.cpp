@@ -227,7 +227,7 @@ class schedule_checker {
 
   void check_meeting(id a, id b) const {
     const instruction &x = at(a), &y = at(b);
-    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does || x.in_bf16 != y.in_bf16)
+    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does || x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
       refuse(a, "meets rank {}: \"{}\", another message", b.rank, y.name);
     if (x.position != y.position) refuse(a, "and its partner on rank {} have different positions", b.rank);
   }

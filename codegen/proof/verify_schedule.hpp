@@ -48,6 +48,8 @@ class schedule {
 /// Errors: throws refusal.
 schedule check_schedule(const document&);
 void check_memory(const document&, const schedule&);
+/// Ops that go at once, beyond what the schedule says of them.
+void check_by_rows(const document&);
 /// Gradients, loss and norm; the memory must have been found right.
 void check_totals(const document&, const schedule&);
 /// The part of it that concerns the ops of a rank alone.

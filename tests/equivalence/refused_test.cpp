@@ -208,6 +208,21 @@ TEST_CASE("a reduction or a gather is another") {
   });
 }
 
+TEST_CASE("rows move beside what is no product of rows") {
+  const subject sound(eight_ranks(), target::cuda, dtype::bf16);
+  CHECK(sound.reason() == "");
+  check_refused(sound, "it goes by rows with \"", [](subject& s) {
+    for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = true;  // for sums over rows
+  });
+  check_refused(sound, "its members do different things", [](subject& s) {
+    std::vector<op*> pairs;
+    for (op& o : s.p.ranks[0].ops)
+      if (o.by_rows) pairs.push_back(&o);
+    REQUIRE(pairs.size() > 4);
+    pairs[2]->by_rows = false;
+  });
+}
+
 TEST_CASE("a factor is another") {
   check_refused(llama(), "cross_entropy", [](subject& s) {
     for (op* o : s.find_all("cross_entropy", "cross_entropy")) o->number *= 2;

@@ -56,6 +56,7 @@ set(counted cudaGraphLaunch cudaMalloc cudaMallocHost cudaHostAlloc cudaFree cud
 list(TRANSFORM counted PREPEND "LINKER:--wrap=")
 target_link_options(runtime_cuda_step_calls PRIVATE ${counted})
 rankc_cuda_test(runtime_cuda_collectives 2 runtime/cuda/collectives_test.cpp)
+rankc_cuda_test(runtime_cuda_by_rows 2 runtime/cuda/by_rows_test.cpp)
 rankc_cuda_test(runtime_cuda_pipeline 2 runtime/cuda/pipeline_test.cpp)
 rankc_cuda_test(runtime_cuda_trace_pipeline 2 runtime/cuda/trace_pipeline_test.cpp)
 if(RANKC_GPU_PROGRAMS)
@@ -64,7 +65,7 @@ if(RANKC_GPU_PROGRAMS)
   endforeach()
 endif()
 # A failing rank leaves its GPU unusable for the rest of the process, so each of these is a process of its own.
-foreach(failure fault_in_collective fault_in_pipeline throw_in_install)
+foreach(failure fault_in_collective fault_in_pipeline fault_by_rows throw_in_install)
   rankc_cuda_test(runtime_cuda_${failure} 2
     runtime/cuda/failures/${failure}_test.cpp runtime/cuda/failures/fault.cu)
   set_tests_properties(runtime_cuda_${failure} PROPERTIES TIMEOUT 60)

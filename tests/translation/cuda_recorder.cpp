@@ -25,6 +25,35 @@ void scatter_sums(const lane& on, over what, message m, at to, at from, std::spa
     reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
 }
 
+/// What the texts would do with parts of rows is not recorded: with all rows at once, they make the calls that were proven.
+template <class T>
+gathered_rows gather_by_rows(const lane& on, over, message, at, at, std::size_t) {
+  recorder::active().move_by_rows("all_gather", on.index);
+  return {};
+}
+template <class T>
+dealt_rows<T> deal_by_rows(const lane& on, over, message, at, at, std::size_t) {
+  recorder::active().move_by_rows("reduce_scatter", on.index);
+  return {};
+}
+static std::logic_error no_parts() { return std::logic_error("parts of rows are not recorded"); }
+std::size_t gathered_rows::arrive(std::size_t) const { throw no_parts(); }
+void gathered_rows::end() const { throw no_parts(); }
+template <class T>
+std::size_t dealt_rows<T>::next(std::size_t) const {
+  throw no_parts();
+}
+template <class T>
+void dealt_rows<T>::leave(std::size_t) const {
+  throw no_parts();
+}
+template <class T>
+void dealt_rows<T>::end() const {
+  throw no_parts();
+}
+template class dealt_rows<float>;
+template class dealt_rows<bf16>;
+
 #include "kernels.ipp"
 
 template <class T>
@@ -294,7 +323,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
 #include "fused_kernels.ipp"
 
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
+  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &gather_by_rows<T>, &deal_by_rows<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
       &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
       &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, \

@@ -17,8 +17,8 @@ namespace {
 using namespace translation;
 using rankc::runtime::dtype;
 
-/// The texts into which faults are planted: on eight ranks, on a GPU with packed columns, and with a second
-/// lane that computes.
+/// The texts into which faults are planted: on eight ranks, on a GPU with packed columns, with a second lane that computes, and
+/// with rows that move beside products.
 std::vector<subject> subjects() {
   std::vector<subject> out;
   for (rankc::plan_data& p : example_plans()) {
@@ -29,9 +29,14 @@ std::vector<subject> subjects() {
   REQUIRE(out.size() == 3);
   for (split_plan& p : routing::plans())
     if (p.plan.name == "routing_both_shards") out.push_back(make_subject(p.plan, false, dtype::f64));
+  for (rankc::plan_data& p : example_plans()) {
+    if (p.name != "gpt_dp2_tp2_pp2") continue;
+    p.name = "gpt_by_rows";
+    out.push_back(make_subject(p, true, dtype::bf16));
+  }
   return out;
 }
-enum { packed, eight, beside, biased };  // in the order of the plans
+enum { packed, eight, beside, biased, moving };  // in the order of the plans
 
 struct mutant {
   const char* what;
@@ -146,6 +151,12 @@ const std::vector<mutant> mutants{
      matched("act\\(overlap, \"[^\"]*\", (\\[\\]\\(const lane& on\\) \\{[^}]*\\})\\);", "($1)(overlap);"),
      "is put on lane overlap by no action"},
     {"the other's workspace", beside, matched("work_beside, ", "work, "), "operand"},
+    {"nothing", moving, [](files&) {}, ""},
+    {"rows that do not move", moving,
+     matched("run_by_rows\\(on, (all_gather[^;]*\\}\\}),\\s*\\[&\\]\\(auto part\\) \\{ return ([^;]*); \\}\\);",
+             "const auto part = [](auto whole) { return whole; };\n  run(on, $1);\n  run(on, $2);"),
+     "the text's all_gather is not beside a product where it was proven beside one"},
+    {"rows of another operand", moving, matched("(run_by_rows\\(on, all_gather[^;]*\\.x = part\\()s\\.h1", "$1 s.h2"), "operand"},
     {"another slot", beside, matched("stage_0::slots\\[3\\]", "stage_0::slots[2]"), "operand"},
 };
 

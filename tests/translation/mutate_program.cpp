@@ -29,7 +29,7 @@ class planter {
         &planter::cut_access,    &planter::drop_access,  &planter::add_access,   &planter::drop_wait,
         &planter::add_wait,      &planter::other_stream, &planter::other_call,   &planter::shift_operand,
         &planter::swap_operands, &planter::other_site,   &planter::other_bytes,  &planter::other_communicator,
-        &planter::other_peer,    &planter::other_arena,  &planter::other_kind};
+        &planter::other_peer,    &planter::other_way,    &planter::other_arena,  &planter::other_kind};
     const std::string did = (this->*changes[below(std::size(changes))])();
     if (did.empty()) return {};
     return {static_cast<int>(rank_),
@@ -164,6 +164,11 @@ class planter {
     if (here().peer < 0) return "";
     here().peer = (here().peer + 1) % static_cast<int>(p_.ranks.size());
     return "the peer is another";
+  }
+  std::string other_way() {
+    if (here().kind != op_kind::collective) return "";
+    here().by_rows = !here().by_rows;
+    return "a collective moves rows beside a product, or no longer";
   }
   std::string other_arena() {
     p_.ranks[rank_].arena_bytes += 4;

@@ -46,9 +46,16 @@ call& recorder::add(std::string function, int lane) {
   if (acting_on_ == 0 && lane != 0 && where().lanes[static_cast<std::size_t>(lane)].computes)
     misuse(function + " is put on lane " + name(lane) + " by no action");
   queue& q = on(lane);
-  out_.calls.push_back({.function = std::move(function), .lane = lane, .waits = std::exchange(q.waits, {})});
+  const bool by_rows = lane == by_rows_on_ && function == by_rows_;
+  if (by_rows) by_rows_.clear();
+  out_.calls.push_back({.function = std::move(function), .lane = lane, .by_rows = by_rows, .waits = std::exchange(q.waits, {})});
   q.last = {static_cast<int>(out_.calls.size()) - 1};
   return out_.calls.back();
+}
+
+void recorder::move_by_rows(std::string function, int lane) {
+  if (!by_rows_.empty()) misuse("rows move by " + function + " while those of " + by_rows_ + " do");
+  by_rows_ = std::move(function), by_rows_on_ = lane;
 }
 
 communication recorder::meet(int lane, runtime::over what, const runtime::message& site, std::size_t bytes) {
@@ -93,6 +100,7 @@ void recorder::enter_action(int lane) {
 }
 
 recording recorder::finish() {
+  if (!by_rows_.empty()) misuse("rows are to move by " + by_rows_ + ", which is not called");
   for (const queue& q : queues_) out_.end_waits.push_back(q.waits);
   for (const runtime::lane_row& lane : where().lanes) out_.lanes.push_back(lane.name);
   return std::move(out_);

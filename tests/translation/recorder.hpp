@@ -39,6 +39,8 @@ class recorder {
 
   call& add(std::string function, int lane);
   call& last() { return out_.calls.back(); }
+  /// The rows of the next such call on a lane move beside a product.
+  void move_by_rows(std::string function, int lane);
   communication meet(int lane, runtime::over, const runtime::message&, std::size_t bytes);
   void mark(int lane, runtime::event);
   void wait(int lane, runtime::event);
@@ -65,6 +67,8 @@ class recorder {
   std::vector<queue> queues_;       // by lane
   std::map<int, std::vector<int>> events_;  // what each stands for the end of
   int acting_on_ = 0;
+  std::string by_rows_;  // the function whose rows are to move so; empty: none
+  int by_rows_on_ = 0;   // its lane
   recording out_;
 };
 

@@ -26,6 +26,7 @@ struct framework {
   double loss_bytes = 0;
   double sweep_bytes = 0;             // of the optimizer
   double waits_for_tensor = 1;        // of the time of tp's collectives, the share that computation waits
+  bool by_rows = false;               // they move rows beside products, where the program says so
   bool copies_to_send = false;        // collectives go by copies in buffers; rankc's read and write the other ranks' tensors
   bool tensor_sums_beside = false;    // backward's sums over tp go beside products
   bool sums_beside = true;            // gradients are summed beside backward; else after it
@@ -33,6 +34,6 @@ struct framework {
   bool scatters_messages = false;     // ranks of tp that have the same send a part each, which those that receive gather
 };
 
-inline constexpr framework rankc_itself{.name = "rankc"};
+inline constexpr framework rankc_itself{.name = "rankc", .by_rows = true};
 
 }  // namespace rankc::cost_model

@@ -5,6 +5,9 @@
 #include <rankc/cost_model/link_time.hpp>
 #include <rankc/program/layer.hpp>
 
+#include <algorithm>
+#include <span>
+
 namespace rankc::cost_model {
 
 /// What a rank does in some time, by what it is bound by. `links` is what computation waits for.
@@ -52,20 +55,38 @@ constexpr double share_waited(const gpu_speed& g, const framework& f, const smal
   return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
 }
 
+/// The product that rows move beside; null: they move alone.
+constexpr const program::node* product_beside(std::span<const program::node> list, std::size_t i) {
+  if (list[i].by_rows) return &list[i - 1];
+  return i + 1 < list.size() && list[i + 1].by_rows && list[i].row->communicates() ? &list[i + 1] : nullptr;
+}
+
+/// Of the time in which rows move, what the parts of a product that run meanwhile do not hide, or take longer; where they are dealt
+/// out, the sum of what has arrived, too. Units: seconds; `bytes` of all that each rank has before or after.
+constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double product, int ranks, double bytes) {
+  const double hidden = std::min(moves, product * (ranks - 1) / ranks);
+  return moves - hidden + g.beside * hidden + (deals ? g.passes.time(bytes * (ranks + 1) / ranks) : 0);
+}
+
 /// What the nodes of a phase take.
 constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, program::phase does,
                         int ranks_per_node, const framework& f = rankc_itself) {
   const kernel_times kernels(g, l, s, f);
   spent all;
-  for (const program::node& n : l.calls(does)) switch (work_of(*n.row)) {
+  const std::span<const program::node> list = l.calls(does);
+  for (std::size_t i = 0; i < list.size(); ++i) switch (const program::node& n = list[i]; work_of(*n.row)) {
       case work::communication: {
         const program::local_shape& part = l.part(n);
         const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
         const span ranks = span_of(n.over, s.dims, ranks_per_node);
         const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
+        const program::node* const product = f.by_rows ? product_beside(list, i) : nullptr;
         const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
         const double share = n.is_beside() ? n.row->count(false) * g.beside : share_waited(g, f, kernels.products(), n, does);
-        all.links += share * conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waits_for(f));
+        const double moves = conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waits_for(f));
+        all.links += product != nullptr
+                         ? wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, kernels.of(*product).seconds, ranks.ranks, sent)
+                         : share * moves;
         break;
       }
       case work::product: all.products += kernels.of(n); break;

@@ -17,38 +17,45 @@ inline constexpr op_row linear_bias{
     .name = "linear_bias",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out")},
     .flops = product_flops,
-    .cuda = {"linear_bias", "tokens in out"}};
+    .cuda = {"linear_bias", "tokens in out"},
+    .by_rows = true};
 inline constexpr op_row linear_add{.name = "linear_add",
                                    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"),
                                              parameter("w", "out in"), in("residual", "tokens out")},
                                    .flops = product_flops,
-                                   .cuda = {"linear_add", "tokens in out"}};
+                                   .cuda = {"linear_add", "tokens in out"},
+                                   .by_rows = true};
 inline constexpr op_row linear_bias_add{
     .name = "linear_bias_add",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out"),
               in("residual", "tokens out")},
     .flops = product_flops,
-    .cuda = {"linear_bias_add", "tokens in out"}};
+    .cuda = {"linear_bias_add", "tokens in out"},
+    .by_rows = true};
 inline constexpr op_row linear_gelu{
     .name = "linear_gelu",
     .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
     .flops = product_flops,
-    .cuda = {"linear_gelu", "tokens in out"}};
+    .cuda = {"linear_gelu", "tokens in out"},
+    .by_rows = true};
 inline constexpr op_row linear_bias_gelu{.name = "linear_bias_gelu",
                                          .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"),
                                                    parameter("w", "out in"), parameter("b", "out")},
                                          .flops = product_flops,
-                                         .cuda = {"linear_bias_gelu", "tokens in out"}};
+                                         .cuda = {"linear_bias_gelu", "tokens in out"},
+                                         .by_rows = true};
 inline constexpr op_row linear_dx_gelu{
     .name = "linear_dx_gelu",
     .ports = {out("dx", "tokens in"), in("dy", "tokens out"), parameter("w", "out in"), in("before", "tokens in")},
     .flops = product_flops,
-    .cuda = {"linear_dx_gelu", "tokens in out"}};
+    .cuda = {"linear_dx_gelu", "tokens in out"},
+    .by_rows = true};
 inline constexpr op_row linear_dx_gelu_bias{.name = "linear_dx_gelu_bias",
                                             .ports = {out("dx", "tokens in"), sum("db", "in"), in("dy", "tokens out"),
                                                       parameter("w", "out in"), in("before", "tokens in")},
                                             .flops = product_flops,
-                                            .cuda = {"linear_dx_gelu_bias", "tokens in out"}};
+                                            .cuda = {"linear_dx_gelu_bias", "tokens in out"},
+                                            .by_rows = true};
 inline constexpr op_row linear_dw_bias{
     .name = "linear_dw_bias",
     .ports = {sum("dw", "out in"), sum("db", "out"), in("dy", "tokens out"), in("x", "tokens in")},

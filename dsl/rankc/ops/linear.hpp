@@ -17,7 +17,8 @@ inline constexpr op_row linear_dx{
     .rule = [](complaint& c, types in, type* out, const op&) { out[0] = rules::linear(c, in[0], in[1], 0); },
     .flops = product_flops,
     .host = {"linear_dx", "tokens in out"},
-    .cuda = {"linear_dx", "tokens in out"}};
+    .cuda = {"linear_dx", "tokens in out"},
+    .by_rows = true};
 inline constexpr op_row linear_dw{
     .name = "linear_dw",
     .ports = {sum("dw", "out in"), in("dy", "tokens out"), in("x", "tokens in")},
@@ -37,7 +38,8 @@ inline constexpr op_row linear{
     },
     .flops = product_flops,
     .host = {"linear", "tokens in out"},
-    .cuda = {"linear", "tokens in out"}};
+    .cuda = {"linear", "tokens in out"},
+    .by_rows = true};
 
 inline constexpr op_row bias_grad{.name = "bias_grad",
                                   .ports = {sum("db", "width"), in("dy", "tokens width")},

@@ -7,6 +7,7 @@
 #include <rankc/program/forms.hpp>
 #include <rankc/program/fuse.hpp>
 #include <rankc/program/pack.hpp>
+#include <rankc/program/pair_by_rows.hpp>
 #include <rankc/program/recompute.hpp>
 #include <rankc/program/round_linears.hpp>
 #include <rankc/program/select.hpp>
@@ -48,6 +49,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });
   around("send_ahead", [&] { send_ahead(p); });
+  around("pair_by_rows", [&] { if (s.to == target::cuda && s.dims.tp > 1) pair_by_rows(p); });
   around("place_values", [&] { place_values(p); });
 }
 

@@ -6,6 +6,7 @@
 #include <rankc/base/recipe.hpp>
 #include <rankc/typed/op_row.hpp>
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -103,6 +104,7 @@ struct node {
   axis over = axis::tp;      // of a conversion
   int converts = -1;         // the value of the trace that it converts
   bool joins = false;        // it waits for what goes around the ring beside it
+  bool by_rows = false;      // with the node before it: the one moves rows, the other makes products of them, a part after another
 
   constexpr bool is(const op_row& r) const { return row == &r; }
   constexpr const port_use& operator[](std::string_view name) const { return ports[static_cast<std::size_t>(row->find(name))]; }
@@ -183,6 +185,10 @@ struct layer_program {
   }
   /// Whether a value belongs to the layer alone: not handed in, and not handed on.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }
+  /// Whether an operand is all of its value.
+  constexpr bool is_whole(const port_use& u) const {
+    return u.shape >= 0 && shape(u).elements() == shape(values[static_cast<std::size_t>(u.at.value)]).elements();
+  }
   /// Number of nodes that touch a value.
   constexpr int mentions(int value) const {
     int n = 0;
@@ -191,6 +197,13 @@ struct layer_program {
     return n;
   }
 
+  /// Visits the begin and the end of each phase of backward.
+  constexpr void each_phase_of_backward(auto visit) const {
+    const std::size_t half = in_halves ? std::max(first_half, repeated) : backward.size();
+    visit(std::size_t{0}, repeated);
+    visit(repeated, half);
+    visit(half, backward.size());
+  }
   /// The nodes of a phase; a backward that is whole has no halves.
   constexpr std::span<const node> calls(phase p) const {
     if (p == phase::forward) return forward;

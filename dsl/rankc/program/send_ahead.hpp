@@ -57,10 +57,7 @@ constexpr void send_ahead(auto& p) {
     detail::wait_for_messages(list, begin, end);
   };
   section(p.forward, 0, p.forward.size());
-  section(p.backward, 0, p.repeated);
-  const std::size_t half = p.in_halves ? std::max(p.first_half, p.repeated) : p.backward.size();
-  section(p.backward, p.repeated, half);
-  section(p.backward, half, p.backward.size());
+  p.each_phase_of_backward([&](std::size_t begin, std::size_t end) { section(p.backward, begin, end); });
 }
 
 }  // namespace rankc::program

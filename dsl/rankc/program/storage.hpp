@@ -28,18 +28,21 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
   while (i + 1 < list.size() && !list[i].joins) ++i;
   return i;
 }
-/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one that waits for it.
+/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one that waits for it, and
+/// of two nodes that go by rows, both.
 constexpr void find_lives(auto& p) {
   const auto walk = [&](const nodes& list, node_range value::*of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
-      if (!r.any()) r.first = static_cast<int>(i);
-      r.last = std::max(r.last, static_cast<int>(i));
+      const int at = static_cast<int>(i);
+      r = r.any() ? node_range{std::min(r.first, at), std::max(r.last, at)} : node_range{at, at};
     };
     for (std::size_t i = 0; i < list.size(); ++i)
       for (const port_use& u : list[i].ports) {
         touch(u.at.value, i);
         if (list[i].is_beside()) touch(u.at.value, arrival(list, i));
+        if (list[i].by_rows) touch(u.at.value, i - 1);
+        if (i + 1 < list.size() && list[i + 1].by_rows) touch(u.at.value, i + 1);
         if (u.run >= 0)
           for (int more : p.runs[u.run]) touch(more, i);
       }

@@ -155,6 +155,7 @@ struct op_row {
   std::string_view header = "";  // that declares the kernels; the runtime's need none
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
+  bool by_rows = false;      // a product: each row of what it writes is of one row of each input, and of all parameters
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
   bool of_rings = false;     // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone

@@ -105,24 +105,26 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   const matrix<real, tokens, hidden> down{work + 0};  // 128.0 KiB, linear .. reduce_scatter
   run(on, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias, .eps = 1e-05});
-  run(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
-      .site = {2, "block: all_gather of n1"}});
-  run(on, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
+  run_by_rows(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
+      .site = {2, "block: all_gather of n1"}},
+      [&](auto part) { return linear_bias{.y = part(s.qkv), .x = part(s.h1), .w = w.wq_wk_wv,
+          .b = w.wq_bias_wk_bias_wv_bias}; });
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads / tp * head_dim>(0), .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .rows = size<rows>, .seq = size<seq>,
       .kv_heads = size<heads / tp>, .dim = size<head_dim>});
-  run(on, linear{.y = o_proj, .x = s.o, .w = w.wo});
-  run(on, reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
-      .site = {3, "block: reduce_scatter of o_proj"}});
+  run_by_rows(on, [&](auto part) { return linear{.y = part(o_proj), .x = part(s.o), .w = w.wo}; },
+      reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
+          .site = {3, "block: reduce_scatter of o_proj"}});
   run(on, bias_add_layer_norm{.sum = s.x_mid, .y = n2, .statistics = s.n2_statistics, .x = s.x_mid,
       .b = w.wo_bias, .residual = x, .gain = w.norm2, .shift = w.norm2_bias, .eps = 1e-05});
-  run(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
-      .site = {4, "block: all_gather of n2"}});
-  run(on, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
-  run(on, linear{.y = down, .x = s.act, .w = w.w2});
-  run(on, reduce_scatter{.over = over::tp, .to = y, .from = down,
-      .site = {5, "block: reduce_scatter of down"}});
+  run_by_rows(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
+      .site = {4, "block: all_gather of n2"}},
+      [&](auto part) { return linear_bias_gelu{.y = part(s.act), .before = part(s.up),
+          .x = part(s.h2), .w = w.w1, .b = w.w1_bias}; });
+  run_by_rows(on, [&](auto part) { return linear{.y = part(down), .x = part(s.act), .w = w.w2}; },
+      reduce_scatter{.over = over::tp, .to = y, .from = down,
+          .site = {5, "block: reduce_scatter of down"}});
   run(on, bias_add{.y = y, .x = y, .b = w.w2_bias, .residual = s.x_mid});
 }
 
@@ -138,21 +140,22 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   const workspace attention_grad_scratch{work + 0};  // 2.0 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens / tp, hidden> d_n1{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add_bias
-  run(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
-      .site = {6, "block: all_gather of dy"}});
-  run(on, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = d_down, .w = w.w2,
-      .before = s.up, .into = into});
+  run_by_rows(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
+      .site = {6, "block: all_gather of dy"}},
+      [&](auto part) { return linear_dx_gelu_bias{.dx = part(d_up), .db = dw.w1_bias,
+          .dy = part(d_down), .w = w.w2, .before = part(s.up), .into = part(into)}; });
   run(on, linear_dw{.dw = dw.w2, .dy = d_down, .x = s.act, .into = into});
-  run(on, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
+  run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h2), .dy = part(d_up),
+      .w = w.w1}; },
+      reduce_scatter{.over = over::tp, .to = dx, .from = d_h2,
+          .site = {7, "block: reduce_scatter of d_h2"}});
   run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(on, reduce_scatter{.over = over::tp, .to = dx, .from = d_h2,
-      .site = {7, "block: reduce_scatter of d_h2"}});
   run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias,
       .db = dw.w2_bias, .dy = dx, .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2,
       .residual = dy, .into = into});
-  run(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
-      .site = {8, "block: all_gather of d_x_mid"}});
-  run(on, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
+  run_by_rows(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
+      .site = {8, "block: all_gather of d_x_mid"}},
+      [&](auto part) { return linear_dx{.dx = part(d_o), .dy = part(d_o_proj), .w = w.wo}; });
   run(on, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
   run(on, attention_grad{.dq = d_qkv.columns<heads / tp * head_dim>(0),
       .dk = d_qkv.columns<heads / tp * head_dim>(64),
@@ -161,11 +164,12 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
       .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .o = s.o, .lse = s.o_lse, .rows = size<rows>,
       .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>});
-  run(on, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
+  run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h1), .dy = part(d_qkv),
+      .w = w.wq_wk_wv}; },
+      reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
+          .site = {9, "block: reduce_scatter of d_h1"}});
   run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
       .x = s.h1, .into = into});
-  run(on, reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
-      .site = {9, "block: reduce_scatter of d_h1"}});
   run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias,
       .db = dw.wo_bias, .dy = d_n1, .x = x, .statistics = s.n1_statistics, .gain = w.norm1,
       .residual = dx, .into = into});
@@ -206,9 +210,9 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   const matrix<real, tokens / tp, hidden> n{work + 0};  // 64.0 KiB, layer_norm .. all_gather
   run(on, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias, .eps = 1e-05});
-  run(on, all_gather{.over = over::tp, .to = s.h, .from = n,
-      .site = {10, "head: all_gather of n"}});
-  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run_by_rows(on, all_gather{.over = over::tp, .to = s.h, .from = n,
+      .site = {10, "head: all_gather of n"}},
+      [&](auto part) { return linear{.y = part(s.logits), .x = part(s.h), .w = w.wte}; });
   run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
   run(on, all_reduce{.over = over::tp, .data = s.logits_row_max,
       .site = {11, "head: all_reduce_max of logits_row_max"}, .how = reduction::max});
@@ -228,10 +232,11 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run(on, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
       .top = s.logits_row_max, .targets = targets, .first = on.index_in(over::tp) * (vocab / tp),
       .number = 1.0 / 2048});
-  run(on, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
+  run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h), .dy = part(s.logits),
+      .w = w.wte}; },
+      reduce_scatter{.over = over::tp, .to = dx, .from = d_h,
+          .site = {13, "head: reduce_scatter of d_h"}});
   run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(on, reduce_scatter{.over = over::tp, .to = dx, .from = d_h,
-      .site = {13, "head: reduce_scatter of d_h"}});
   run(on, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
       .statistics = s.n_statistics, .gain = w.norm, .into = into});
 }

@@ -185,6 +185,64 @@ struct reduce_scatter {
   void operator()(const auto& on) const { detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count); }
 };
 
+/// Part `index` of N of the rows of whatever has them. Of what is gathered a rank's own part is read where it was made.
+template <std::size_t N>
+struct part_of_rows {
+  std::size_t index;
+  bool first = false;  // of those that follow one another
+  at gathered{}, own{};
+  bool is_own = false;
+  template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride>
+  matrix<T, Rows / N, Columns, Stride> operator()(matrix<T, Rows, Columns, Stride> m) const {
+    static_assert(Rows % N == 0);
+    if (is_own && m.where.byte == gathered.byte) return {own};
+    return {m.where + index * (Rows / N) * Stride * sizeof(T)};
+  }
+  /// Sums over rows go on where the part before has left them.
+  store operator()(store into) const { return first ? into : store::add; }
+};
+struct all_rows {
+  template <class Operand>
+  Operand operator()(Operand whole) const {
+    return whole;
+  }
+};
+
+/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts arrive while the
+/// product of others runs; else one comes after the other.
+template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
+void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product) {
+  if constexpr (requires { gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); }) {
+    constexpr std::size_t parts = Whole / Part;
+    if (auto moving = gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); moving.any()) {
+      for (std::size_t step = 0; step < parts; ++step) {
+        const std::size_t index = moving.arrive(step);
+        run(on, product(part_of_rows<parts>{index, step == 0, rows.to.where, rows.from.where, step == 0}));
+      }
+      return moving.end();
+    }
+  }
+  run(on, rows);
+  run(on, product(all_rows{}));
+}
+
+/// The same of rows that a product makes, whose sum over the ranks is dealt out.
+template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
+void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum) {
+  if constexpr (requires { deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); }) {
+    constexpr std::size_t parts = Whole / Part;
+    if (auto moving = deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); moving.any()) {
+      for (std::size_t step = 0; step < parts; ++step) {
+        run(on, product(part_of_rows<parts>{moving.next(step), step == 0}));
+        moving.leave(step);
+      }
+      return moving.end();
+    }
+  }
+  run(on, product(all_rows{}));
+  run(on, sum);
+}
+
 /// What the member before has in two tensors, which goes on to the next; or back.
 template <class T, std::size_t Rows, std::size_t Columns>
 struct shift {

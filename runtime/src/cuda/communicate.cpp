@@ -20,7 +20,6 @@
 #include <utility>
 
 namespace rankc::cuda {
-namespace {
 
 const lane_link& link_of(const lane& on, over what, message m) {
   for (const lane_link& k : on.links)
@@ -28,6 +27,8 @@ const lane_link& link_of(const lane& on, over what, message m) {
   fail(on, std::string(m.name) + ": lane " + on.name() + " has no communicator over " +
                over_names[static_cast<int>(what)]);
 }
+
+namespace {
 
 /// The first of a pair sends, the second receives.
 const lane_link& edge_of(const lane& on, message m, int place) {

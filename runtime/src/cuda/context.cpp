@@ -10,6 +10,7 @@
 #include "product_choices.hpp"
 #include "trace.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,11 @@ void context::open(lane& on, int index) {
   on.workspace_bytes = workspace_bytes;
   on.plans = new linear_plans;
   on.attention_graphs = make_attention_plans();
+  const auto is_over_tp = [](const lane_link& k) { return k.over == over::tp; };
+  if (std::none_of(on.links.begin(), on.links.end(), is_over_tp)) return;
+  on.copies = new lane{.of = &r_, .index = index};
+  check(r_, cudaStreamCreateWithPriority(&on.copies->stream, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
+  check(r_, cudaEventCreateWithFlags(&on.copies->reached, cudaEventDisableTiming), "cudaEventCreateWithFlags");
 }
 
 context::~context() { release(); }
@@ -103,9 +109,14 @@ void context::release() {
   if (fork_ != nullptr) cudaEventDestroy(fork_);
   for (cudaEvent_t e : join_)
     if (e != nullptr) cudaEventDestroy(e);
-  for (const lane& each : r_.all_lanes) {
+  const auto close = [](const lane& each) {
     if (each.reached != nullptr) cudaEventDestroy(each.reached);
     if (each.stream != nullptr) cudaStreamDestroy(each.stream);
+  };
+  for (const lane& each : r_.all_lanes) {
+    if (each.copies != nullptr) close(*each.copies);
+    delete each.copies;
+    close(each);
   }
   more_.clear();
   arena_.reset();

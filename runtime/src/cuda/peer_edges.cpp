@@ -3,9 +3,7 @@
 
 #include "check.hpp"
 #include "peer_access.hpp"
-#include "stream_words.hpp"
 
-#include <chrono>
 #include <string>
 
 namespace rankc::cuda {
@@ -20,7 +18,7 @@ lane_link* link_of(rank& r, int group_index) {
 }  // namespace
 
 peer_edges::peer_edges(const description& about, const std::vector<std::unique_ptr<context>>& ranks)
-    : words_(ranks.front()->of(), pinned_memory(), (about.communicators.size() + 1) * sizeof(edge_words), "words of pipeline edges"),
+    : words_(ranks.front()->of(), 2 * about.communicators.size(), "words of pipeline edges"),
       edges_(about.communicators.size()) {
   for (int g = 0; g < static_cast<int>(edges_.size()); ++g) {
     const auto members = about.communicators[static_cast<std::size_t>(g)].ranks;
@@ -29,30 +27,20 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
     lane_link *out = link_of(sender.of(), g), *in = link_of(receiver.of(), g);
     if (out == nullptr || in == nullptr || !can_map(sender, receiver)) continue;
     map(sender, receiver);
-    edge_words* const words = words_.as<edge_words>() + g;
-    words->set(0);
-    peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(peer_edge{words, {}})).get();
+    const auto first = 2 * static_cast<std::size_t>(g);
+    peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(peer_edge{words_.at(first), words_.at(first + 1), {}})).get();
     out->place = 0, out->edge = made;
     in->place = 1, in->edge = made;
   }
-}
-
-void peer_edges::let_go() {
-  if (letting_go_.joinable()) return;
-  letting_go_ = std::jthread([this](const std::stop_token& is_over) {
-    for (; !is_over.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1)))
-      for (const auto& e : edges_)
-        if (e != nullptr) e->words->set(1);
-  });
 }
 
 void send_to_peer(const lane& on, const peer_edge& e, message m, const std::byte* from, std::size_t bytes) {
   if (on.of->alone) return;
   const auto place = e.places.find({on.of->evaluates, m.index});
   if (place == e.places.end()) fail(on, std::string(m.name) + ": its receiver has no place for it");
-  take_word(on, &e.words->is_free);
+  take_word(on, e.is_free);
   check(on, cudaMemcpyAsync(place->second, from, bytes, cudaMemcpyDefault, on.stream), m.name);
-  write_word(on, &e.words->is_there, 1);
+  write_word(on, e.is_there, 1);
 }
 
 void receive_from_peer(const lane& on, peer_edge& e, message m, std::byte* to) {
@@ -60,8 +48,8 @@ void receive_from_peer(const lane& on, peer_edge& e, message m, std::byte* to) {
     e.places[{on.of->evaluates, m.index}] = to;
     return;
   }
-  write_word(on, &e.words->is_free, 1);
-  take_word(on, &e.words->is_there);
+  write_word(on, e.is_free, 1);
+  take_word(on, e.is_there);
 }
 
 }  // namespace rankc::cuda

@@ -4,31 +4,21 @@
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
-#include "buffer.hpp"
+#include "stream_words.hpp"
 
 #include <map>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 namespace rankc::cuda {
 
-/// The words of an edge, each 1 until the other end has taken it: whether the receiver's place is free for the next message,
-/// and whether the message is there.
-struct alignas(64) edge_words {
-  volatile std::uint32_t is_free, is_there;
-
-  void set(std::uint32_t value) {
-    is_free = value;
-    is_there = value;
-  }
-};
-
 /// A directed edge. The places of its messages, by whether the step evaluates and by number, are named by the receiver while it
 /// tries its steps out alone: an addressee is known before anybody sends.
 struct peer_edge {
-  edge_words* words;
+  // Each 1 until the other end has taken it: whether the receiver's place is free for the next message, and whether the message
+  // is there.
+  volatile std::uint32_t *is_free, *is_there;
   std::map<std::pair<bool, int>, std::byte*> places;
 };
 
@@ -48,12 +38,11 @@ class peer_edges {
   bool has(int group_index) const { return edges_[static_cast<std::size_t>(group_index)] != nullptr; }
 
   /// From here on no lane waits for a word: a rank has failed.
-  void let_go();
+  void let_go() { words_.let_go(); }
 
  private:
-  buffer words_;                                   // by communicator of the description
+  stream_words words_;                             // by communicator of the description
   std::vector<std::unique_ptr<peer_edge>> edges_;  // in the same order; null: none
-  std::jthread letting_go_;
 };
 
 }  // namespace rankc::cuda

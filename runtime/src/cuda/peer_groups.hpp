@@ -3,6 +3,8 @@
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
+#include "stream_words.hpp"
+
 #include <memory>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct peer_group {
   int ranks = 0, place = 0;
   std::byte* arenas[most_mapped]{};
   meeting_words* words[most_mapped]{};
+  volatile std::uint32_t* parts = nullptr;  // of rows that copy engines move (by_rows.cpp): two for each member and each other
 
   /// Where something of this rank's arena lies from its begin on. Units: bytes.
   std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]); }
@@ -44,6 +47,8 @@ class peer_groups {
   /// Errors: failure (70) naming the rank.
   peer_groups(const description&, const std::vector<std::unique_ptr<context>>& ranks);
   ~peer_groups();
+  /// From here on no lane waits for rows of another rank: a rank has failed.
+  void let_go() { parts_.let_go(); }
   peer_groups(const peer_groups&) = delete;
   peer_groups& operator=(const peer_groups&) = delete;
 
@@ -53,6 +58,7 @@ class peer_groups {
     meeting_words* words;
     peer_group seen;
   };
+  stream_words parts_;
   std::vector<std::unique_ptr<held>> all_;
 };
 

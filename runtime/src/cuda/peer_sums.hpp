@@ -11,6 +11,17 @@ namespace rankc::cuda {
 template <class T>
 void sum_of_peers(const lane&, const peer_group&, T* to, const T* from, std::size_t count);
 
+/// Terms of a sum, in the order of the ranks.
+template <class T>
+struct sum_terms {
+  const T* of[most_mapped]{};
+  int count = 0;
+};
+
+/// Their sum, in f32, rounded once. Shapes: each and to (count); to may be one of them.
+template <class T>
+void sum_up(const lane&, T* to, const sum_terms<T>&, std::size_t count);
+
 /// What each rank has, in the order of the ranks. Shapes: from (count) at one place of every arena, to (ranks, count).
 template <class T>
 void gather_from_peers(const lane&, const peer_group&, T* to, const T* from, std::size_t count);

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <initializer_list>
 #include <string>
 
@@ -32,6 +33,22 @@ void enqueue(const lane& on, std::initializer_list<CUstreamBatchMemOpParams> ops
 }
 
 }  // namespace
+
+stream_words::stream_words(const rank& r, std::size_t count, const char* what)
+    : words_(r, pinned_memory(), (count + 1) * sizeof(std::uint32_t), what), count_(count) {
+  set(0);
+}
+
+void stream_words::set(std::uint32_t value) const {
+  for (std::size_t i = 0; i < count_; ++i) *at(i) = value;
+}
+
+void stream_words::let_go() {
+  if (letting_go_.joinable()) return;
+  letting_go_ = std::jthread([this](const std::stop_token& is_over) {
+    for (; !is_over.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1))) set(1);
+  });
+}
 
 void write_word(const lane& on, volatile std::uint32_t* word, std::uint32_t value) { enqueue(on, {write_of(word, value)}); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and places.
+#include "../../../runtime/src/cuda/check.hpp"
 #include "../../../runtime/src/cuda/check_collectives.hpp"
 #include "../../../runtime/src/cuda/peer_groups.hpp"
 #include "regions.hpp"
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <thread>
 
 namespace rankc::cuda::test {
 namespace {
@@ -48,16 +50,6 @@ void exchange(rank& r) {
     all_reduce<T>(r[lane], axis, {3, "most"}, l.second_moment + second, n, reduction::max);
     first += 2 * n + 1;
   }
-}
-
-template <class T>
-T number(double x) {
-  if constexpr (std::is_same_v<T, float>) return static_cast<float>(x);
-  else return __float2bfloat16_rn(static_cast<float>(x));
-}
-template <class T>
-double value(T x) {
-  return static_cast<double>(static_cast<float>(x));
 }
 
 template <class T>
@@ -252,34 +244,36 @@ std::string told_of_peers(bool takes_its_own) {
   unsigned* stop = nullptr;
   REQUIRE(cudaHostAlloc(&stop, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess);
   *stop = 0;
-  std::string told;
+  std::string told[2];
   {
     std::vector<std::unique_ptr<context>> ranks;
     for (int i = 0; i < 2; ++i) ranks.emplace_back(std::make_unique<context>(i, t.about, i))->of().stop = stop;
     const peer_groups groups(t.about, ranks);
+    for (const auto& each : ranks) each->of().find_link(0)->place = each->of().index;
     lane_link& link = *ranks[0]->of().find_link(0);
     REQUIRE(link.mapped != nullptr);
     peer_group seen = *link.mapped;
     if (takes_its_own) seen.arenas[1] = seen.arenas[0];
     link.mapped = &seen;
-    std::vector<collective_check> checks;
-    for (const auto& each : ranks) {
-      REQUIRE(cudaSetDevice(each->device()) == cudaSuccess);
-      checks.emplace_back(*each).enqueue();
-    }
-    for (std::size_t i = 0; i < 2; ++i) {
-      REQUIRE(cudaSetDevice(ranks[i]->device()) == cudaSuccess);
-      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    // In a thread each: a kernel's first launch may wait for those before it, which wait for the other rank.
+    const auto try_out = [&](std::size_t i) {
       try {
-        checks[i].judge();
+        check(ranks[i]->of(), cudaSetDevice(ranks[i]->device()), "cudaSetDevice");
+        collective_check numbers(*ranks[i]);
+        numbers.enqueue();
+        check(ranks[i]->of(), cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        numbers.judge();
       } catch (const failure& f) {
         CHECK(f.code == 70);
-        told += f.what();
+        told[i] = f.what();
+        *stop = 1;  // lets the other rank go
       }
-    }
+    };
+    std::jthread other(try_out, std::size_t{1});
+    try_out(0);
   }
   cudaFreeHost(stop);
-  return told;
+  return told[0] + told[1];
 }
 TEST_CASE("kernels that read other memory than the other GPU's are found before the first step, too") {
   CHECK(told_of_peers(false) == "");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace rankc::cuda::test {
@@ -25,6 +26,17 @@ inline void enlarge(tables& t, std::size_t count) {
     l.norm = {4 * bytes + 2304};
     l.arena_bytes = 4 * bytes + 4096;
   }
+}
+
+/// Numbers as elements, rounded, and back.
+template <class T>
+T number(double x) {
+  if constexpr (std::is_same_v<T, float>) return static_cast<float>(x);
+  else return __float2bfloat16_rn(static_cast<float>(x));
+}
+template <class T>
+double value(T x) {
+  return static_cast<double>(static_cast<float>(x));
 }
 
 template <class T>

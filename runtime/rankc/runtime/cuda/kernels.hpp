@@ -17,6 +17,7 @@
 // Arithmetic is f32 inside, and one rounding to bf16 at the end.
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/runtime/cuda/by_rows.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
 #include <rankc/runtime/cuda/grouped.hpp>
 #include <rankc/runtime/cuda/rank.hpp>

@@ -68,6 +68,8 @@ struct lane {
   std::size_t workspace_bytes = 0;
   linear_plans* plans = nullptr;
   attention_plans* attention_graphs = nullptr;
+  // Of those over tp:
+  lane* copies = nullptr;  // what copy engines do beside it
   // Of lanes that send gradients in bf16:
   bf16* rounded = nullptr;  // device memory of rounded_bytes
   cudaEvent_t reached = nullptr;  // what others follow

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines bring some, the product
+// of others runs. The two stay neighbours, and keep the places of all that either touches.
+#pragma once
+#include <rankc/program/node.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace rankc::program {
+
+/// Whether an operand has a row for each token.
+constexpr bool has_token_rows(const port& p) { return p.shape.ndim > 0 && p.shape.dim[0].count == "tokens"; }
+
+namespace detail {
+
+/// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of what follows them.
+constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
+  return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
+}
+
+/// The product reads what was gathered, once and whole.
+constexpr bool takes_gathered(const auto& p, const node& product, const node& gather) {
+  int uses = 0;
+  bool whole = true;
+  for (std::size_t i = 0; i < product.ports.size(); ++i) {
+    if (product.ports[i].at.value != gather.ports[0].at.value) continue;
+    ++uses;
+    whole &= product.row->ports[i].is_read() && p.is_whole(product.ports[i]);
+  }
+  return product.row->by_rows && uses == 1 && whole;
+}
+
+/// The product that makes what is dealt out, if nothing between them has a part in that, or communicates; else `deals`.
+constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t begin, std::size_t deals) {
+  const port_use &to = list[deals].ports.front(), &from = list[deals].ports.back();
+  for (std::size_t i = deals; i-- > begin;) {
+    const node& n = list[i];
+    const bool makes_it = n.row->by_rows && !n.by_rows && n.ports[0].at == from.at && p.is_whole(n.ports[0]) && !n.mentions(to.at.value);
+    if (n.writes(from.at)) return makes_it ? i : deals;
+    if (n.row->communicates() || n.by_rows || n.mentions(from.at.value) || n.mentions(to.at.value)) return deals;
+  }
+  return deals;
+}
+
+/// Whether nothing needs what is dealt out afterwards: its places are taken for what arrives.
+constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
+  const int value = list[deals].ports.back().at.value;
+  const auto mentions = [&](const node& n) { return n.mentions(value); };
+  const nodes& other = &list == &p.forward ? p.backward : p.forward;
+  return p.values[static_cast<std::size_t>(value)].where == space::temp && std::none_of(list.begin() + static_cast<std::ptrdiff_t>(deals) + 1, list.end(), mentions) &&
+         std::none_of(other.begin(), other.end(), mentions);
+}
+
+constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather)) list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]);
+    if (!moves_rows(p, list[i], conversion::reduce_scatter) || !is_done(p, list, i)) continue;
+    const std::size_t product = find_product(p, list, begin, i);
+    if (product == i) continue;
+    for (std::size_t at = i; at > product + 1; --at) std::swap(list[at], list[at - 1]);
+    list[product + 1].by_rows = true;
+  }
+}
+
+}  // namespace detail
+
+/// Within each phase, whose ops one function calls.
+constexpr void pair_by_rows(auto& p) {
+  detail::pair_in(p, p.forward, 0, p.forward.size());
+  p.each_phase_of_backward([&](std::size_t begin, std::size_t end) { detail::pair_in(p, p.backward, begin, end); });
+}
+
+}  // namespace rankc::program

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives that go at once with a product, on a program of two ranks made by hand: what proof and checker ask of the two.
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/program.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+namespace by_rows_test {
+
+namespace {
+
+using namespace rankc::codegen;
+
+constexpr std::size_t part = 64, whole = 2 * part;
+enum op_index { begins, gathers, takes_rows, makes_rows, deals, uses, ends };
+
+/// x is gathered into all, of which y is made; of y another product makes z, whose sum is dealt out to s.
+program right(bool by_rows = true) {
+  program p{.plan = "by hand", .streams = 1, .communicators = {{"tp", {0, 1}}}};
+  for (int rank = 0; rank < 2; ++rank) {
+    int value = 10 * rank;
+    const auto at = [&](std::size_t first, std::size_t bytes) { return rankc::codegen::access{first, first + bytes, value++, element_type::f32}; };
+    const auto x = at(0, part), w = at(64, part), all = at(128, whole), y = at(256, whole), z = at(384, whole), s = at(512, part), kept = at(576, part);
+    std::vector<op> ops{{.kind = op_kind::begin, .name = "begin", .writes = {x, w}},
+                        {.kind = op_kind::collective, .name = "gather", .reads = {x}, .writes = {all}, .communicator = 0, .bytes = part, .message = 0,
+                         .does = collective_kind::all_gather, .by_rows = by_rows},
+                        {.name = "takes rows", .reads = {all, w}, .writes = {y}},
+                        {.name = "makes rows", .reads = {y, w}, .writes = {z}},
+                        {.kind = op_kind::collective, .name = "deal", .reads = {z}, .writes = {s}, .communicator = 0, .bytes = part, .message = 1,
+                         .does = collective_kind::reduce_scatter, .by_rows = by_rows},
+                        {.name = "uses", .reads = {s}, .writes = {kept}},
+                        {.kind = op_kind::end, .name = "end", .reads = {kept, w}}};
+    p.ranks.push_back({.ops = std::move(ops), .arena_bytes = 640});
+  }
+  return p;
+}
+
+/// What both say of a program that a change was made to, on both ranks; and that they take it where the two ops follow one another.
+void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof, const std::string& by_checker) {
+  program p = right(), apart = right(false);
+  for (program* each : {&p, &apart})
+    for (rank_program& r : each->ranks) change(r);
+  const verdict order = prove(apart);
+  REQUIRE_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
+  CHECK(verify(certificate(apart, order)) == "");
+  const verdict v = prove(p);
+  REQUIRE(!v.ok);
+  CHECK_MESSAGE(v.reasons.front().find(by_proof) != std::string::npos, v.reasons.front());
+  const std::string said = verify(certificate(p, order));
+  CHECK_MESSAGE(said.find(by_checker) != std::string::npos, said);
+}
+
+/// A value of a rank lies elsewhere.
+void put(rank_program& r, const rankc::codegen::access& what, std::size_t first) {
+  const int value = what.value;
+  const std::size_t size = what.end - what.begin;
+  for (op& o : r.ops)
+    for (auto* accesses : {&o.reads, &o.writes})
+      for (auto& a : *accesses)
+        if (a.value == value) a.begin = first, a.end = first + size;
+}
+
+}  // namespace
+
+TEST_CASE("a collective and its product go at once") {
+  const program p = right();
+  const verdict order = prove(p);
+  CHECK_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
+  CHECK(verify(certificate(p, order)) == "");
+}
+
+TEST_CASE("what the later writes may not lie where the earlier reads") {
+  expect_refused([](rank_program& r) { put(r, r.ops[takes_rows].writes[0], 0), put(r, r.ops[begins].writes[1], 256); },  // y over x
+                 "\"gather\" goes by rows, and \"takes rows\" writes bytes 0..128 while \"gather\" touches 0..64",
+                 "goes by rows with \"takes rows\", and the later writes bytes of the earlier");
+  expect_refused([](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s over y
+                 "\"deal\" goes by rows, and \"deal\" writes bytes 288..352 while \"makes rows\" touches 256..384",
+                 "goes by rows with \"makes rows\", and the later writes bytes of the earlier");
+}
+
+TEST_CASE("what was dealt out is gone") {
+  expect_refused([](rank_program& r) { r.ops[uses].reads.push_back(r.ops[deals].reads[0]); },
+                 "\"uses\" reads what was dealt out by rows, and its bytes were taken for what arrived", "reads bytes that were dealt out by rows");
+}
+
+TEST_CASE("the two are neighbours, and one takes what the other gives") {
+  expect_refused([](rank_program& r) { r.ops[takes_rows].reads[0] = r.ops[takes_rows].reads[1]; },  // w for all
+                 "goes by rows with \"takes rows\", and the one takes nothing of the other", "takes or gives nothing there");
+  expect_refused([](rank_program& r) { r.ops.insert(r.ops.begin() + deals, {.name = "between", .reads = {r.ops[begins].writes[1]}}); },
+                 "goes by rows with \"between\", and the one takes nothing of the other", "takes or gives nothing there");
+  expect_refused(
+      [](rank_program& r) {  // one product for both
+        r.ops[takes_rows].writes[0] = r.ops[makes_rows].writes[0];
+        r.ops.erase(r.ops.begin() + makes_rows);
+      },
+      "\"deal\" goes by rows with an op that goes with another", "goes by rows with an op that is of another pair");
+}
+
+TEST_CASE("other collectives do not go so, and all members go alike") {
+  program p = right();
+  for (rank_program& r : p.ranks) {
+    op& o = r.ops[deals];
+    o.does = collective_kind::all_reduce, o.bytes = whole;
+    o.writes[0].begin = o.reads[0].begin, o.writes[0].end = o.reads[0].end, o.writes[0].replaces = 0;
+    r.ops[uses].reads[0].begin = o.writes[0].begin, r.ops[uses].reads[0].end = o.writes[0].end;
+  }
+  const verdict order = prove(right());
+  CHECK(prove(p).reasons.front().find("goes by rows; an all_gather does, or a reduce_scatter") != std::string::npos);
+  const std::string said = verify(certificate(p, order));
+  CHECK_MESSAGE(said.find("is of kind all_reduce and goes by rows") != std::string::npos, said);
+  program one = right();
+  one.ranks[1].ops[gathers].by_rows = false;
+  CHECK(!prove(one).ok);
+  CHECK(verify(certificate(one, order)) != "");
+}
+
+TEST_CASE("by_rows is true or false") {
+  std::string text = certificate(right(), prove(right()));
+  text.replace(text.find("\"by_rows\":true"), 14, "\"by_rows\":1");
+  CHECK(verify(text).find("by_rows must be true or false") != std::string::npos);
+}
+
+}  // namespace by_rows_test
