@@ -46,14 +46,25 @@ void interpreter::meet(op_ref sent, op_ref received) {
 }
 
 /// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
-/// Parts of rows are as good as all of them for products whose result has in each row what one row of each operand gives. Bias
-/// gradients in their results are sums of what parts give.
+/// Parts of rows are as good as all of them for products whose result has in each row what one row of each operand gives, weights and
+/// biases left out; bias gradients are sums of what parts give. What moves is one of these operands, or results, whole.
 void interpreter::check_goes_by_rows(op_ref r) {
   static constexpr std::string_view products[]{"linear", "linear_bias", "linear_add", "linear_bias_add", "linear_gelu", "linear_bias_gelu",
                                                "linear_dx", "linear_dx_gelu", "linear_dx_gelu_bias"};
-  const op& product = at({r.rank, at(r).does == collective_kind::all_gather ? r.op + 1 : r.op - 1});
+  const bool gathers = at(r).does == collective_kind::all_gather;
+  const op& product = at({r.rank, gathers ? r.op + 1 : r.op - 1});
   if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
     throw refusal(fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
+  const access& moved = (gathers ? at(r).writes : at(r).reads).at(0);
+  int uses = 0;
+  for (const view& v : product.views) {
+    const access& a = (v.written ? product.writes : product.reads).at(static_cast<std::size_t>(v.accesses.first));
+    if (v.written == gathers || a.value != moved.value) continue;
+    ++uses;
+    const bool is_whole = v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1] && a.begin == moved.begin && a.end == moved.end;
+    if (v.port == "w" || !is_whole) throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all", product.name, v.port));
+  }
+  if (uses != 1) throw refusal(fmt::format("it goes by rows with \"{}\", which has these {} times", product.name, uses));
 }
 
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {

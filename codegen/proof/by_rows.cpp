@@ -19,13 +19,15 @@ std::string fault_of_pair(const op& earlier, const op& later, bool gathers) {
     return "goes by rows; an all_gather does, or a reduce_scatter";
   if (product.kind != op_kind::compute || product.stream != collective.stream)
     return fmt::format("goes by rows with \"{}\", which is no kernel on its stream", product.name);
-  if (earlier.writes.empty() || std::none_of(later.reads.begin(), later.reads.end(), [&](const access& r) { return r.value == earlier.writes[0].value; }))
+  const auto is_result = [&](const access& r) { return !earlier.writes.empty() && r.value == earlier.writes[0].value; };
+  if (std::none_of(later.reads.begin(), later.reads.end(), is_result))
     return fmt::format("goes by rows with \"{}\", and the one takes nothing of the other", product.name);
   for (const access& w : later.writes)
     for (const auto* touched : {&earlier.reads, &earlier.writes})
       for (const access& a : *touched)
         if (w.begin < a.end && a.begin < w.end)
-          return fmt::format("goes by rows, and \"{}\" writes bytes {}..{} while \"{}\" touches {}..{}", later.name, w.begin, w.end, earlier.name, a.begin, a.end);
+          return fmt::format("goes by rows, and \"{}\" writes bytes {}..{} while \"{}\" touches {}..{}", later.name, w.begin, w.end, earlier.name,
+                             a.begin, a.end);
   return "";
 }
 
@@ -38,7 +40,8 @@ void check_by_rows(const program& p, findings& wrong) {
     std::unordered_set<int> gone;  // values that were dealt out
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
       for (const access& a : ops[i].reads)
-        if (gone.count(a.value)) wrong.add(fmt::format("rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived", r, ops[i].name));
+        if (gone.count(a.value))
+          wrong.add(fmt::format("rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived", r, ops[i].name));
       if (!ops[i].by_rows || i + 1 == ops.size()) continue;
       const bool gathers = ops[i].does == collective_kind::all_gather;
       const std::size_t first = gathers ? i : i - 1;

@@ -214,6 +214,15 @@ TEST_CASE("rows move beside what is no product of rows") {
   check_refused(sound, "it goes by rows with \"", [](subject& s) {
     for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = true;  // for sums over rows
   });
+  check_refused(sound, "which has as w no rows of it, or not all", [](subject& s) {
+    for (op* o : s.find_all("head: all_gather of n")) {
+      op& product = o[1];
+      subject::read_of(product, "w") = subject::read_of(product, "x");
+    }
+  });
+  check_refused(sound, "which has these 0 times", [](subject& s) {
+    for (op* o : s.find_all("head: all_gather of n")) subject::read_of(o[1], "x") = o[0].reads[0];
+  });
   check_refused(sound, "its members do different things", [](subject& s) {
     std::vector<op*> pairs;
     for (op& o : s.p.ranks[0].ops)

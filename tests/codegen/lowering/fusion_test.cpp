@@ -123,7 +123,8 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
         "all_gather linear_bias, linear reduce_scatter, all_gather linear_bias_gelu, linear reduce_scatter, all_gather linear_dx_gelu_bias, "
         "linear_dx reduce_scatter, all_gather linear_dx, linear_dx reduce_scatter");
   CHECK(pairs(lower_for_cuda("llama_8", "tp2"), 1) == "");  // tokens are whole on each rank: nothing to take by rows
-  const programs::layout& sp = *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), [](const programs::layout& l) { return l.name == std::string("tp2_sp"); });
+  const auto is_sp = [](const programs::layout& l) { return l.name == std::string("tp2_sp"); };
+  const programs::layout& sp = *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), is_sp);
   const rankc::plan_data plan = programs::make(programs::jobs[0], sp);
   for (const body& b : lower(plan, dtype::f32, target::host).bodies)  // the host has no copy engines
     for (const auto* list : {&b.forward, &b.backward}) CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows; }));
