@@ -45,7 +45,6 @@ void interpreter::meet(op_ref sent, op_ref received) {
   store_.done(from.reads);
 }
 
-/// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
 /// Parts of rows are as good as all of them for products whose result has in each row what one row of each operand gives, weights and
 /// biases left out; bias gradients are sums of what parts give. What moves is one of these operands, or results, whole.
 void interpreter::check_goes_by_rows(op_ref r) {
@@ -61,12 +60,14 @@ void interpreter::check_goes_by_rows(op_ref r) {
     const access& a = (v.written ? product.writes : product.reads).at(static_cast<std::size_t>(v.accesses.first));
     if (v.written == gathers || a.value != moved.value) continue;
     ++uses;
-    const bool is_whole = v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1] && a.begin == moved.begin && a.end == moved.end;
-    if (v.port == "w" || !is_whole) throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all", product.name, v.port));
+    const bool is_dense = v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1];
+    if (v.port == "w" || !is_dense || a.begin != moved.begin || a.end != moved.end)
+      throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all", product.name, v.port));
   }
   if (uses != 1) throw refusal(fmt::format("it goes by rows with \"{}\", which has these {} times", product.name, uses));
 }
 
+/// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   if (!model_.optimizer().bf16_reductions) throw refusal("it sends bf16 to be summed; expected the type of its tensors");
   if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)

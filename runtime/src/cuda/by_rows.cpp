@@ -5,8 +5,6 @@
 #include "peer_sums.hpp"
 #include "stream_words.hpp"
 
-#include <type_traits>
-
 namespace rankc::cuda {
 namespace {
 
