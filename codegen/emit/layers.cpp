@@ -182,13 +182,16 @@ class layer_text {
     const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
     return order + "  " + structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", 2) + "\n";
   }
-  /// Of two that go at once; what either waits for comes before both.
-  std::string statement_by_rows(const node& earlier, const node& later) {
+  /// Of two that go at once, the first and the last of some nodes, and of what runs meanwhile; what either waits for comes before all.
+  std::string statement_by_rows(std::span<const node> all) {
+    const node &earlier = all.front(), &later = all.back();
     const auto argument = [&](const std::string& before, const node& n, const std::string& after, int column) {
       return n.row->communicates() ? structure(before, n, after, column) : structure(before + "[&](auto part) { return ", n, "; }" + after, column, true);
     };
-    return std::string(earlier.joins || later.joins ? "  follow(on, beside);\n" : "") + "  " + argument("run_by_rows(on, ", earlier, ",", 2) + "\n      " +
-           argument("", later, ");", 6) + "\n";
+    std::string out = earlier.joins || later.joins ? "  follow(on, beside);\n" : "";
+    out += "  " + argument("run_by_rows(on, ", earlier, ",", 2) + "\n      " + argument("", later, all.size() > 2 ? "," : ");", 6) + "\n";
+    for (const node& meanwhile : all.subspan(1, all.size() - 2)) out += "      " + structure("", meanwhile, ");", 6) + "\n";
+    return out;
   }
   /// A call with its operands; of a part of their rows.
   std::string structure(const std::string& before, const node& n, const std::string& after, int column, bool of_part = false) {
@@ -272,9 +275,9 @@ class layer_text {
     out += places.empty() ? "" : "  // Size, and the kernels that write and read it:\n" + places;
     const auto list = b_.calls(p);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const bool paired = i + 1 < list.size() && list[i + 1].by_rows;
-      out += paired ? statement_by_rows(list[i], list[i + 1]) : statement(list[i]);
-      i += paired;
+      const std::size_t last = rankc::program::find_partner(list, i);
+      out += last > i ? statement_by_rows(list.subspan(i, last - i + 1)) : statement(list[i]);
+      i = last;
     }
     return out + "}\n";
   }

@@ -51,7 +51,7 @@ void interpreter::check_goes_by_rows(op_ref r) {
   static constexpr std::string_view products[]{"linear", "linear_bias", "linear_add", "linear_bias_add", "linear_gelu", "linear_bias_gelu",
                                                "linear_dx", "linear_dx_gelu", "linear_dx_gelu_bias"};
   const bool gathers = at(r).does == collective_kind::all_gather;
-  const op& product = at({r.rank, gathers ? r.op + 1 : r.op - 1});
+  const op& product = at({r.rank, r.op + (gathers ? at(r).by_rows : -at(r).by_rows)});
   if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
     throw refusal(fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
   const access& moved = (gathers ? at(r).writes : at(r).reads).at(0);
@@ -85,7 +85,7 @@ void interpreter::collective(op_ref r) {
   const auto own = std::find(group.ranks.begin(), group.ranks.end(), r.rank);
   if (own == group.ranks.end()) throw refusal(fmt::format("\"{}\" has no rank {}", group.name, r.rank));
   check_layout(o, {static_cast<int>(own - group.ranks.begin()), group.members()});
-  if (o.by_rows) check_goes_by_rows(r);
+  if (o.by_rows > 0) check_goes_by_rows(r);
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
   all.push_back(r);
   if (all.size() < group.ranks.size()) return;

@@ -321,7 +321,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.number = n.number;
   }
   o.rows = n.slab > 0 ? n.slab : n.rows, o.seq = n.seq;
-  o.by_rows = n.by_rows && n.row->communicates();
+  if (n.row->communicates()) o.by_rows = n.by_rows;
   return o;
 }
 
@@ -347,7 +347,7 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
         own = index;
         if (arrived >= 0) o.waits.push_back(std::exchange(arrived, -1));
       }
-      if (n.by_rows && !n.row->communicates()) out.back().by_rows = true;  // what gathers for it
+      if (n.by_rows > 0 && !n.row->communicates()) out.end()[-n.by_rows].by_rows = n.by_rows;  // what gathers for it
       out.push_back(std::move(o));
     }
   }

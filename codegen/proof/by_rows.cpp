@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that go by rows: with a product, at once, in parts. A part of the one is touched while any part of the other is,
-// so that what the later of the two writes lies apart from all that the earlier touches.
+// so that what the later of the two writes lies apart from all that the earlier touches, and what runs meanwhile apart from all
+// that the collective touches.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,16 @@ namespace rankc::codegen::proof {
 
 namespace {
 
+/// Of what an op reads or writes, bytes that another op touches; empty: none.
+std::string fault_of_bytes(const std::vector<access>& of, const std::string& name, const char* how, const op& other) {
+  for (const access& w : of)
+    for (const auto* touched : {&other.reads, &other.writes})
+      for (const access& a : *touched)
+        if (w.begin < a.end && a.begin < w.end)
+          return fmt::format("goes by rows, and \"{}\" {} bytes {}..{} while \"{}\" touches {}..{}", name, how, w.begin, w.end, other.name, a.begin, a.end);
+  return "";
+}
+
 /// What is wrong with a collective and the op that it goes with; empty: nothing.
 std::string fault_of_pair(const op& earlier, const op& later, bool gathers) {
   const op &collective = gathers ? earlier : later, &product = gathers ? later : earlier;
@@ -22,13 +33,15 @@ std::string fault_of_pair(const op& earlier, const op& later, bool gathers) {
   const auto is_result = [&](const access& r) { return !earlier.writes.empty() && r.value == earlier.writes[0].value; };
   if (std::none_of(later.reads.begin(), later.reads.end(), is_result))
     return fmt::format("goes by rows with \"{}\", and the one takes nothing of the other", product.name);
-  for (const access& w : later.writes)
-    for (const auto* touched : {&earlier.reads, &earlier.writes})
-      for (const access& a : *touched)
-        if (w.begin < a.end && a.begin < w.end)
-          return fmt::format("goes by rows, and \"{}\" writes bytes {}..{} while \"{}\" touches {}..{}", later.name, w.begin, w.end, earlier.name,
-                             a.begin, a.end);
-  return "";
+  return fault_of_bytes(later.writes, later.name, "writes", earlier);
+}
+
+/// What is wrong with an op that runs meanwhile.
+std::string fault_of_meanwhile(const op& meanwhile, const op& collective) {
+  if (meanwhile.kind != op_kind::compute || meanwhile.stream != collective.stream)
+    return fmt::format("goes by rows while \"{}\" runs, which is no kernel on its stream", meanwhile.name);
+  const std::string fault = fault_of_bytes(meanwhile.reads, meanwhile.name, "reads", collective);
+  return fault.empty() ? fault_of_bytes(meanwhile.writes, meanwhile.name, "writes", collective) : fault;
 }
 
 }  // namespace
@@ -42,11 +55,17 @@ void check_by_rows(const program& p, findings& wrong) {
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
           wrong.add(fmt::format("rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived", r, ops[i].name));
-      if (!ops[i].by_rows || i + 1 == ops.size()) continue;
+      if (ops[i].by_rows == 0) continue;
       const bool gathers = ops[i].does == collective_kind::all_gather;
-      const std::size_t first = gathers ? i : i - 1;
-      const std::string fault = first < taken ? "goes by rows with an op that goes with another" : fault_of_pair(ops[first], ops[first + 1], gathers);
-      taken = first + 2;
+      const auto by = static_cast<std::size_t>(ops[i].by_rows);
+      if (by > 2 || (gathers ? i + by >= ops.size() : i < by)) {
+        wrong.add(fmt::format("rank {}: \"{}\" goes by rows with an op {} from it; it is one of the next two", r, ops[i].name, ops[i].by_rows));
+        continue;
+      }
+      const std::size_t first = gathers ? i : i - by;
+      std::string fault = first < taken ? "goes by rows with an op that goes with another" : fault_of_pair(ops[first], ops[first + by], gathers);
+      if (fault.empty() && by == 2) fault = fault_of_meanwhile(ops[first + 1], ops[i]);
+      taken = first + by + 1;
       if (!gathers)
         for (const access& a : ops[i].reads) gone.insert(a.value);
       if (!fault.empty()) wrong.add(fmt::format("rank {}: \"{}\" {}", r, ops[i].name, fault));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that a certificate says go at once, in parts of rows: of each pair the earlier is at work until the later has ended.
+// Ops that a certificate says go at once, in parts of rows: of each pair the earlier is at work until the later has ended, and the
+// collective while what is between the two runs.
 #include "verify_schedule.hpp"
 
 #include <set>
@@ -31,19 +32,26 @@ void check_by_rows(const document& d) {
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (const range& x : all[i].reads)
         if (gone.count(x.value)) refuse(d, {rank, i}, "reads bytes that were dealt out by rows");
-      if (!all[i].by_rows) continue;
+      const int by = all[i].by_rows;
+      if (by == 0) continue;
       const id me{rank, i};
       const bool gathers = all[i].does == "all_gather";
       if (!gathers && all[i].does != "reduce_scatter") refuse(d, me, "is of kind {} and goes by rows", all[i].does);
-      const int partner = gathers ? i + 1 : i - 1, first = gathers ? i : i - 1;
+      const int partner = gathers ? i + by : i - by, first = gathers ? i : i - by;
       if (partner < 0 || partner >= static_cast<int>(all.size()) || all[partner].kind != "compute" || all[partner].stream != all[i].stream)
         refuse(d, me, "goes by rows, and no kernel is beside it on its stream");
       if (first <= last_paired) refuse(d, me, "goes by rows with an op that is of another pair");
-      last_paired = first + 1;
-      const instruction &earlier = all[first], &later = all[first + 1];
+      last_paired = first + by;
+      const instruction &earlier = all[first], &later = all[first + by];
       if (!share_values(earlier.writes, later.reads)) refuse(d, me, "goes by rows with \"{}\", and takes or gives nothing there", all[partner].name);
       if (share_bytes(later.writes, earlier.reads) || share_bytes(later.writes, earlier.writes))
         refuse(d, me, "goes by rows with \"{}\", and the later writes bytes of the earlier", all[partner].name);
+      for (int k = first + 1; k < first + by; ++k) {
+        if (all[k].kind != "compute" || all[k].stream != all[i].stream) refuse(d, me, "goes by rows, and \"{}\" is no kernel on its stream", all[k].name);
+        for (const auto* mine : {&all[i].reads, &all[i].writes})
+          if (share_bytes(all[k].reads, *mine) || share_bytes(all[k].writes, *mine))
+            refuse(d, me, "goes by rows while \"{}\" runs, and both touch the same bytes", all[k].name);
+      }
       if (!gathers)
         for (const range& x : all[i].reads) gone.insert(x.value);
     }

@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 7";
+constexpr const char* format = "rankc certificate 8";
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
@@ -128,7 +128,8 @@ instruction to_instruction(const json& j) {
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
   if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
   s.in_bf16 = to_flag(j["in_bf16"], where + ": in_bf16");
-  s.by_rows = to_flag(j["by_rows"], where + ": by_rows");
+  s.by_rows = to_int(j["by_rows"], where + ": by_rows");
+  if (s.by_rows < 0 || s.by_rows > 2) refuse(where + ": by_rows", "must be 0, 1 or 2");
   return s;
 }
 
@@ -202,7 +203,9 @@ class reader {
                                          std::pair("rankc certificate 2", "what kernels are given"),
                                          std::pair("rankc certificate 3", "where sums are dealt out from"),
                                          std::pair("rankc certificate 4", "the optimizer"),
-                                         std::pair("rankc certificate 5", "what sums are sent in")})
+                                         std::pair("rankc certificate 5", "what sums are sent in"),
+                                         std::pair("rankc certificate 6", "rows that move beside products"),
+                                         std::pair("rankc certificate 7", "what runs while rows move")})
         if (j["format"] == older)
           refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
                                        lacks, format));

@@ -60,7 +60,7 @@ struct instruction {
   std::uint64_t bytes = 0;
   std::string does;  // a collective
   bool in_bf16 = false;
-  bool by_rows = false;
+  int by_rows = 0;  // to the product it goes with, in instructions
 };
 
 /// Something that is summed up, and what is said of it.

@@ -212,7 +212,7 @@ TEST_CASE("rows move beside what is no product of rows") {
   const subject sound(eight_ranks(), target::cuda, dtype::bf16);
   CHECK(sound.reason() == "");
   check_refused(sound, "it goes by rows with \"", [](subject& s) {
-    for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = true;  // for sums over rows
+    for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = 1;  // for sums over rows
   });
   check_refused(sound, "which has as w no rows of it, or not all", [](subject& s) {
     for (op* o : s.find_all("head: all_gather of n")) {
@@ -226,9 +226,9 @@ TEST_CASE("rows move beside what is no product of rows") {
   check_refused(sound, "its members do different things", [](subject& s) {
     std::vector<op*> pairs;
     for (op& o : s.p.ranks[0].ops)
-      if (o.by_rows) pairs.push_back(&o);
+      if (o.by_rows > 0) pairs.push_back(&o);
     REQUIRE(pairs.size() > 4);
-    pairs[2]->by_rows = false;
+    pairs[2]->by_rows = 0;
   });
 }
 

@@ -194,9 +194,9 @@ class comparison {
     if (t.site != o.message || t.name != o.name)
       return fmt::format("the text names site {} \"{}\" where {} \"{}\" was proven", t.site, t.name,
                          o.message, o.name);
-    if (c.by_rows != o.by_rows)
+    if (c.by_rows != (o.by_rows > 0))
       return fmt::format("the text's {} is {} a product where it was proven {} one", c.function, c.by_rows ? "beside" : "not beside",
-                         o.by_rows ? "beside" : "apart from");
+                         o.by_rows > 0 ? "beside" : "apart from");
     if (t.bytes != o.bytes)
       return fmt::format("the text moves {} bytes where {} were proven", t.bytes, o.bytes);
     const rankc::codegen::communicator& proven = p_.communicators[static_cast<std::size_t>(o.communicator)];

@@ -156,6 +156,10 @@ const std::vector<mutant> mutants{
      matched("run_by_rows\\(on, (all_gather[^;]*\\}\\}),\\s*\\[&\\]\\(auto part\\) \\{ return ([^;]*); \\}\\);",
              "const auto part = [](auto whole) { return whole; };\n  run(on, $1);\n  run(on, $2);"),
      "the text's all_gather is not beside a product where it was proven beside one"},
+    {"what runs while rows move, before", moving,
+     matched("run_by_rows\\(on, (all_gather[^;]*\\}\\},\\s*\\[&\\]\\(auto part\\) \\{ return [^;]*; \\}),\\s*(linear_dw[^;]*\\})\\);",
+             "run(on, $2);\n  run_by_rows(on, $1);"),
+     "the text calls linear_dw where all_gather was proven"},
     {"rows of another operand", moving, matched("(run_by_rows\\(on, all_gather[^;]*\\.x = part\\()s\\.h1", "$1 s.h2"), "operand"},
     {"another slot", beside, matched("stage_0::slots\\[3\\]", "stage_0::slots[2]"), "operand"},
 };

@@ -167,7 +167,7 @@ class planter {
   }
   std::string other_way() {
     if (here().kind != op_kind::collective) return "";
-    here().by_rows = !here().by_rows;
+    here().by_rows = here().by_rows > 0 ? 0 : 1;
     return "a collective moves rows beside a product, or no longer";
   }
   std::string other_arena() {

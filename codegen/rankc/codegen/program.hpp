@@ -134,8 +134,9 @@ struct op {
   int message = -1;       // communication only: the site's index, the same on all sides
   collective_kind does = collective_kind::all_reduce;  // collective only
   bool in_bf16 = false;   // collective only: its members send their f32 parts of the sum in bf16
-  bool by_rows = false;   // collective only: an all_gather and the product right after it, or a reduce_scatter and that right before
-                          // it, go at once, in parts of rows; what is dealt out so is gone afterwards
+  int by_rows = 0;        // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so many
+                          // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
+                          // gone afterwards; 0: it goes alone
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments

@@ -55,16 +55,10 @@ constexpr double share_waited(const gpu_speed& g, const framework& f, const smal
   return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
 }
 
-/// The product that rows move beside; null: they move alone.
-constexpr const program::node* product_beside(std::span<const program::node> list, std::size_t i) {
-  if (list[i].by_rows) return &list[i - 1];
-  return i + 1 < list.size() && list[i + 1].by_rows && list[i].row->communicates() ? &list[i + 1] : nullptr;
-}
-
-/// Of the time in which rows move, what the parts of a product that run meanwhile do not hide, or take longer; where they are dealt
-/// out, the sum of what has arrived, too. Units: seconds; `bytes` of all that each rank has before or after.
-constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double product, int ranks, double bytes) {
-  const double hidden = std::min(moves, product * (ranks - 1) / ranks);
+/// Of the time in which rows move, what computation in the meantime does not hide, or takes longer; where they are dealt out, the sum
+/// of what has arrived, too. Units: seconds; `bytes` of all that each rank has before or after.
+constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double meanwhile, int ranks, double bytes) {
+  const double hidden = std::min(moves, meanwhile);
   return moves - hidden + g.beside * hidden + (deals ? g.passes.time(bytes * (ranks + 1) / ranks) : 0);
 }
 
@@ -80,13 +74,17 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
         const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
         const span ranks = span_of(n.over, s.dims, ranks_per_node);
         const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
-        const program::node* const product = f.by_rows ? product_beside(list, i) : nullptr;
+        const std::size_t product = f.by_rows ? program::find_partner(list, i) : i;
         const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
         const double share = n.is_beside() ? n.row->count(false) * g.beside : share_waited(g, f, kernels.products(), n, does);
         const double moves = conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waits_for(f));
-        all.links += product != nullptr
-                         ? wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, kernels.of(*product).seconds, ranks.ranks, sent)
-                         : share * moves;
+        if (product == i) {
+          all.links += share * moves;
+          break;
+        }
+        double meanwhile = kernels.of(list[product]).seconds * (ranks.ranks - 1) / ranks.ranks;  // of other rows than those that move
+        if (product + 1 < i || i + 1 < product) meanwhile += kernels.of(list[std::min(i, product) + 1]).seconds;
+        all.links += wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, meanwhile, ranks.ranks, sent);
         break;
       }
       case work::product: all.products += kernels.of(n); break;

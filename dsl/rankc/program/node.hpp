@@ -104,7 +104,8 @@ struct node {
   axis over = axis::tp;      // of a conversion
   int converts = -1;         // the value of the trace that it converts
   bool joins = false;        // it waits for what goes around the ring beside it
-  bool by_rows = false;      // with the node before it: the one moves rows, the other makes products of them, a part after another
+  int by_rows = 0;           // with the node so many before it: the one moves rows, the other makes products of them, a part after
+                             // another, and what is between them runs meanwhile; 0: with none
 
   constexpr bool is(const op_row& r) const { return row == &r; }
   constexpr const port_use& operator[](std::string_view name) const { return ports[static_cast<std::size_t>(row->find(name))]; }
@@ -143,6 +144,14 @@ struct node {
   }
 };
 using nodes = std::vector<node>;
+
+/// The node that one goes by rows with; itself: it goes with none.
+constexpr std::size_t find_partner(std::span<const node> list, std::size_t of) {
+  if (list[of].by_rows > 0) return of - static_cast<std::size_t>(list[of].by_rows);
+  for (int by = 1; by <= 2 && of + static_cast<std::size_t>(by) < list.size(); ++by)
+    if (list[of + static_cast<std::size_t>(by)].by_rows == by) return of + static_cast<std::size_t>(by);
+  return of;
+}
 
 /// Cosines and sines of a rank's rotary positions.
 struct rope_use {

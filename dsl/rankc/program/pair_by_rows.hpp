@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines bring some, the product
-// of others runs. The two stay neighbours, and keep the places of all that either touches.
+// of others runs, and what makes gradients of weights, for which nothing in the layer waits. The three stay neighbours, and
+// rows keep their places meanwhile.
 #pragma once
+#include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
 
 #include <algorithm>
@@ -55,12 +57,52 @@ constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
 
 constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
-    if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather)) list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]);
+    if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather)) list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]) ? 1 : 0;
     if (!moves_rows(p, list[i], conversion::reduce_scatter) || !is_done(p, list, i)) continue;
     const std::size_t product = find_product(p, list, begin, i);
     if (product == i) continue;
     for (std::size_t at = i; at > product + 1; --at) std::swap(list[at], list[at - 1]);
-    list[product + 1].by_rows = true;
+    list[product + 1].by_rows = 1;
+  }
+}
+
+/// Whether it makes gradients of weights, and nothing else, in every microbatch.
+constexpr bool makes_gradients(const auto& p, const node& n) {
+  bool all = n.sums() && !n.is(ops::clear) && !n.joins && !n.by_rows;
+  n.each_write([&](const port_use& u) { all &= p.values[static_cast<std::size_t>(u.at.value)].where == space::gradient; });
+  return all;
+}
+/// Whether it is all the same which of two nodes comes first.
+constexpr bool are_apart(const node& a, const node& b) {
+  bool apart = true;
+  a.each_write([&](const port_use& u) { apart &= !b.mentions(u.at.value); });
+  b.each_write([&](const port_use& u) { apart &= !a.mentions(u.at.value); });
+  return apart;
+}
+
+/// The last node since the ranks communicated that may as well run while rows are gathered, of which it has none; `gathers`: none may.
+constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin, std::size_t gathers) {
+  for (std::size_t i = gathers; i-- > begin && !list[i].row->communicates() && !list[i].by_rows;) {
+    bool may_wait = makes_gradients(p, list[i]) && !list[i].mentions(list[gathers].ports.back().at.value);
+    for (std::size_t k = i + 1; may_wait && k <= gathers; ++k) may_wait = are_apart(list[i], list[k]);
+    if (may_wait) return i;
+  }
+  return gathers;
+}
+
+/// Gradients of weights are made between a gather and its product, or a product and what deals out its rows.
+constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i + 1 < end; ++i) {
+    if (list[i + 1].by_rows == 0 || list[i].row->converts != conversion::all_gather) continue;
+    const std::size_t from = find_meanwhile(p, list, begin, i);
+    for (std::size_t at = from; at < i; ++at) std::swap(list[at], list[at + 1]);
+    if (from < i) list[i + 1].by_rows = 2;
+  }
+  for (std::size_t i = begin; i + 1 < end; ++i) {
+    if (list[i].by_rows == 0 || list[i].row->converts != conversion::reduce_scatter) continue;
+    if (!makes_gradients(p, list[i + 1]) || !are_apart(list[i], list[i + 1])) continue;
+    std::swap(list[i], list[i + 1]);
+    list[++i].by_rows = 2;
   }
 }
 
@@ -68,8 +110,12 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
 
 /// Within each phase, whose ops one function calls.
 constexpr void pair_by_rows(auto& p) {
-  detail::pair_in(p, p.forward, 0, p.forward.size());
-  p.each_phase_of_backward([&](std::size_t begin, std::size_t end) { detail::pair_in(p, p.backward, begin, end); });
+  const auto pair = [&](nodes& list, std::size_t begin, std::size_t end) {
+    detail::pair_in(p, list, begin, end);
+    detail::fill_pairs_in(p, list, begin, end);
+  };
+  pair(p.forward, 0, p.forward.size());
+  p.each_phase_of_backward([&](std::size_t begin, std::size_t end) { pair(p.backward, begin, end); });
 }
 
 }  // namespace rankc::program

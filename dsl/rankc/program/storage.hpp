@@ -29,7 +29,7 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
   return i;
 }
 /// The first and the last node that touch each value; of what goes around a ring beside others, up to the one that waits for it, and
-/// of two nodes that go by rows, both.
+/// of what moves by rows, from the one of two nodes to the other.
 constexpr void find_lives(auto& p) {
   const auto walk = [&](const nodes& list, node_range value::*of) {
     const auto touch = [&](int v, std::size_t i) {
@@ -41,8 +41,7 @@ constexpr void find_lives(auto& p) {
       for (const port_use& u : list[i].ports) {
         touch(u.at.value, i);
         if (list[i].is_beside()) touch(u.at.value, arrival(list, i));
-        if (list[i].by_rows) touch(u.at.value, i - 1);
-        if (i + 1 < list.size() && list[i + 1].by_rows) touch(u.at.value, i + 1);
+        if (list[i].row->communicates()) touch(u.at.value, find_partner(list, i));
         if (u.run >= 0)
           for (int more : p.runs[u.run]) touch(more, i);
       }

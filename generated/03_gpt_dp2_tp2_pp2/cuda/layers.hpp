@@ -149,13 +149,13 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
       .w = w.w1}; },
       reduce_scatter{.over = over::tp, .to = dx, .from = d_h2,
           .site = {7, "block: reduce_scatter of d_h2"}});
-  run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
   run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias,
       .db = dw.w2_bias, .dy = dx, .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2,
       .residual = dy, .into = into});
   run_by_rows(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
       .site = {8, "block: all_gather of d_x_mid"}},
-      [&](auto part) { return linear_dx{.dx = part(d_o), .dy = part(d_o_proj), .w = w.wo}; });
+      [&](auto part) { return linear_dx{.dx = part(d_o), .dy = part(d_o_proj), .w = w.wo}; },
+      linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
   run(on, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
   run(on, attention_grad{.dq = d_qkv.columns<heads / tp * head_dim>(0),
       .dk = d_qkv.columns<heads / tp * head_dim>(64),
@@ -167,9 +167,9 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h1), .dy = part(d_qkv),
       .w = w.wq_wk_wv}; },
       reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
-          .site = {9, "block: reduce_scatter of d_h1"}});
-  run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
-      .x = s.h1, .into = into});
+          .site = {9, "block: reduce_scatter of d_h1"}},
+      linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv, .x = s.h1,
+          .into = into});
   run(on, layer_norm_grad_add_bias{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias,
       .db = dw.wo_bias, .dy = d_n1, .x = x, .statistics = s.n1_statistics, .gain = w.norm1,
       .residual = dx, .into = into});
@@ -235,8 +235,8 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h), .dy = part(s.logits),
       .w = w.wte}; },
       reduce_scatter{.over = over::tp, .to = dx, .from = d_h,
-          .site = {13, "head: reduce_scatter of d_h"}});
-  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+          .site = {13, "head: reduce_scatter of d_h"}},
+      linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
   run(on, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
       .statistics = s.n_statistics, .gain = w.norm, .into = into});
 }

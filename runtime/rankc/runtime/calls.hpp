@@ -209,26 +209,28 @@ struct all_rows {
 };
 
 /// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts arrive while the
-/// product of others runs; else one comes after the other.
+/// product of others runs, and before it what has no part in either; else one comes after the other.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
-void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product) {
+void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product, const auto&... meanwhile) {
   if constexpr (requires { gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); }) {
     constexpr std::size_t parts = Whole / Part;
     if (auto moving = gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); moving.any()) {
       for (std::size_t step = 0; step < parts; ++step) {
         const std::size_t index = moving.arrive(step);
+        if (step == 0) (run(on, meanwhile), ...);
         run(on, product(part_of_rows<parts>{index, step == 0, rows.to.where, rows.from.where, step == 0}));
       }
       return moving.end();
     }
   }
   run(on, rows);
+  (run(on, meanwhile), ...);
   run(on, product(all_rows{}));
 }
 
 /// The same of rows that a product makes, whose sum over the ranks is dealt out.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
-void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum) {
+void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum, const auto&... meanwhile) {
   if constexpr (requires { deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); }) {
     constexpr std::size_t parts = Whole / Part;
     if (auto moving = deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); moving.any()) {
@@ -236,10 +238,12 @@ void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Wh
         run(on, product(part_of_rows<parts>{moving.next(step), step == 0}));
         moving.leave(step);
       }
+      (run(on, meanwhile), ...);
       return moving.end();
     }
   }
   run(on, product(all_rows{}));
+  (run(on, meanwhile), ...);
   run(on, sum);
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "plans.hpp"
 
@@ -96,8 +97,8 @@ TEST_CASE("where a collective stands between two ops, the patterns around it app
         "reduce_scatter add");
   // Biases after a collective: dy of the weights is another value, and the norm that reads the residual has theirs.
   CHECK(backward(lower_for_cuda("gpt2_8", "tp2_sp").bodies[1]) ==
-        "all_gather linear_dx_gelu_bias linear_dw linear_dx reduce_scatter linear_dw layer_norm_grad_add_bias all_gather "
-        "linear_dx linear_dw attention_grad linear_dx reduce_scatter linear_dw_bias layer_norm_grad_add_bias");
+        "all_gather linear_dx_gelu_bias linear_dw linear_dx reduce_scatter layer_norm_grad_add_bias all_gather linear_dw "
+        "linear_dx linear_dw attention_grad linear_dx linear_dw_bias reduce_scatter layer_norm_grad_add_bias");
   // The vocabulary is split: a row's maximum is known only after the reduction.
   CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[2]) ==
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");
@@ -109,36 +110,39 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
     const body& b = l.bodies[layer];
     for (const auto* list : {&b.forward, &b.backward})
       for (std::size_t i = 1; i < list->size(); ++i)
-        if ((*list)[i].by_rows) words += (words.empty() ? "" : ", ") + std::string(b.function((*list)[i - 1])) + " " + std::string(b.function((*list)[i]));
+        for (int k = (*list)[i].by_rows; k >= 0 && (*list)[i].by_rows > 0; --k)
+          words += (words.empty() ? "" : k == (*list)[i].by_rows ? ", " : " ") + std::string(b.function((*list)[i - static_cast<std::size_t>(k)]));
     return words;
   };
   const std::string block = "all_gather linear, linear reduce_scatter, all_gather linear, linear reduce_scatter, all_gather linear_dx, "
-                            "linear_dx reduce_scatter, all_gather linear_dx, linear_dx reduce_scatter";
+                            "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw reduce_scatter";
   const lowered llama = lower_for_cuda("llama_8", "tp2_sp");
   CHECK(pairs(llama, 1) == block);
   CHECK(pairs(llama, 0) == "");  // an embedding is no product
-  CHECK(pairs(llama, 2) == "all_gather linear, linear_dx reduce_scatter");
+  CHECK(pairs(llama, 2) == "all_gather linear, linear_dx linear_dw reduce_scatter");
   const lowered gpt2 = lower_for_cuda("gpt2_8", "tp2_sp");
   CHECK(pairs(gpt2, 1) ==
         "all_gather linear_bias, linear reduce_scatter, all_gather linear_bias_gelu, linear reduce_scatter, all_gather linear_dx_gelu_bias, "
-        "linear_dx reduce_scatter, all_gather linear_dx, linear_dx reduce_scatter");
+        "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw_bias reduce_scatter");
   CHECK(pairs(lower_for_cuda("llama_8", "tp2"), 1) == "");  // tokens are whole on each rank: nothing to take by rows
   const auto is_sp = [](const programs::layout& l) { return l.name == std::string("tp2_sp"); };
   const programs::layout& sp = *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), is_sp);
   const rankc::plan_data plan = programs::make(programs::jobs[0], sp);
   for (const body& b : lower(plan, dtype::f32, target::host).bodies)  // the host has no copy engines
-    for (const auto* list : {&b.forward, &b.backward}) CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows; }));
-  // The two keep the places of all that either touches.
+    for (const auto* list : {&b.forward, &b.backward}) CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows > 0; }));
+  // What moves keeps its places until the later of the two has ended.
   const body& b = llama.bodies[1];
-  for (std::size_t i = 1; i < b.forward.size(); ++i) {
-    if (!b.forward[i].by_rows) continue;
-    for (const node* n : {&b.forward[i - 1], &b.forward[i]})
-      for (const port_use& u : n->ports) {
-        const auto& lives = b.values[static_cast<std::size_t>(u.at.value)].forward;
-        CHECK(lives.first < static_cast<int>(i));
-        CHECK(lives.last >= static_cast<int>(i));
-      }
-  }
+  for (const auto& [list, of] : {std::pair(&b.forward, &value::forward), std::pair(&b.backward, &value::backward)})
+    for (std::size_t i = 1; i < list->size(); ++i) {
+      const int last = static_cast<int>(i), first = last - (*list)[i].by_rows;
+      for (int each : {first, last})
+        for (const port_use& u : (*list)[static_cast<std::size_t>(each)].ports) {
+          if (!(*list)[static_cast<std::size_t>(each)].row->communicates()) continue;
+          const auto& lives = b.values[static_cast<std::size_t>(u.at.value)].*of;
+          CHECK(lives.first <= first);
+          CHECK(lives.last >= last);
+        }
+    }
 }
 
 TEST_CASE("buffers have the names that the model gives values; a packed product has those of its parts") {

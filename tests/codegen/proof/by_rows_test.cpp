@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace by_rows_test {
 
@@ -20,7 +21,7 @@ constexpr std::size_t part = 64, whole = 2 * part;
 enum op_index { begins, gathers, takes_rows, makes_rows, deals, uses, ends };
 
 /// x is gathered into all, of which y is made; of y another product makes z, whose sum is dealt out to s.
-program right(bool by_rows = true) {
+program right(int by_rows = 1) {
   program p{.plan = "by hand", .streams = 1, .communicators = {{"tp", {0, 1}}}};
   for (int rank = 0; rank < 2; ++rank) {
     int value = 10 * rank;
@@ -42,9 +43,11 @@ program right(bool by_rows = true) {
 
 /// What both say of a program that a change was made to, on both ranks; and that they take it where the two ops follow one another.
 void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof, const std::string& by_checker) {
-  program p = right(), apart = right(false);
-  for (program* each : {&p, &apart})
-    for (rank_program& r : each->ranks) change(r);
+  program p = right();
+  for (rank_program& r : p.ranks) change(r);
+  program apart = p;
+  for (rank_program& r : apart.ranks)
+    for (op& o : r.ops) o.by_rows = 0;
   const verdict order = prove(apart);
   REQUIRE_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
   CHECK(verify(certificate(apart, order)) == "");
@@ -114,15 +117,65 @@ TEST_CASE("other collectives do not go so, and all members go alike") {
   const std::string said = verify(certificate(p, order));
   CHECK_MESSAGE(said.find("is of kind all_reduce and goes by rows") != std::string::npos, said);
   program one = right();
-  one.ranks[1].ops[gathers].by_rows = false;
+  one.ranks[1].ops[gathers].by_rows = 0;
   CHECK(!prove(one).ok);
   CHECK(verify(certificate(one, order)) != "");
 }
 
-TEST_CASE("by_rows is true or false") {
-  std::string text = certificate(right(), prove(right()));
-  text.replace(text.find("\"by_rows\":true"), 14, "\"by_rows\":1");
-  CHECK(verify(text).find("by_rows must be true or false") != std::string::npos);
+/// An op between a collective and its product, which takes 8 bytes of a place and makes 8.
+op between(std::size_t reads, std::size_t writes) {
+  return {.name = "between", .reads = {{reads, reads + 8, 98, element_type::f32}}, .writes = {{writes, writes + 8, 99, element_type::f32}}};
+}
+void put_between(rank_program& r, op_index first, op_index collective, std::size_t reads, std::size_t writes) {
+  r.ops[begins].writes.push_back(between(reads, writes).reads[0]);
+  r.ops[collective].by_rows = 2;
+  r.ops.insert(r.ops.begin() + first + 1, between(reads, writes));
+  r.arena_bytes = 660;
+}
+
+TEST_CASE("what has no part in either runs meanwhile") {
+  for (const auto& [first, collective] : {std::pair(gathers, gathers), std::pair(makes_rows, deals)}) {
+    program p = right();
+    for (rank_program& r : p.ranks) put_between(r, first, collective, 640, 648);
+    const verdict order = prove(p);
+    CHECK_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
+    CHECK(verify(certificate(p, order)) == "");
+  }
+}
+
+TEST_CASE("what runs meanwhile touches nothing of the collective") {
+  const auto put = [](op_index first, op_index collective, std::size_t reads, std::size_t writes) {
+    return [=](rank_program& r) { put_between(r, first, collective, reads, writes); };
+  };
+  expect_refused(put(gathers, gathers, 640, 0), "\"gather\" goes by rows, and \"between\" writes bytes 0..8 while \"gather\" touches 0..64",
+                 "goes by rows while \"between\" runs, and both touch the same bytes");
+  expect_refused(put(makes_rows, deals, 640, 512), "\"deal\" goes by rows, and \"between\" writes bytes 512..520 while \"deal\" touches 512..576",
+                 "goes by rows while \"between\" runs, and both touch the same bytes");
+  expect_refused(
+      [](rank_program& r) {
+        put_between(r, makes_rows, deals, 640, 648);
+        r.ops[deals].reads.push_back(r.ops[makes_rows].writes[0]);  // the op between: it is at the index that dealing was at
+      },
+      "\"deal\" goes by rows, and \"between\" reads bytes 384..512 while \"deal\" touches 384..512",
+      "goes by rows while \"between\" runs, and both touch the same bytes");
+}
+
+TEST_CASE("what runs meanwhile is a kernel") {
+  expect_refused(
+      [](rank_program& r) {
+        put_between(r, gathers, gathers, 640, 648);
+        op& o = r.ops[gathers + 1];
+        o.kind = op_kind::collective, o.communicator = 0, o.bytes = 8, o.message = 2;
+        o.writes = {{640, 648, 99, element_type::f32, 0}};
+      },
+      "\"gather\" goes by rows while \"between\" runs, which is no kernel on its stream", "goes by rows, and \"between\" is no kernel on its stream");
+}
+
+TEST_CASE("the product is one of the next two") {
+  program p = right();
+  for (rank_program& r : p.ranks) r.ops[gathers].by_rows = 3;
+  CHECK(prove(p).reasons.front().find("\"gather\" goes by rows with an op 3 from it; it is one of the next two") != std::string::npos);
+  CHECK(verify(certificate(p, prove(right()))).find("by_rows must be 0, 1 or 2") != std::string::npos);
 }
 
 }  // namespace by_rows_test

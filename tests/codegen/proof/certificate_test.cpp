@@ -65,7 +65,7 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 7");
+  CHECK(j["format"] == "rankc certificate 8");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
   CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
@@ -227,7 +227,7 @@ TEST_CASE("what is written twice is refused: one of the two would go unread") {
 }
 
 TEST_CASE("text that is no certificate is answered with a sentence") {
-  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 7\"}"})
+  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 8\"}"})
     CHECK(verify(text).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[')).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[') + std::string(1 << 20, ']')).find("not a certificate: ") == 0);

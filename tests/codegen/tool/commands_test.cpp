@@ -159,7 +159,7 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(other.errors.starts_with("error: " + file + ": train: "));
 
   std::string bad = good;
-  bad.replace(bad.find("rankc certificate 7"), 19, "rankc certificate 9");
+  bad.replace(bad.find("rankc certificate 8"), 19, "rankc certificate 9");
   write(file, bad);
   CHECK(run_verify(file) == result{1, "", "error: " + file + ": " + codegen::verify(bad) + "\n"});
   write(file, "");

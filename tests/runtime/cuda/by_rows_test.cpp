@@ -34,7 +34,7 @@ template <std::size_t Ranks>
 constexpr std::size_t behind = 1 + whole<Ranks>;  // a second tensor of a region
 
 /// Of the weights a: gradients = the first part of every rank; first moment = 2 of that; second moment, behind = the rank's part of
-/// the sum of 2 a.
+/// the sum of 2 a. Behind the weights, and behind the gradients, 2 of the rank's first part, made while rows move.
 template <class T, std::size_t Ranks>
 void move(rank& r) {
   const lane& on = r[compute];
@@ -44,16 +44,19 @@ void move(rank& r) {
   const matrix<T, Ranks * rows, columns> a{at_element(l.weights, 1)}, all{at_element(l.gradients, 1)}, twice{at_element(l.first_moment, 1)},
       dealt{at_element(l.second_moment, 1)};
   const matrix<T, rows, columns> own{a.where}, sum{at_element(l.second_moment, behind<Ranks>)};
-  run_by_rows(on, all_gather{.over = over::tp, .to = all, .from = own, .site = {0, "rows"}}, [&](auto part) {
-    const auto y = part(twice);
-    return doubled<T, decltype(y)::count / columns>{y, part(all)};
-  });
+  run_by_rows(on, all_gather{.over = over::tp, .to = all, .from = own, .site = {0, "rows"}},
+              [&](auto part) {
+                const auto y = part(twice);
+                return doubled<T, decltype(y)::count / columns>{y, part(all)};
+              },
+              doubled<T, rows>{{at_element(l.weights, behind<Ranks>)}, own});
   run_by_rows(on,
               [&](auto part) {
                 const auto y = part(dealt);
                 return doubled<T, decltype(y)::count / columns>{y, part(a)};
               },
-              reduce_scatter{.over = over::tp, .to = sum, .from = dealt, .site = {1, "sums"}});
+              reduce_scatter{.over = over::tp, .to = sum, .from = dealt, .site = {1, "sums"}},
+              doubled<T, rows>{{at_element(l.gradients, behind<Ranks>)}, own});
 }
 
 template <class T>
@@ -91,9 +94,12 @@ void check_rows(const placement& way = {}) {
       const auto all = take<T>(*e, static_cast<int>(rank), region::gradients, count);
       const auto twice = take<T>(*e, static_cast<int>(rank), region::first_moment, count);
       const auto sums = take<T>(*e, static_cast<int>(rank), region::second_moment, count);
+      const auto beside_gathers = take<T>(*e, static_cast<int>(rank), region::weights, count);
       const auto gathered = [&](std::size_t i) { return value(a[i / part][1 + i % part]); };
       CHECK(count_wrong(all, 1, Ranks * part, gathered) == 0);
       CHECK(count_wrong(twice, 1, Ranks * part, [&](std::size_t i) { return 2 * gathered(i); }) == 0);
+      for (const auto& meanwhile : {beside_gathers, all})
+        CHECK(count_wrong(meanwhile, behind<Ranks>, part, [&](std::size_t i) { return 2 * value(a[rank][1 + i]); }) == 0);
       CHECK(count_wrong(sums, behind<Ranks>, part, [&](std::size_t i) {
               float sum = 0;
               for (const auto& of : a) sum += static_cast<float>(2 * value(of[1 + rank * part + i]));
