@@ -345,7 +345,8 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
         message = index;
       } else {
         own = index;
-        if (arrived >= 0) o.waits.push_back(std::exchange(arrived, -1));
+        op& waiting = n.by_rows > 0 ? out.end()[-n.by_rows] : o;  // of what goes at once, the first
+        if (arrived >= 0) waiting.waits.push_back(std::exchange(arrived, -1));
       }
       if (n.by_rows > 0 && !n.row->communicates()) out.end()[-n.by_rows].by_rows = n.by_rows;  // what gathers for it
       out.push_back(std::move(o));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that go by rows: with a product, at once, in parts. A part of the one is touched while any part of the other is,
 // so that what the later of the two writes lies apart from all that the earlier touches, and what runs meanwhile apart from all
-// that the collective touches.
+// that the collective touches. The first of them waits for all; what is gathered has arrived when the product ends, not before.
 #include "passes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 namespace rankc::codegen::proof {
@@ -44,14 +45,30 @@ std::string fault_of_meanwhile(const op& meanwhile, const op& collective) {
   return fault.empty() ? fault_of_bytes(meanwhile.writes, meanwhile.name, "writes", collective) : fault;
 }
 
+/// What is wrong with ops that go at once, from the earlier of a collective and its product to the later.
+std::string fault_of_ops(std::span<const op> all, bool gathers) {
+  std::string fault = fault_of_pair(all.front(), all.back(), gathers);
+  for (const op& o : all.subspan(1, all.size() - 2))
+    if (fault.empty()) fault = fault_of_meanwhile(o, gathers ? all.front() : all.back());
+  for (const op& o : all.subspan(1))
+    if (fault.empty() && !o.waits.empty())
+      fault = fmt::format("goes by rows, and \"{}\" waits; the first of them does, \"{}\"", o.name, all.front().name);
+  return fault;
+}
+
 }  // namespace
 
 void check_by_rows(const program& p, findings& wrong) {
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     const auto& ops = p.ranks[r].ops;
-    std::size_t taken = 0;         // ops up to here are of pairs before
-    std::unordered_set<int> gone;  // values that were dealt out
+    std::size_t taken = 0;              // ops up to here are of pairs before
+    std::unordered_set<int> gone;       // values that were dealt out
+    std::unordered_set<int> under_way;  // gathers, and what runs meanwhile
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
+      for (int w : ops[i].waits)
+        if (under_way.count(w))
+          wrong.add(fmt::format("rank {}: \"{}\" waits for \"{}\", while which rows are under way; it may wait for their product", r,
+                                ops[i].name, ops[static_cast<std::size_t>(w)].name));
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
           wrong.add(fmt::format("rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived", r, ops[i].name));
@@ -63,9 +80,10 @@ void check_by_rows(const program& p, findings& wrong) {
         continue;
       }
       const std::size_t first = gathers ? i : i - by;
-      std::string fault = first < taken ? "goes by rows with an op that goes with another" : fault_of_pair(ops[first], ops[first + by], gathers);
-      if (fault.empty() && by == 2) fault = fault_of_meanwhile(ops[first + 1], ops[i]);
+      const std::string fault =
+          first < taken ? "goes by rows with an op that goes with another" : fault_of_ops(std::span(ops).subspan(first, by + 1), gathers);
       taken = first + by + 1;
+      for (std::size_t k = first; gathers && k + 1 < taken; ++k) under_way.insert(static_cast<int>(k));
       if (!gathers)
         for (const access& a : ops[i].reads) gone.insert(a.value);
       if (!fault.empty()) wrong.add(fmt::format("rank {}: \"{}\" {}", r, ops[i].name, fault));

@@ -42,8 +42,9 @@ program right(int by_rows = 1) {
 }
 
 /// What both say of a program that a change was made to, on both ranks; and that they take it where the two ops follow one another.
-void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof, const std::string& by_checker) {
+void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof, const std::string& by_checker, int streams = 1) {
   program p = right();
+  p.streams = streams;
   for (rank_program& r : p.ranks) change(r);
   program apart = p;
   for (rank_program& r : apart.ranks)
@@ -169,6 +170,37 @@ TEST_CASE("what runs meanwhile is a kernel") {
         o.writes = {{640, 648, 99, element_type::f32, 0}};
       },
       "\"gather\" goes by rows while \"between\" runs, which is no kernel on its stream", "goes by rows, and \"between\" is no kernel on its stream");
+}
+
+/// Copies what is gathered, on a stream of its own, and is waited for at the end.
+void copy_elsewhere(rank_program& r, int after) {
+  const rankc::codegen::access all = r.ops[gathers].writes[0];
+  r.ops.insert(r.ops.begin() + takes_rows + 1,
+               {.name = "copies", .stream = 1, .waits = {after}, .reads = {all}, .writes = {{640, 640 + whole, 97, element_type::f32}}});
+  r.ops.back().waits.push_back(takes_rows + 1);
+  r.arena_bytes = 640 + whole;
+}
+
+TEST_CASE("what is gathered has arrived when the product ends") {
+  program p = right();
+  p.streams = 2;
+  for (rank_program& r : p.ranks) copy_elsewhere(r, takes_rows);
+  const verdict order = prove(p);
+  CHECK_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
+  CHECK(verify(certificate(p, order)) == "");
+  expect_refused([](rank_program& r) { copy_elsewhere(r, gathers); },
+                 "\"copies\" waits for \"gather\", while which rows are under way; it may wait for their product",
+                 "waits for op 1, and rows that go with it may be under way then", 2);
+}
+
+TEST_CASE("of what goes at once the first waits") {
+  expect_refused(
+      [](rank_program& r) {
+        r.ops.insert(r.ops.begin() + gathers, {.name = "elsewhere", .stream = 1, .reads = {r.ops[begins].writes[1]}});
+        r.ops[takes_rows + 1].waits.push_back(gathers);
+      },
+      "\"gather\" goes by rows, and \"takes rows\" waits; the first of them does, \"gather\"",
+      "goes by rows, and \"takes rows\" waits, which is not the first of those at work", 2);
 }
 
 TEST_CASE("the product is one of the next two") {
