@@ -208,8 +208,8 @@ struct all_rows {
   }
 };
 
-/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts arrive while the
-/// product of others runs, and before it what has no part in either; else one comes after the other.
+/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts arrive while
+/// `meanwhile`, which has no part in either, and then the product of others run; else one comes after the other.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product, const auto&... meanwhile) {
   if constexpr (requires { gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); }) {
