@@ -338,6 +338,8 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
       op o = layer_op(i, call, n);
       o.stream = lane_of(r_.lanes, n, i.on);
       const int index = static_cast<int>(out.size());
+      op& first = n.by_rows > 0 ? out.end()[-n.by_rows] : o;  // of those that go at once
+      if (n.by_rows > 0 && !n.row->communicates()) first.by_rows = n.by_rows;  // what gathers for it
       if (n.joins) arrived = message;
       if (o.stream != i.on) {
         o.waits.push_back(own);
@@ -345,10 +347,8 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
         message = index;
       } else {
         own = index;
-        op& waiting = n.by_rows > 0 ? out.end()[-n.by_rows] : o;  // of what goes at once, the first
-        if (arrived >= 0) waiting.waits.push_back(std::exchange(arrived, -1));
+        if (arrived >= 0) first.waits.push_back(std::exchange(arrived, -1));
       }
-      if (n.by_rows > 0 && !n.row->communicates()) out.end()[-n.by_rows].by_rows = n.by_rows;  // what gathers for it
       out.push_back(std::move(o));
     }
   }

@@ -83,7 +83,7 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
           break;
         }
         double meanwhile = kernels.of(list[product]).seconds * (ranks.ranks - 1) / ranks.ranks;  // of other rows than those that move
-        if (product + 1 < i || i + 1 < product) meanwhile += kernels.of(list[std::min(i, product) + 1]).seconds;
+        for (std::size_t k = std::min(i, product) + 1; k < std::max(i, product); ++k) meanwhile += kernels.of(list[k]).seconds;
         all.links += wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, meanwhile, ranks.ranks, sent);
         break;
       }

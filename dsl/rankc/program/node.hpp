@@ -148,9 +148,15 @@ using nodes = std::vector<node>;
 /// The node that one goes by rows with; itself: it goes with none.
 constexpr std::size_t find_partner(std::span<const node> list, std::size_t of) {
   if (list[of].by_rows > 0) return of - static_cast<std::size_t>(list[of].by_rows);
-  for (int by = 1; by <= 2 && of + static_cast<std::size_t>(by) < list.size(); ++by)
-    if (list[of + static_cast<std::size_t>(by)].by_rows == by) return of + static_cast<std::size_t>(by);
+  for (std::size_t later = of + 1; later < std::min(of + 3, list.size()); ++later)
+    if (list[later].by_rows == static_cast<int>(later - of)) return later;
   return of;
+}
+
+/// A node goes to another place; those between make room.
+constexpr void move_node(nodes& list, std::size_t from, std::size_t to) {
+  for (; from > to; --from) std::swap(list[from], list[from - 1]);
+  for (; from < to; ++from) std::swap(list[from], list[from + 1]);
 }
 
 /// Cosines and sines of a rank's rotary positions.

@@ -61,7 +61,7 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
     if (!moves_rows(p, list[i], conversion::reduce_scatter) || !is_done(p, list, i)) continue;
     const std::size_t product = find_product(p, list, begin, i);
     if (product == i) continue;
-    for (std::size_t at = i; at > product + 1; --at) std::swap(list[at], list[at - 1]);
+    move_node(list, i, product + 1);
     list[product + 1].by_rows = 1;
   }
 }
@@ -95,7 +95,7 @@ constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std:
   for (std::size_t i = begin; i + 1 < end; ++i) {
     if (list[i + 1].by_rows == 0 || list[i].row->converts != conversion::all_gather) continue;
     const std::size_t from = find_meanwhile(p, list, begin, i);
-    for (std::size_t at = from; at < i; ++at) std::swap(list[at], list[at + 1]);
+    move_node(list, from, i);
     if (from < i) list[i + 1].by_rows = 2;
   }
   for (std::size_t i = begin; i + 1 < end; ++i) {

@@ -29,7 +29,7 @@ constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   for (std::size_t i = at; i-- > begin && !makes_it(list[i]);)
     if (reads_alike(list[i])) to = i;
   while (to > begin && list[to - 1].is_beside() && !makes_it(list[to - 1])) --to;
-  for (; at > to; --at) std::swap(list[at], list[at - 1]);
+  move_node(list, at, to);
 }
 
 /// Where an op touches what a message brings, those that are under way are waited for; so they are before another begins, if they
