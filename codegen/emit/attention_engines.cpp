@@ -15,10 +15,7 @@ namespace {
 bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("lse") >= 0; }
 
 /// Why cuDNN's kernels do not take a node's attention; empty where they do.
-std::string why_not_cudnn(const lowered& l, const body& b, const node& n) {
-  const op_sizes sizes = rankc::program::sizes_of(b, n, ring_ranks(l.plan->dims));
-  const cuda::attention_shape shape = ops::chunk_shape(sizes, {l.real_bytes(), b.setting.deterministic});
-  const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
+std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, bool of_documents, bool of_chunks) {
   if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
   if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   if (l.type != dtype::bf16) return fmt::format("they compute in {}", name_of(l.type));
@@ -26,8 +23,17 @@ std::string why_not_cudnn(const lowered& l, const body& b, const node& n) {
   return fmt::format("a rank has {} tokens of a sequence, and cuDNN's take multiples of {}", shape.seq, of_chunks ? 256 : 128);
 }
 
+attention_engine engine_of(const lowered& l, const body& b, const node& n) {
+  const op_sizes sizes = rankc::program::sizes_of(b, n, ring_ranks(l.plan->dims));
+  const cuda::attention_shape shape = ops::chunk_shape(sizes, {l.real_bytes(), b.setting.deterministic});
+  attention_engine e{why_not_cudnn(l, shape, n.row->find("starts") >= 0, shape.seq < sizes("seq"))};
+  e.own_gradient = e.by_cudnn() && cuda::attention_grad_by_tiles(shape);
+  return e;
+}
+
 std::string text_of(const attention_engine& e) {
   const std::string layers = fmt::format("{} {}", e.layers, e.layers == 1 ? "layer" : "layers");
+  if (e.own_gradient) return layers + " by cuDNN, their gradients on H100s and H200s by rankc's kernels";
   return layers + (e.by_cudnn() ? " by cuDNN" : " by rankc's own kernels: " + e.because);
 }
 
@@ -42,9 +48,11 @@ std::vector<attention_engine> attention_engines(const lowered& l) {
         const body& b = l.bodies[static_cast<std::size_t>(use.kind)];
         const auto n = std::find_if(b.forward.begin(), b.forward.end(), is_attention);
         if (n == b.forward.end()) continue;
-        const std::string why = why_not_cudnn(l, b, *n);
-        auto at = std::find_if(all.begin(), all.end(), [&](const attention_engine& e) { return e.because == why; });
-        if (at == all.end()) at = all.insert(all.end(), {why, 0});
+        const attention_engine engine = engine_of(l, b, *n);
+        auto at = std::find_if(all.begin(), all.end(), [&](const attention_engine& e) {
+          return e.because == engine.because && e.own_gradient == engine.own_gradient;
+        });
+        if (at == all.end()) at = all.insert(all.end(), engine);
         ++at->layers;
       }
   return all;

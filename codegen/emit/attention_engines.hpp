@@ -12,6 +12,7 @@ namespace rankc::codegen {
 struct attention_engine {
   std::string because;  // why cuDNN's do not: "the head dim is 12, and cuDNN's take multiples of 8 up to 128"; empty: they do
   int layers = 0;
+  bool own_gradient = false;  // on GPUs of compute capability 9.0 rankc's kernels make the gradients
   bool by_cudnn() const { return because.empty(); }
 };
 /// None of a program for the host, and of layers without attention.

@@ -337,7 +337,10 @@ std::string describe_json(const lowered& l) {
   for (const rounded_linears& r : linears_in_fp8(l))
     j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
   for (const attention_engine& e : attention_engines(l))
-    j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"}, {"layers", e.layers}, {"because", e.because}});
+    j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"},
+                              {"gradients_on_hopper", e.own_gradient || !e.by_cudnn() ? "rankc" : "cudnn"},
+                              {"layers", e.layers},
+                              {"because", e.because}});
   if (const auto predicted = predict(l)) {
     j["predicted"] = {{"gpu", predicted->gpu}, {"step_s", predicted->step.step}};
     for (const auto& [name, seconds] : terms_of(predicted->step)) j["predicted"]["terms"][std::string(name)] = seconds;

@@ -122,10 +122,6 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   g.pointwise_to(of.queries(id_dq), CUDNN_POINTWISE_IDENTITY, dq_sum);
 }
 
-attention_shape shape_of(const lane& on, const attention_sizes& s) {
-  return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
-}
-
 /// Whether cuDNN's loads fit: addresses and strides are multiples of 16 bytes.
 bool aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
   for (const at where : operands)

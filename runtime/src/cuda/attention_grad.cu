@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
+#include "attention_grad_hopper.hpp"
 #include "documents.cuh"
 
 #include <string>
@@ -160,12 +161,18 @@ void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, a
 
 }  // namespace
 
+bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          const attention_sizes& s) {
+  return (attention_grad_by_tiles(shape_of(on, s)) && attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) ||
+         attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s);
+}
+
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+    if (attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq});
 }
 

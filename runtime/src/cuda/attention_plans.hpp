@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/ring_step.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
@@ -25,6 +26,11 @@ struct attention_sizes {
   std::int64_t keys_apart() const { return apart == 0 ? n_keys() : apart; }
 };
 
+/// What the generator has planned a call by.
+inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
+  return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
+}
+
 /// Room for the plans of a rank, with no plan in it.
 attention_plans* make_attention_plans();
 void destroy(attention_plans*);
@@ -33,6 +39,10 @@ void destroy(attention_plans*);
 /// Errors: failure (70) where every plan of cuDNN's needs more scratch than was planned.
 bool attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
 bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          const attention_sizes&);
+
+/// The gradient by rankc's kernels for Hopper, or by cuDNN. False where neither can: then nothing was enqueued.
+bool attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes&);
 
 /// Whether cuDNN has plans for all of these that keep to the scratch of each, of attention or of its gradient.

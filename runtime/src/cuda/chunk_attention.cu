@@ -80,13 +80,13 @@ bool chunk_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch,
   const places to(s);
   const at more = scratch, work = more + chunk_output_bytes(s.rows, s.seq, s.heads, s.dim);
   const auto keys = [&](at all, int rank) { return all + static_cast<std::size_t>(rank) * to.keys_of_rank; };
-  attention_grad_cudnn(on, dq, keys(dk, has.rank), keys(dv, has.rank), work, dout, q, keys(k, has.rank),
+  attention_grad_fused(on, dq, keys(dk, has.rank), keys(dv, has.rank), work, dout, q, keys(k, has.rank),
                        keys(v, has.rank), o, lse, of.own);
   for (int rank = 0; rank < has.ranks; ++rank) {
     if (rank == has.rank) continue;
     const bool behind = rank > has.rank;
     const std::size_t from = behind ? to.half_queries : 0, statistic = behind ? to.half_statistics : 0;
-    attention_grad_cudnn(on, more + from, keys(dk, rank), keys(dv, rank), work, dout + from, q + from,
+    attention_grad_fused(on, more + from, keys(dk, rank), keys(dv, rank), work, dout + from, q + from,
                          keys(k, rank), keys(v, rank), o + from, lse + statistic,
                          behind ? of.behind : of.before);
     const queries some{s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim};

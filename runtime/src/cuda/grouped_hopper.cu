@@ -215,13 +215,6 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   meet_in_cluster();  // a block's shared memory is there until the other has done with it
 }
 
-int attribute(const lane& on, cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  check(on, cudaGetDevice(&device), "cudaGetDevice");
-  check(on, cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
 bool at_sixteen_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
 
 static_assert(processors % blocks_of_tile == 0);
@@ -240,8 +233,7 @@ CUtensorMap weights_of(const lane& on, const bf16* w, const grouped_shape& s) {
 
 bool hopper_takes(const lane& on, const grouped_shape& s, const void* result, const void* a, const void* b) {
   return s.rows > 0 && s.in % box_side == 0 && s.out % box_side == 0 && at_sixteen_bytes(result) &&
-         at_sixteen_bytes(a) && at_sixteen_bytes(b) && attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 &&
-         attribute(on, cudaDevAttrComputeCapabilityMinor) == 0;
+         at_sixteen_bytes(a) && at_sixteen_bytes(b) && is_hopper(on);
 }
 
 void hopper_linear(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {

@@ -90,6 +90,12 @@ __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& fr
       "l"(&from), "r"(barrier), "r"(column), "r"(row), "h"(static_cast<unsigned short>(3))
       : "memory");
 }
+/// Copy `bytes`, a multiple of 16 at multiples of 16.
+__device__ inline void copy_line(shared_address to, const void* from, int bytes, shared_address barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
 
 /// 16 bytes of shared memory become 0.
 __device__ inline void clear_piece(shared_address at) {
@@ -132,13 +138,14 @@ inline constexpr int next_terms = Major == major::sum ? 32 : 16 * 128;
 /// 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
 using sums = float[64];
 
-/// sums += a b for 16 terms, put on their way: commit and wait follow.
-template <major A, major B>
-__device__ __forceinline__ void multiply(sums& d, description a, description b) {
 #define RANKC_SUMS(i)                                                                                         \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),      \
       "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
+
+/// sums += a b for 16 terms, put on their way: commit and wait follow.
+template <major A, major B>
+__device__ __forceinline__ void multiply(sums& d, description a, description b) {
   asm volatile(
       "{\n"
       ".reg .pred add;\n"
@@ -155,8 +162,50 @@ __device__ __forceinline__ void multiply(sums& d, description a, description b) 
       "}"
       : RANKC_SUMS(0), RANKC_SUMS(16), RANKC_SUMS(32), RANKC_SUMS(48)
       : "r"(a.low), "r"(a.high), "r"(b.low), "r"(b.high), "n"(A == major::result), "n"(B == major::result));
-#undef RANKC_SUMS
 }
+
+/// The same part of 64 x 64 sums.
+using narrow_sums = float[32];
+
+/// sums = a b, or += with `add`.
+template <major A, major B>
+__device__ __forceinline__ void multiply(narrow_sums& d, description a, description b, bool add) {
+  asm volatile(
+      "{\n"
+      ".reg .pred add;\n"
+      ".reg .b64 a, b;\n"
+      "mov.b64 a, {%32, %33};\n"
+      "mov.b64 b, {%34, %35};\n"
+      "setp.ne.b32 add, %36, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "a, b, add, 1, 1, %37, %38;\n"
+      "}"
+      : RANKC_SUMS(0), RANKC_SUMS(16)
+      : "r"(a.low), "r"(a.high), "r"(b.low), "r"(b.high), "r"(static_cast<int>(add)), "n"(A == major::result),
+        "n"(B == major::result));
+}
+
+/// The same with a from registers: two rows' terms at a time, as sums of 16 columns lie.
+template <major B>
+__device__ __forceinline__ void multiply(narrow_sums& d, const unsigned* a, description b, bool add) {
+  asm volatile(
+      "{\n"
+      ".reg .pred add;\n"
+      ".reg .b64 b;\n"
+      "mov.b64 b, {%36, %37};\n"
+      "setp.ne.b32 add, %38, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%32, %33, %34, %35}, b, add, 1, 1, %39;\n"
+      "}"
+      : RANKC_SUMS(0), RANKC_SUMS(16)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(add)),
+        "n"(B == major::result));
+}
+#undef RANKC_SUMS
 
 /// Before the first product, and wherever other code has written the sums.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -168,11 +217,17 @@ __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
+/// The products of these sums are done, and the compiler is told.
+template <int N>
+__device__ void settle(float (&d)[N]) {
+#pragma unroll
+  for (float& x : d) asm volatile("" : "+f"(x)::"memory");
+}
+
 /// Until all are done; the sums may be read.
 __device__ inline void finish_products(sums& d) {
   wait_for_products<0>();
-#pragma unroll
-  for (float& x : d) asm volatile("" : "+f"(x)::"memory");
+  settle(d);
 }
 
 /// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of

@@ -3,8 +3,7 @@
 // to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them to both, and has 128
 // of its columns to itself.
 #pragma once
-#include "device.cuh"
-#include "hopper.cuh"
+#include "hopper_rows.cuh"
 #include "tensor_map.hpp"
 
 namespace rankc::cuda::hopper {
@@ -14,21 +13,12 @@ inline constexpr int tile_rows = 128, columns_each = 128, tile_columns = blocks_
 inline constexpr int tile_terms = box_side;
 inline constexpr int a_boxes = tile_rows / box_side, b_boxes = columns_each / box_side;
 inline constexpr int stages = 6, stage_bytes = (a_boxes + b_boxes) * box_bytes;
-inline constexpr int warps_of_group = 4, multiplying_warps = 2 * warps_of_group;
-inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: what a warp stores at a time
-inline constexpr int alignment = 1024;         // of boxes
+inline constexpr int multiplying_warps = 2 * warps_of_group;
 
 /// Shared memory: the stages, two places for each multiplying warp to put sums in, the barriers.
 inline constexpr int staging = stages * stage_bytes, barriers = staging + multiplying_warps * 2 * staged_bytes;
 inline constexpr int turns = barriers + 3 * stages * 8;
 inline constexpr std::size_t shared_bytes = alignment + turns + 2 * 8;
-
-__device__ inline std::byte* aligned_shared() {
-  std::byte* raw = reinterpret_cast<std::byte*>(dynamic_shared());
-  return raw + (alignment - __cvta_generic_to_shared(raw) % alignment) % alignment;
-}
-
-__device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 
 /// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy
 /// engine has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are
@@ -36,7 +26,7 @@ __device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 class ring {
  public:
   __device__ explicit ring(const std::byte* shared)
-      : shared_(static_cast<shared_address>(__cvta_generic_to_shared(shared))) {}
+      : shared_(address_of(shared)) {}
 
   __device__ void make() const {
     for (ring r = *this; r.parity_ == 0; r.advance()) {
@@ -77,7 +67,7 @@ class ring {
 class turn {
  public:
   __device__ turn(const std::byte* shared, int group)
-      : barriers_(static_cast<shared_address>(__cvta_generic_to_shared(shared)) + turns),
+      : barriers_(address_of(shared) + turns),
         group_(group),
         parity_(group ^ 1) {}
 
@@ -144,26 +134,7 @@ __device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
   mine.pass();
 }
 
-/// Where 16 bytes are put in the staged rows: rows that are accessed together meet in no bank.
-__device__ inline int piece(int row, int column) {
-  return row * 128 + ((column ^ ((row << 1 & 6) | (row >> 2 & 1))) << 4);
-}
-
 /// Put a warp's sums of 128 bytes of columns, which begin in d[first], into its stage.
-__device__ inline void stage_sums(std::byte* to, const sums& d, int first, bf16) {
-  const int lane = threadIdx.x % warp_size, row = lane % 16, column = lane / 16;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    unsigned two[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const __nv_bfloat162 rounded = __floats2bfloat162_rn(d[first + 8 * i + 2 * j], d[first + 8 * i + 2 * j + 1]);
-      two[j] = reinterpret_cast<const unsigned&>(rounded);
-    }
-    store_matrices(static_cast<shared_address>(__cvta_generic_to_shared(to + piece(row, 2 * i + column))), two[0],
-                   two[1], two[2], two[3]);
-  }
-}
 __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float) {
   const int lane = threadIdx.x % warp_size, row = lane / 4, column = lane % 4;
 #pragma unroll

@@ -64,7 +64,7 @@ bool ring_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, 
   const std::size_t keys = static_cast<std::size_t>(s.seq) * s.kv_stride * sizeof(bf16);
   for (const at d : {dk, dv})
     if (!behind && !sees.causal) clear_half_rows(on, d + keys / 2, keys, s.rows);
-  return attention_grad_cudnn(on, dq + from, dk, dv, scratch, dout + from, q + from, k, v, o + from,
+  return attention_grad_fused(on, dq + from, dk, dv, scratch, dout + from, q + from, k, v, o + from,
                               lse + statistic, sizes);
 }
 

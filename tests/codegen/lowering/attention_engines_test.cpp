@@ -40,10 +40,15 @@ std::string text(const shape& s, dtype type = dtype::bf16, target to = target::c
 }  // namespace
 
 TEST_CASE("cuDNN does what its kernels take") {
-  CHECK(text({}) == "attention: 3 layers by cuDNN\n");
   CHECK(text({.head_dim = 72}) == "attention: 3 layers by cuDNN\n");
   CHECK(text({.head_dim = 128, .seq = 128}) == "attention: 3 layers by cuDNN\n");
-  CHECK(text({.cp = 2}) == "attention: 3 layers by cuDNN\n");
+  CHECK(text({.head_dim = 32, .cp = 2}) == "attention: 3 layers by cuDNN\n");
+}
+
+TEST_CASE("gradients of heads of 64 elements are rankc's") {
+  const std::string both = "attention: 3 layers by cuDNN, their gradients on H100s and H200s by rankc's kernels\n";
+  CHECK(text({}) == both);
+  CHECK(text({.cp = 2}) == both);
 }
 
 TEST_CASE("rankc's own kernels do the rest, and why is said") {

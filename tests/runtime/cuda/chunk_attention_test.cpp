@@ -14,7 +14,8 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {1, 160, 4, 2, 2, 40},
                             {2, 512, 2, 4, 2, 64},
                             {1, 1024, 4, 4, 1, 128},
-                            {2, 768, 3, 2, 2, 32}};
+                            {2, 768, 3, 2, 2, 32},
+                            {1, 1536, 3, 2, 1, 64}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {

@@ -2,6 +2,7 @@
 // The scratch that attention needs beside its operands, in bytes: the generator plans it, the runtime keeps
 // to it.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 
 namespace rankc::cuda {
@@ -54,9 +55,18 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
          (s.heads != s.kv_heads ? 4 * tokens * s.dim : 0);
 }
 
+/// Whether rankc's own kernels for compute capability 9.0 go before cuDNN's for the gradient of this shape. They make the weights
+/// twice, for dq and for dk and dv: of longer sequences cuDNN's are faster, unless they are to be deterministic.
+constexpr bool attention_grad_by_tiles(const attention_shape& s) {
+  return s.element == 2 && s.dim == 64 && s.seq % 64 == 0 && (s.seq <= 8192 || s.deterministic);
+}
+/// What these ask for: two f32 numbers of each query.
+constexpr std::size_t attention_statistics_bytes(const attention_shape& s) { return 2 * attention_delta_bytes(s); }
+
 constexpr std::size_t attention_scratch(const attention_shape&) { return 256; }
 constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
-  return attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
+  const std::size_t others = attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
+  return attention_grad_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
 }
 
 // Of a rank's chunks of sequences, whose shape has its tokens of each for `seq`: a block's output, or gradient of queries, and
