@@ -122,13 +122,6 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   g.pointwise_to(of.queries(id_dq), CUDNN_POINTWISE_IDENTITY, dq_sum);
 }
 
-/// Whether cuDNN's loads fit: addresses and strides are multiples of 16 bytes.
-bool aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
-  for (const at where : operands)
-    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
-  return s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
-}
-
 bool has_kernel(const attention_shape& shape, const attention_sizes& s) {
   return attention_by_cudnn(shape) && s.seq % 128 == 0 && s.n_keys() % 128 == 0;
 }
@@ -222,7 +215,7 @@ bool has_attention_plans(const lane& on, bool gradient, std::initializer_list<at
 
 bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!has_kernel(shape, s) || !aligned(on, s, {o, lse, q, k, v})) return false;
+  if (!has_kernel(shape, s) || !is_aligned(on, s, {o, lse, q, k, v})) return false;
   const attention_plan* plan = plan_for(on, false, s, attention_scratch(shape));
   if (plan == nullptr) return false;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.dim));
@@ -241,7 +234,7 @@ bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!has_kernel(shape, s) || !aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
+  if (!has_kernel(shape, s) || !is_aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
   const attention_sizes of_part = part_of(shape, s);
   const std::size_t dq_bytes = dq_sum_bytes(shape, of_part);
   const attention_plan* plan = plan_for(on, true, of_part, attention_grad_workspace(shape) - dq_bytes);

@@ -163,7 +163,7 @@ void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, a
 
 bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes& s) {
-  return (attention_grad_by_tiles(shape_of(on, s)) && attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) ||
+  return attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s) ||
          attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s);
 }
 

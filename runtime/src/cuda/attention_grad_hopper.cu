@@ -8,7 +8,6 @@
 #include "hopper_queries_gradient.cuh"
 
 #include <cmath>
-#include <initializer_list>
 
 namespace rankc::cuda {
 namespace {
@@ -43,19 +42,12 @@ void run(const lane& on, const attention_maps& of, const Gradient& g) {
   launch(on, "attention_grad", make_gradient<Gradient>, processors, Gradient::block::threads, Gradient::block::shared_bytes, of, g);
 }
 
-/// Whether the copy engine finds everything at multiples of 16 bytes.
-bool aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
-  return s.q_stride % 8 == 0 && s.kv_stride % 8 == 0 && std::all_of(operands.begin(), operands.end(), [&](at where) {
-           return reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 == 0;
-         });
-}
-
 }  // namespace
 
 bool attention_grad_hopper(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                            const attention_sizes& s) {
-  if (s.dim != head_dim || s.seq % box_side != 0 || s.n_keys() % box_side != 0 || !is_hopper(on) ||
-      !aligned(on, s, {dq, dk, dv, scratch, dout, q, k, v, o}))
+  if (!attention_grad_by_tiles(shape_of(on, s)) || s.seq % box_side != 0 || s.n_keys() % box_side != 0 || !is_hopper(on) ||
+      !is_aligned(on, s, {dq, dk, dv, scratch, dout, q, k, v, o}))
     return false;
   const auto map = [&](at x, std::int64_t apart, int tokens, int heads, int stride) {
     return tensor_map(on, on.at<bf16>(x), static_cast<std::size_t>((s.rows - 1) * apart + tokens), heads * s.dim, stride);

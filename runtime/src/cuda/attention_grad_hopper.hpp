@@ -6,8 +6,8 @@
 
 namespace rankc::cuda {
 
-/// Enqueue it. False where the GPU is another, the head dim is not 64, tokens are no multiples of 64 or addresses none of
-/// 16 bytes: then nothing was enqueued. Shapes: scratch: attention_statistics_bytes.
+/// Enqueue it. False where the GPU is another, attention_grad_by_tiles says no, tokens are no multiples of 64 or addresses
+/// none of 16 bytes: then nothing was enqueued. Shapes: scratch: attention_statistics_bytes.
 bool attention_grad_hopper(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                            const attention_sizes&);
 

@@ -74,10 +74,4 @@ struct attention_blocks {
   }
 };
 
-inline bool is_aligned(const lane& on, std::initializer_list<at> operands) {
-  for (const at where : operands)
-    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
-  return true;
-}
-
 }  // namespace rankc::cuda

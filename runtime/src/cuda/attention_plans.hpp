@@ -31,6 +31,16 @@ inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
   return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
 }
 
+/// Whether loads of 16 bytes fit: addresses, and strides.
+inline bool is_aligned(const lane& on, std::initializer_list<at> operands) {
+  for (const at where : operands)
+    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
+  return true;
+}
+inline bool is_aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
+  return is_aligned(on, operands) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
+}
+
 /// Room for the plans of a rank, with no plan in it.
 attention_plans* make_attention_plans();
 void destroy(attention_plans*);

@@ -117,6 +117,13 @@ struct attention_memory {
   __device__ shared_address line_address(int n) const { return first + Block::lines + n * line_bytes; }
 };
 
+/// A tile of either, one behind the other.
+__device__ inline void copy_pair(shared_address to, const CUtensorMap& first, const CUtensorMap& second, int row, int column,
+                                 shared_address full) {
+  copy_box(to, first, row, column, full);
+  copy_box(to + box_bytes, second, row, column, full);
+}
+
 /// Some tiles of a head, from `tile` on.
 struct attention_item {
   int row, head, tile;
@@ -214,6 +221,21 @@ __device__ __forceinline__ void multiply_columns(narrow_sums& d, const left_fact
   for (int k = 0; k < box_side / 16; ++k)
     multiply<major::result>(d, a + 4 * k, further(described(b), k * next_terms<major::result>), add || k > 0);
   commit_products();
+}
+
+/// The products of a pair of tiles, with the next pair of a ring: p, which is ready, and dp, which is on its way. What
+/// products read of the pair before has been read then.
+template <class Factor, class Ring>
+__device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, const Factor& of_p, const Factor& of_dp, const Ring& r,
+                                              Ring& before, bool release_before) {
+  r.wait_until_full();
+  begin_products();
+  multiply_rows(p, of_p, r.here());
+  multiply_rows(dp, of_dp, r.here() + box_bytes);
+  wait_for_products<1>();
+  if (release_before) before.release();
+  before = r;
+  settle(p);
 }
 
 /// Store a warp's 16 rows of 64 sums times `factor`.

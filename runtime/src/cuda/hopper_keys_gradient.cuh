@@ -25,17 +25,13 @@ struct keys_gradient {
       const int count = min(block::groups, z.key_tiles - x.tile), column = x.head * head_dim;
       all.wait_until_empty();
       arrive_expecting(all.full(), count * pair_bytes);
-      for (int g = 0; g < count; ++g) {
-        const int row = z.key_row(x.row, x.tile + g);
-        copy_box(all.here() + g * pair_bytes, of.k, row, column, all.full());
-        copy_box(all.here() + g * pair_bytes + box_bytes, of.v, row, column, all.full());
-      }
+      for (int g = 0; g < count; ++g)
+        copy_pair(all.here() + g * pair_bytes, of.k, of.v, z.key_row(x.row, x.tile + g), column, all.full());
       for (int head = x.head * z.heads_each, end = head + z.heads_each; head < end; ++head)
         for (int i = z.first_to_see(x.tile); i < z.query_tiles; ++i, r.advance()) {
           r.wait_until_empty();
           arrive_expecting(r.full(), pair_bytes + line_bytes);
-          copy_box(r.here(), of.q, z.query_row(x.row, i), head * head_dim, r.full());
-          copy_box(r.here() + box_bytes, of.dout, z.query_row(x.row, i), head * head_dim, r.full());
+          copy_pair(r.here(), of.q, of.dout, z.query_row(x.row, i), head * head_dim, r.full());
           copy_line(memory.line_address(r.number()), statistics.of(z, x.row, head, i), line_bytes, r.full());
         }
     }
@@ -67,14 +63,7 @@ struct keys_gradient {
         r.pass(first - begin);
         for (int i = first; i < z.query_tiles; ++i, r.advance()) {
           narrow_sums p, dp;
-          r.wait_until_full();
-          begin_products();
-          multiply_rows(p, k, r.here());
-          multiply_rows(dp, v, r.here() + box_bytes);
-          wait_for_products<1>();
-          if (add) before.release();
-          before = r;
-          settle(p);
+          multiply_pair(p, dp, k, v, r, before, add);
           const float2* line = memory.line(r.number()) + at.column;
 #pragma unroll
           for (int n = 0; n < 32; ++n) p[n] = two_to_the(p[n] * factor - line[n / 4 * 8 + n % 2].x);

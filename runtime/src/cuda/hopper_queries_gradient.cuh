@@ -71,16 +71,12 @@ struct queries_gradient {
                 key_column = x.head / z.heads_each * head_dim;
       all.wait_until_empty();
       arrive_expecting(all.full(), count * pair_bytes);
-      for (int g = 0; g < count; ++g) {
-        const int row = z.query_row(x.row, x.tile + g);
-        copy_box(all.here() + g * pair_bytes, of.q, row, column, all.full());
-        copy_box(all.here() + g * pair_bytes + box_bytes, of.dout, row, column, all.full());
-      }
+      for (int g = 0; g < count; ++g)
+        copy_pair(all.here() + g * pair_bytes, of.q, of.dout, z.query_row(x.row, x.tile + g), column, all.full());
       for (int j = 0, end = end_of_keys(x); j < end; ++j, r.advance()) {
         r.wait_until_empty();
         arrive_expecting(r.full(), pair_bytes);
-        copy_box(r.here(), of.k, z.key_row(x.row, j), key_column, r.full());
-        copy_box(r.here() + box_bytes, of.v, z.key_row(x.row, j), key_column, r.full());
+        copy_pair(r.here(), of.k, of.v, z.key_row(x.row, j), key_column, r.full());
       }
     }
   }
@@ -125,14 +121,7 @@ struct queries_gradient {
       narrow_sums sum;
       for (int j = 0; j < mine; ++j, r.advance()) {
         narrow_sums p, dp;
-        r.wait_until_full();
-        begin_products();
-        multiply_rows(p, q, r.here());
-        multiply_rows(dp, d_out, r.here() + box_bytes);
-        wait_for_products<1>();
-        if (j > 0) before.release();
-        before = r;
-        settle(p);
+        multiply_pair(p, dp, q, d_out, r, before, j > 0);
 #pragma unroll
         for (int i = 0; i < 32; ++i) p[i] = two_to_the(p[i] * factor - of_row[i / 2 % 2].x);
         if (z.causal && j == tile) {

@@ -49,6 +49,8 @@ TEST_CASE("gradients of heads of 64 elements are rankc's") {
   const std::string both = "attention: 3 layers by cuDNN, their gradients on H100s and H200s by rankc's kernels\n";
   CHECK(text({}) == both);
   CHECK(text({.cp = 2}) == both);
+  CHECK(text({.seq = 8192}) == both);
+  CHECK(text({.seq = 16384}) == "attention: 3 layers by cuDNN\n");  // which is faster there
 }
 
 TEST_CASE("rankc's own kernels do the rest, and why is said") {
