@@ -26,15 +26,19 @@ std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, 
 attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::program::sizes_of(b, n, ring_ranks(l.plan->dims));
   const cuda::attention_shape shape = ops::chunk_shape(sizes, {l.real_bytes(), b.setting.deterministic});
-  attention_engine e{why_not_cudnn(l, shape, n.row->find("starts") >= 0, shape.seq < sizes("seq"))};
-  e.own_gradient = e.by_cudnn() && cuda::attention_grad_by_tiles(shape);
+  const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
+  attention_engine e{why_not_cudnn(l, shape, of_documents, of_chunks)};
+  const bool by_tiles = e.by_cudnn() || (!of_documents && !of_chunks);
+  e.own_forward = by_tiles && cuda::attention_by_tiles(shape);
+  e.own_gradient = by_tiles && cuda::attention_grad_by_tiles(shape);
   return e;
 }
 
 std::string text_of(const attention_engine& e) {
   const std::string layers = fmt::format("{} {}", e.layers, e.layers == 1 ? "layer" : "layers");
-  if (e.own_gradient) return layers + " by cuDNN, their gradients on H100s and H200s by rankc's kernels";
-  return layers + (e.by_cudnn() ? " by cuDNN" : " by rankc's own kernels: " + e.because);
+  if (!e.own_forward) return layers + (e.by_cudnn() ? " by cuDNN" : " by rankc's own kernels: " + e.because);
+  if (!e.own_gradient) return layers + " by cuDNN, forward on H100s and H200s by rankc's kernels";
+  return layers + " by rankc's kernels for H100s and H200s, on other GPUs by " + (e.by_cudnn() ? "cuDNN" : "slow ones: " + e.because);
 }
 
 }  // namespace
@@ -50,7 +54,7 @@ std::vector<attention_engine> attention_engines(const lowered& l) {
         if (n == b.forward.end()) continue;
         const attention_engine engine = engine_of(l, b, *n);
         auto at = std::find_if(all.begin(), all.end(), [&](const attention_engine& e) {
-          return e.because == engine.because && e.own_gradient == engine.own_gradient;
+          return e.because == engine.because && e.own_forward == engine.own_forward && e.own_gradient == engine.own_gradient;
         });
         if (at == all.end()) at = all.insert(all.end(), engine);
         ++at->layers;

@@ -12,13 +12,13 @@ namespace rankc::codegen {
 struct attention_engine {
   std::string because;  // why cuDNN's do not: "the head dim is 12, and cuDNN's take multiples of 8 up to 128"; empty: they do
   int layers = 0;
-  bool own_gradient = false;  // on GPUs of compute capability 9.0 rankc's kernels make the gradients
+  bool own_forward = false, own_gradient = false;  // on GPUs of compute capability 9.0 rankc's kernels are fast at it
   bool by_cudnn() const { return because.empty(); }
 };
 /// None of a program for the host, and of layers without attention.
 std::vector<attention_engine> attention_engines(const lowered&);
 
-/// "attention: 8 layers by cuDNN"; a line for each engine.
+/// "attention: 8 layers by cuDNN"; a line for each kind of engine.
 std::string attention_text(const lowered&);
 
 /// What a bf16 program says before it runs where its attention is by slow kernels; else empty.

@@ -338,6 +338,7 @@ std::string describe_json(const lowered& l) {
     j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
   for (const attention_engine& e : attention_engines(l))
     j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"},
+                              {"forward_on_hopper", e.own_forward || !e.by_cudnn() ? "rankc" : "cudnn"},
                               {"gradients_on_hopper", e.own_gradient || !e.by_cudnn() ? "rankc" : "cudnn"},
                               {"layers", e.layers},
                               {"because", e.because}});

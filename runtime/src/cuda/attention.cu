@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward: a block takes 64 queries of one head, walks the keys up to the diagonal in tiles
 // of 64, and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp
-// leave. This serves f32 and what cuDNN does not take. Source: Milakov and Gimelshein 2018 (online softmax);
+// leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online softmax);
 // FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
+#include "attention_hopper.hpp"
 #include "documents.cuh"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -97,12 +99,22 @@ void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& 
 
 }  // namespace
 
+bool attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
+  return attention_hopper(on, o, lse, q, k, v, s) || attention_cudnn(on, o, lse, scratch, q, k, v, s);
+}
+
+bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<attention_sizes> all) {
+  return std::all_of(all.begin(), all.end(), [&](const attention_sizes& s) {
+    return is_for_hopper(on, gradient, s) || has_attention_plan(on, gradient, s);
+  });
+}
+
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_cudnn(on, o, lse, scratch, q, k, v, s)) return;
+    if (attention_fused(on, o, lse, scratch, q, k, v, s)) return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq});
 }
 

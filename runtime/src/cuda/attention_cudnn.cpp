@@ -202,15 +202,13 @@ constexpr float one = 1.0f;
 
 }  // namespace
 
-bool has_attention_plans(const lane& on, bool gradient, std::initializer_list<attention_sizes> all) {
-  return std::all_of(all.begin(), all.end(), [&](const attention_sizes& s) {
-    const attention_shape shape = shape_of(on, s);
-    if (!has_kernel(shape, s)) return false;
-    const attention_sizes part = gradient ? part_of(shape, s) : s;
-    const std::size_t limit = gradient ? attention_grad_workspace(shape) - dq_sum_bytes(shape, part) : attention_scratch(shape);
-    const attention_plan* plan = find_plan(on, gradient, part, limit);
-    return plan != nullptr && plan->workspace <= limit;
-  });
+bool has_attention_plan(const lane& on, bool gradient, const attention_sizes& s) {
+  const attention_shape shape = shape_of(on, s);
+  if (!has_kernel(shape, s)) return false;
+  const attention_sizes part = gradient ? part_of(shape, s) : s;
+  const std::size_t limit = gradient ? attention_grad_workspace(shape) - dq_sum_bytes(shape, part) : attention_scratch(shape);
+  const attention_plan* plan = find_plan(on, gradient, part, limit);
+  return plan != nullptr && plan->workspace <= limit;
 }
 
 bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {

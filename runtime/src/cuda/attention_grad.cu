@@ -6,7 +6,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
-#include "attention_grad_hopper.hpp"
+#include "attention_hopper.hpp"
 #include "documents.cuh"
 
 #include <string>

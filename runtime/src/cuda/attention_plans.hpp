@@ -50,20 +50,21 @@ void destroy(attention_plans*);
 bool attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
 bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes&);
+/// Whether cuDNN has a plan for either that keeps to the scratch.
+bool has_attention_plan(const lane&, bool gradient, const attention_sizes&);
 
-/// The gradient by rankc's kernels for Hopper, or by cuDNN. False where neither can: then nothing was enqueued.
+/// The same by rankc's kernels for Hopper, or by cuDNN. False where neither can: then nothing was enqueued.
+bool attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
 bool attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes&);
-
-/// Whether cuDNN has plans for all of these that keep to the scratch of each, of attention or of its gradient.
-bool has_attention_plans(const lane&, bool gradient, std::initializer_list<attention_sizes>);
+/// Whether one of them can do either, of aligned operands, for all of these.
+bool has_fused_attention(const lane&, bool gradient, std::initializer_list<attention_sizes>);
 
 /// The same of a rank's chunks of sequences, to gathered keys: block by block, each of them causal or to all of its keys.
-/// False where cuDNN cannot do all of them: then nothing was enqueued.
+/// False where neither can do all of them: then nothing was enqueued.
 bool chunk_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&, const attention_sizes&);
 bool chunk_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                                 const runtime::chunks&, const attention_sizes&);
-
 
 /// The same of one rank's keys of a ring.
 bool ring_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::ring_step&, const attention_sizes&);

@@ -12,6 +12,6 @@ bool attention_grad_cudnn(const lane&, at, at, at, at, at, at, at, at, at, at, c
   return false;
 }
 
-bool has_attention_plans(const lane&, bool, std::initializer_list<attention_sizes>) { return false; }
+bool has_attention_plan(const lane&, bool, const attention_sizes&) { return false; }
 
 }  // namespace rankc::cuda

@@ -28,10 +28,11 @@ __global__ void __launch_bounds__(block) add_queries(bf16* dq, const bf16* more,
 
 struct blocks : attention_blocks {
   using attention_blocks::attention_blocks;
-  bool has_plans(const lane& on, bool gradient, const runtime::chunks& has) const {
-    return has_attention_plans(on, gradient, {own}) &&
-           (has.rank == 0 || has_attention_plans(on, gradient, {before})) &&
-           (has.rank == has.ranks - 1 || has_attention_plans(on, gradient, {behind}));
+  /// Scratch is planned for those of chunks_by_cudnn.
+  bool are_fused(const lane& on, bool gradient, const runtime::chunks& has) const {
+    return chunks_by_cudnn(shape_of(on, own)) && has_fused_attention(on, gradient, {own}) &&
+           (has.rank == 0 || has_fused_attention(on, gradient, {before})) &&
+           (has.rank == has.ranks - 1 || has_fused_attention(on, gradient, {behind}));
   }
 };
 
@@ -54,17 +55,17 @@ struct places {
 bool chunk_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
                            const runtime::chunks& has, const attention_sizes& s) {
   const blocks of(s);
-  if (!is_dense(s) || !is_aligned(on, {o, lse, q, k, v}) || !of.has_plans(on, false, has)) return false;
+  if (!is_dense(s) || !is_aligned(on, {o, lse, q, k, v}) || !of.are_fused(on, false, has)) return false;
   const places to(s);
   const at more = scratch, lse_more = more + chunk_output_bytes(s.rows, s.seq, s.heads, s.dim),
            work = lse_more + chunk_statistics_bytes(s.rows, s.seq, s.heads);
   const auto keys = [&](at all, int rank) { return all + static_cast<std::size_t>(rank) * to.keys_of_rank; };
-  attention_cudnn(on, o, lse, work, q, keys(k, has.rank), keys(v, has.rank), of.own);
+  attention_fused(on, o, lse, work, q, keys(k, has.rank), keys(v, has.rank), of.own);
   for (int rank = 0; rank < has.ranks; ++rank) {
     if (rank == has.rank) continue;
     const bool behind = rank > has.rank;
     const std::size_t from = behind ? to.half_queries : 0, statistic = behind ? to.half_statistics : 0;
-    attention_cudnn(on, more + from, lse_more + statistic, work, q + from, keys(k, rank), keys(v, rank),
+    attention_fused(on, more + from, lse_more + statistic, work, q + from, keys(k, rank), keys(v, rank),
                     behind ? of.behind : of.before);
     merge(on, on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(more), on.at<float>(lse_more),
           queries{s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim});
@@ -75,7 +76,7 @@ bool chunk_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k,
 bool chunk_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                 at o, at lse, const runtime::chunks& has, const attention_sizes& s) {
   const blocks of(s);
-  if (!is_dense(s) || !is_aligned(on, {dq, dk, dv, dout, q, k, v, o, lse}) || !of.has_plans(on, true, has))
+  if (!is_dense(s) || !is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) || !of.are_fused(on, true, has))
     return false;
   const places to(s);
   const at more = scratch, work = more + chunk_output_bytes(s.rows, s.seq, s.heads, s.dim);

@@ -4,15 +4,16 @@
 // that they meet, through stages in shared memory.
 #pragma once
 #include "hopper_rows.cuh"
+#include "hopper_walk.cuh"
 #include "tensor_map.hpp"
 
-#include <algorithm>
 
 namespace rankc::cuda::hopper {
 
 inline constexpr int head_dim = box_side, pair_bytes = 2 * box_bytes;
 inline constexpr int line_bytes = box_side * static_cast<int>(sizeof(float2));  // two numbers of each token of a tile
 inline constexpr int items_ahead = 2;
+inline constexpr float log2_e = 1.4426950408889634f;
 
 /// What a kernel is told of a call.
 struct attention_call {
@@ -36,15 +37,15 @@ struct attention_maps {
   CUtensorMap q, k, v, dout;
 };
 
-/// Shared memory of a block with so many warpgroups that multiply: pairs of boxes of two items, the stages, a pair of
+/// Shared memory of a block with so many warpgroups that multiply: two items, of each group's `Boxes`, the stages, a pair of
 /// boxes each, a place for each multiplying warp to put sums in, lines, and barriers.
-template <int Groups, int Stages>
+template <int Groups, int Boxes, int Stages, int Lines>
 struct attention_block {
   static constexpr int groups = Groups, stages = Stages, multiplying_warps = groups * warps_of_group;
-  static constexpr int threads = (groups + 1) * warps_of_group * warp_size, item_bytes = groups * pair_bytes;
+  static constexpr int threads = (groups + 1) * warps_of_group * warp_size;
+  static constexpr int group_bytes = Boxes * box_bytes, item_bytes = groups * group_bytes;
   static constexpr int first_stage = items_ahead * item_bytes, staging = first_stage + stages * pair_bytes,
-                       lines = staging + multiplying_warps * staged_bytes,
-                       barriers = lines + std::max(items_ahead * groups, stages) * line_bytes;
+                       lines = staging + multiplying_warps * staged_bytes, barriers = lines + Lines * line_bytes;
   static constexpr std::size_t shared_bytes = alignment + barriers + 16 * (stages + items_ahead);
 };
 
@@ -64,6 +65,8 @@ class places {
 
   __device__ int number() const { return number_; }
   __device__ shared_address here() const { return first_ + number_ * Bytes; }
+  /// The same for all lanes of a warp at once, in a register that they share: products ask for it there.
+  __device__ shared_address here_for_warp() const { return first_ + __shfl_sync(0xffffffffu, number_, 0) * Bytes; }
   __device__ shared_address full() const { return barriers_ + 16 * number_; }
   __device__ void wait_until_full() const { wait(full(), parity_); }
   __device__ void wait_until_empty() const { wait(full() + 8, parity_ ^ 1); }
@@ -110,7 +113,7 @@ struct attention_memory {
   __device__ ring stages() const { return {first + Block::first_stage, first + Block::barriers}; }
   __device__ item_places items() const { return {first, first + Block::barriers + 16 * Block::stages}; }
   __device__ std::byte* box(int item, int group, int which) const {
-    return bytes + item * Block::item_bytes + group * pair_bytes + which * box_bytes;
+    return bytes + item * Block::item_bytes + group * Block::group_bytes + which * box_bytes;
   }
   __device__ std::byte* place(int warp) const { return bytes + Block::staging + warp * staged_bytes; }
   __device__ float2* line(int n) const { return reinterpret_cast<float2*>(bytes + Block::lines + n * line_bytes); }
@@ -123,42 +126,6 @@ __device__ inline void copy_pair(shared_address to, const CUtensorMap& first, co
   copy_box(to, first, row, column, full);
   copy_box(to + box_bytes, second, row, column, full);
 }
-
-/// Some tiles of a head, from `tile` on.
-struct attention_item {
-  int row, head, tile;
-};
-
-/// The items of a block, one of as many as there are processors. Those of some heads follow each other, which read the
-/// same tokens; of these the longest go first. Every other round goes backwards, so that no block has the longest ones
-/// alone.
-class attention_walk {
- public:
-  attention_walk(int groups, int rows, int heads, int tiles, bool last_first)
-      : groups_(groups),
-        heads_(heads),
-        all_(rows * heads),
-        blocks_((tiles + groups - 1) / groups),
-        at_once_(std::max(1, rounds_of_heads * processors / blocks_)),
-        last_first_(last_first) {}
-
-  __device__ bool next(attention_item& x) {
-    const int place = static_cast<int>(blockIdx.x);
-    const int n = round_ * processors + (round_ % 2 == 0 ? place : processors - 1 - place);
-    ++round_;
-    if (n >= all_ * blocks_) return false;
-    const int begin = n / (at_once_ * blocks_) * at_once_, count = min(at_once_, all_ - begin), within = n - begin * blocks_;
-    const int order = within / count, head = begin + within % count;
-    x = {head / heads_, head % heads_, groups_ * (last_first_ ? blocks_ - 1 - order : order)};
-    return true;
-  }
-
- private:
-  static constexpr int rounds_of_heads = 3;  // in which the blocks go through the heads of a turn
-  int groups_, heads_, all_, blocks_, at_once_;
-  bool last_first_;
-  int round_ = 0;
-};
 
 /// This warp's number among those that multiply, below 0 for the others: the same in all lanes, as the compiler knows.
 __device__ inline int multiplying_warp() {

@@ -9,13 +9,13 @@ namespace rankc::cuda::hopper {
 /// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that share a key head
 /// in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64) with their stride.
 struct keys_gradient {
-  using block = attention_block<2, 6>;
+  using block = attention_block<2, 2, 6, 6>;
   static constexpr int fillers = 1, registers = 224, others_registers = 56;
   attention_call z;
   bf16 *dk, *dv;
   query_statistics statistics;
   int stride;
-  attention_walk items{block::groups, z.rows, z.kv_heads, z.key_tiles, false};
+  attention_walk items{block::groups, z.rows, z.kv_heads, z.key_tiles, z.causal, false};
 
   /// By one thread: tiles of keys, and the queries that see them with their statistics.
   template <class Memory, class Ring, class Items>

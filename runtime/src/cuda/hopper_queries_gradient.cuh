@@ -6,8 +6,6 @@
 
 namespace rankc::cuda::hopper {
 
-inline constexpr float log2_e = 1.4426950408889634f;
-
 /// What a query's weights and their gradients are made with: its log-sum-exp in powers of two, and its sum of dout o.
 /// Shapes: f32 (rows, heads, tiles of queries, 64, 2).
 struct query_statistics {
@@ -50,7 +48,7 @@ __device__ __forceinline__ void make_statistics(float2* here, float2* there, con
 /// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and the statistics.
 /// Shapes: dq, dout, o (tokens, heads, 64) with their strides; lse (rows, heads, queries_apart).
 struct queries_gradient {
-  using block = attention_block<3, 4>;
+  using block = attention_block<3, 2, 4, 3 * items_ahead>;
   static constexpr int fillers = 1 + block::groups, registers = 152, others_registers = 56;
   attention_call z;
   bf16* dq;
@@ -58,7 +56,7 @@ struct queries_gradient {
   const float* lse;
   query_statistics statistics;
   int dq_stride, o_stride;
-  attention_walk items{block::groups, z.rows, z.heads, z.query_tiles, true};
+  attention_walk items{block::groups, z.rows, z.heads, z.query_tiles, z.causal, true};
 
   __device__ int end_of_keys(const attention_item& x) const { return z.keys_seen(x.tile + block::groups - 1); }
 

@@ -42,13 +42,13 @@ bool ring_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, 
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
   const attention_sizes& sizes = sees.causal ? of.own : behind ? of.behind : of.before;
-  if (!is_aligned(on, {o, lse, q, k, v}) || !has_attention_plans(on, false, {sizes})) return false;
+  if (!is_aligned(on, {o, lse, q, k, v}) || !has_fused_attention(on, false, {sizes})) return false;
   const second_half to(s);
-  if (!behind) return attention_cudnn(on, o, lse, scratch, q, k, v, sizes);
+  if (!behind) return attention_fused(on, o, lse, scratch, q, k, v, sizes);
   const std::size_t cleared = static_cast<std::size_t>(s.rows) * sees.first_query * s.heads * s.dim;
   launch(on, "ring_attention", fill_unseen<bf16>, ceil_div(cleared, block), block, 0, on.at<bf16>(o),
          on.at<float>(lse), s.rows, s.seq, sees.first_query, s.heads, s.dim);
-  return attention_cudnn(on, o + to.queries, lse + to.statistics, scratch, q + to.queries, k, v, sizes);
+  return attention_fused(on, o + to.queries, lse + to.statistics, scratch, q + to.queries, k, v, sizes);
 }
 
 bool ring_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
@@ -56,7 +56,7 @@ bool ring_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, 
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
   const attention_sizes& sizes = sees.causal ? of.own : behind ? of.behind : of.before;
-  if (!is_aligned(on, {dq, dk, dv, dout, q, k, v, o, lse}) || !has_attention_plans(on, true, {sizes}))
+  if (!is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) || !has_fused_attention(on, true, {sizes}))
     return false;
   const second_half to(s);
   const std::size_t from = behind ? to.queries : 0, statistic = behind ? to.statistics : 0;

@@ -8,8 +8,8 @@ struct shape {
   int rows, seq, heads, kv_heads, dim;
 };
 // Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
-// multiple of 128 tokens are cuDNN's, unless misplaced; gradients of heads of 64 in tiles of 64 tokens are those of the kernels for
-// Hopper, whose blocks take three tiles of queries and two of keys.
+// multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the kernels for
+// Hopper, whose blocks take four tiles of queries forward, and three of queries and two of keys for gradients.
 constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128},
                             {2, 70, 3, 1, 40},  {1, 60, 2, 2, 12},   {2, 128, 2, 2, 16}, {1, 256, 4, 2, 32},
                             {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
@@ -86,7 +86,8 @@ struct call {
     return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(T), about.deterministic};
   }
 
-  call(shape of, place where, bool deterministic = false) : s(of), packed(where == place::packed) {
+  /// Scores of the first keys are larger by a power of two.
+  call(shape of, place where, bool deterministic = false, int first_keys = 0, double larger = 1.0) : s(of), packed(where == place::packed) {
     about.deterministic = deterministic;
     b.of().about = &about;
     if (where == place::misplaced) b.misplace();
@@ -94,6 +95,8 @@ struct call {
     kv_stride = packed ? width() : key_width();
     n_q = tokens() * query_width(), n_k = tokens() * key_width(), n_lse = tokens() * s.heads;
     q = random_numbers<T>(n_q, 1.5, 1), k = random_numbers<T>(n_k, 1.5, 2);
+    for (int row = 0; row < s.rows; ++row)
+      for (int i = 0; i < first_keys * key_width(); ++i) k[static_cast<std::size_t>(row) * s.seq * key_width() + i] *= larger;
     v = random_numbers<T>(n_k, 1.0, 3), dout = random_numbers<T>(n_q, 1.0, 4);
     dout_at = b.put<T>(dout), o_at = b.room<T>(n_q), lse_at = b.room<float>(n_lse);
     if (packed) {
@@ -142,14 +145,17 @@ struct call {
     return all;
   }
 
+  static constexpr bool f32 = std::is_same_v<T, float>;
+  void check_forward(const reference& wanted) {
+    check_close("lse", b.template take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
+    check_close("o", b.template take<T>(o_at, n_q), wanted.o, f32 ? 1e-5 : 1e-2, f32 ? 8e-6 : 4e-3);
+  }
   /// In bf16, p and ds are rounded before they are multiplied, and delta is taken from o as it was stored:
   /// each puts up to 2^-9 of the numbers summed into the result.
   void check_all() {
     const reference wanted(s, q, k, v, dout);
-    constexpr bool f32 = std::is_same_v<T, float>;
+    check_forward(wanted);
     const double absolute = f32 ? 2e-5 : 2e-2, relative = f32 ? 1e-4 : 1e-2;
-    check_close("lse", b.template take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
-    check_close("o", b.template take<T>(o_at, n_q), wanted.o, f32 ? 1e-5 : 1e-2, f32 ? 8e-6 : 4e-3);
     check_close("dq", take(dq_at, query_width()), wanted.dq, relative, absolute);
     check_close("dk", take(dk_at, key_width()), wanted.dk, relative, absolute);
     check_close("dv", take(dv_at, key_width()), wanted.dv, relative, absolute);
@@ -205,6 +211,17 @@ TEST_CASE("blocks go through more heads of 64 than they take in a turn") {
     c.backward();
     c.check_all();
   }
+}
+
+TEST_CASE_TEMPLATE("scores may be much larger far from the diagonal, or smaller", T, float, bf16) {
+  for (const double larger : {8.0, 0.0625})
+    for (const int first_keys : {1, 70, 200}) {
+      CAPTURE(larger);
+      CAPTURE(first_keys);
+      call<T> c({2, 384, 2, 1, 64}, place::apart, false, first_keys, larger);
+      c.forward();
+      c.check_forward(reference(c.s, c.q, c.k, c.v, c.dout));
+    }
 }
 
 TEST_CASE("gradients of heads of 64 have the same bits in either mode on Hopper") {

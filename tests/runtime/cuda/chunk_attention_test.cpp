@@ -9,13 +9,15 @@ namespace {
 struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
 };
-// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's.
+// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those for Hopper, which around
+// a ring take chunks of 64 tokens as well.
 constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {1, 160, 4, 2, 2, 40},
                             {2, 512, 2, 4, 2, 64},
                             {1, 1024, 4, 4, 1, 128},
                             {2, 768, 3, 2, 2, 32},
-                            {1, 1536, 3, 2, 1, 64}};
+                            {1, 1536, 3, 2, 1, 64},
+                            {2, 384, 3, 2, 1, 64}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {

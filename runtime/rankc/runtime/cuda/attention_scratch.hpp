@@ -55,11 +55,11 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
          (s.heads != s.kv_heads ? 4 * tokens * s.dim : 0);
 }
 
-/// Whether rankc's own kernels for compute capability 9.0 go before cuDNN's for the gradient of this shape. They make the weights
-/// twice, for dq and for dk and dv: of longer sequences cuDNN's are faster, unless they are to be deterministic.
-constexpr bool attention_grad_by_tiles(const attention_shape& s) {
-  return s.element == 2 && s.dim == 64 && s.seq % 64 == 0 && (s.seq <= 8192 || s.deterministic);
-}
+/// Whether rankc's own kernels for compute capability 9.0 go before cuDNN's for this shape.
+constexpr bool attention_by_tiles(const attention_shape& s) { return s.element == 2 && s.dim == 64 && s.seq % 64 == 0; }
+/// The same for its gradient. They make the weights twice, for dq and for dk and dv: of longer sequences cuDNN's are faster, unless
+/// they are to be deterministic.
+constexpr bool attention_grad_by_tiles(const attention_shape& s) { return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic); }
 /// What these ask for: two f32 numbers of each query.
 constexpr std::size_t attention_statistics_bytes(const attention_shape& s) { return 2 * attention_delta_bytes(s); }
 

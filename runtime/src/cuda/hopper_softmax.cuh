@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmax of rows of scores that come tile by tile: a thread has parts of two rows, four threads a row.
+// Source: Milakov and Gimelshein 2018 (online softmax).
+#pragma once
+#include "hopper_attention.cuh"
+
+namespace rankc::cuda::hopper {
+
+/// Weights are powers of two of scores times a factor, less `top`: the largest of the first tile, and of a later one that exceeds
+/// it by more than `most_growth`. So they stay below 2^most_growth, and sums of earlier ones seldom shrink.
+class running_softmax {
+ public:
+  /// The first tile's scores become weights.
+  __device__ __forceinline__ void begin(narrow_sums& p, float factor) {
+    float most[2];
+    find_most(most, p);
+#pragma unroll
+    for (int row = 0; row < 2; ++row) top_[row] = most_of_four(most[row]) * factor, total_[row] = 0.0f;
+    weigh(p, factor);
+  }
+
+  /// The same of a later tile. True, in all lanes of the warp, where sums by the weights before must shrink.
+  __device__ __forceinline__ bool meet(narrow_sums& p, float factor) {
+    float most[2];
+    find_most(most, p);
+    const bool grows = __any_sync(0xffffffffu, most[0] * factor > top_[0] + most_growth || most[1] * factor > top_[1] + most_growth);
+    if (grows) {
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const float higher = fmaxf(top_[row], most_of_four(most[row]) * factor);
+        by_[row] = two_to_the(top_[row] - higher);
+        total_[row] *= by_[row];
+        top_[row] = higher;
+      }
+    }
+    weigh(p, factor);
+    return grows;
+  }
+  __device__ __forceinline__ void shrink(narrow_sums& d) const { multiply(d, by_); }
+
+  /// No tile is left.
+  __device__ __forceinline__ void finish() {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+#pragma unroll
+      for (int step = 1; step < 4; step *= 2) total_[row] += __shfl_xor_sync(0xffffffffu, total_[row], step);
+      by_[row] = 1.0f / total_[row];
+    }
+  }
+  __device__ __forceinline__ void divide(narrow_sums& d) const { multiply(d, by_); }
+  /// Of a row's sum of exponentials.
+  __device__ float logarithm(int row) const { return (top_[row] + log2f(total_[row])) / log2_e; }
+
+ private:
+  static constexpr float most_growth = 8.0f;
+  float top_[2], total_[2], by_[2];
+
+  // Each row is gone through in two chains, which do not wait for each other.
+  __device__ static __forceinline__ void find_most(float (&most)[2], const narrow_sums& p) {
+    float of_chain[2][2]{{p[0], p[4]}, {p[2], p[6]}};
+#pragma unroll
+    for (int i = 1; i < 32; ++i) of_chain[i / 2 % 2][i / 4 % 2] = fmaxf(of_chain[i / 2 % 2][i / 4 % 2], p[i]);
+#pragma unroll
+    for (int row = 0; row < 2; ++row) most[row] = fmaxf(of_chain[row][0], of_chain[row][1]);
+  }
+  __device__ __forceinline__ void weigh(narrow_sums& p, float factor) {
+    float of_chain[2][2]{};
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      p[i] = two_to_the(p[i] * factor - top_[i / 2 % 2]);
+      of_chain[i / 2 % 2][i / 4 % 2] += p[i];
+    }
+#pragma unroll
+    for (int row = 0; row < 2; ++row) total_[row] += of_chain[row][0] + of_chain[row][1];
+  }
+
+  /// Of the threads that share a row.
+  __device__ static __forceinline__ float most_of_four(float x) {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+  }
+  __device__ static __forceinline__ void multiply(narrow_sums& d, const float (&by)[2]) {
+#pragma unroll
+    for (int i = 0; i < 32; ++i) d[i] *= by[i / 2 % 2];
+  }
+};
+
+}  // namespace rankc::cuda::hopper
