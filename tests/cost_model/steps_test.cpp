@@ -36,13 +36,13 @@ plan_data made(const P& p) {
 std::vector<measured_step> measured() {
   using namespace bench;
   std::vector<measured_step> m;
-  m.push_back({"GPT-2 124M, 64 rows", made(gpt2_124m_b64), 105.56, true});
-  m.push_back({"GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.44});
-  m.push_back({"GPT-2 774M, 32 rows", made(gpt2_774m_b32), 301.7});
-  m.push_back({"GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 302.06});
-  m.push_back({"GPT-2 1.5B, 16 rows, fp8", made(gpt2_1_5b_b16_fp8), 245.3});
-  m.push_back({"GPT-2 1.5B, 16 rows, fp8 by rows", made(gpt2_1_5b_b16_fp8_rows), 255.4});
-  m.push_back({"Llama 1B, 4 rows", made(llama3_1b_b4), 542.5});
+  m.push_back({"GPT-2 124M, 64 rows", made(gpt2_124m_b64), 104.40, true});
+  m.push_back({"GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.38});
+  m.push_back({"GPT-2 774M, 32 rows", made(gpt2_774m_b32), 308.13});
+  m.push_back({"GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 306.85});
+  m.push_back({"GPT-2 1.5B, 16 rows, fp8", made(gpt2_1_5b_b16_fp8), 237.29});
+  m.push_back({"GPT-2 1.5B, 16 rows, fp8 by rows", made(gpt2_1_5b_b16_fp8_rows), 254.30});
+  m.push_back({"Llama 1B, 4 rows", made(llama3_1b_b4), 540.53});
   m.push_back({"Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 418.28, true});
   m.push_back({"Llama 8B/8, 2 rows, fp8", made(llama3_8b_8l_b2_fp8), 320.0});
   m.push_back({"Llama 8B/8, 2 rows, fp8 by rows", made(llama3_8b_8l_b2_fp8_rows), 322.9});
