@@ -7,6 +7,7 @@
 
 #include "attention.cuh"
 #include "attention_hopper.hpp"
+#include "attention_plans.hpp"
 #include "documents.cuh"
 
 #include <algorithm>
@@ -124,7 +125,7 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (chunk_attention_cudnn(on, o, lse, scratch, q, k, v, has, s)) return;
+    if (chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)) return;
   run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows});
 }
 
@@ -134,7 +135,7 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
   const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
   const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (ring_attention_cudnn(on, o, lse, scratch, q, k, v, order.sees, s)) return;
+    if (ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
   run<T>(on, o, lse, q, k, v, s, order);
 }
 

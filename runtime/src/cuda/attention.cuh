@@ -3,7 +3,7 @@
 // shared memory; thread (ty, tx) holds rows 4 ty + i and columns tx + 16 j of every product, in f32. The 16
 // threads of a row group are half a warp: what they hand each other needs no block-wide barrier.
 #pragma once
-#include "attention_plans.hpp"
+#include "attention_fused.hpp"
 #include "device.cuh"
 
 namespace rankc::cuda {

@@ -7,6 +7,7 @@
 
 #include "attention.cuh"
 #include "attention_hopper.hpp"
+#include "attention_plans.hpp"
 #include "documents.cuh"
 
 #include <string>
@@ -183,7 +184,7 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (chunk_attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)) return;
+    if (chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)) return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows});
 }
 
@@ -193,7 +194,7 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
   const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
   const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (ring_attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
+    if (ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
 }
 

@@ -2,7 +2,7 @@
 // Attention in bf16 on the tensor cores of compute capability 9.0, of heads of 64 elements, and its gradient. Every run
 // gives the same bits.
 #pragma once
-#include "attention_plans.hpp"
+#include "attention_fused.hpp"
 
 namespace rankc::cuda {
 

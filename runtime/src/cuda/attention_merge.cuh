@@ -2,7 +2,7 @@
 // What attention in blocks is put together of: which queries a block has, the sizes of blocks, and two
 // results made one by their log-sum-exp.
 #pragma once
-#include "attention_plans.hpp"
+#include "attention_fused.hpp"
 #include "device.cuh"
 
 namespace rankc::cuda {

@@ -1,45 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by cuDNN: fused kernels for the bf16 shapes that attention_scratch.hpp names. Plans are made once
-// per shape, when it first appears, in the eager run before capture. A build without cuDNN has the same
-// functions and none of the kernels (attention_without_cudnn.cpp).
+// Attention by cuDNN. Plans are made once per shape, when it first appears, in the eager run before capture. A build without
+// cuDNN has the same functions and none of the kernels (attention_without_cudnn.cpp).
 #pragma once
-#include <rankc/runtime/cuda/kernels.hpp>
-#include <rankc/runtime/ring_step.hpp>
-
-#include <algorithm>
-#include <compare>
-#include <cstdint>
-#include <initializer_list>
+#include "attention_fused.hpp"
 
 namespace rankc::cuda {
-
-/// The sizes of a call to attention. Units: strides in elements, from one token to the next; that of o and
-/// dout is o_stride.
-struct attention_sizes {
-  int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
-  int keys = 0;   // that every query sees; 0: as many as there are queries, of which each sees its own and those before
-  int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
-  auto operator<=>(const attention_sizes&) const = default;
-  bool is_causal() const { return keys == 0; }
-  int n_keys() const { return keys == 0 ? seq : keys; }
-  std::int64_t queries_apart() const { return apart == 0 ? seq : apart; }
-  std::int64_t keys_apart() const { return apart == 0 ? n_keys() : apart; }
-};
-
-/// What the generator has planned a call by.
-inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
-  return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
-}
-
-/// Whether loads of 16 bytes fit: addresses, and strides.
-inline bool is_aligned(const lane& on, std::initializer_list<at> operands) {
-  for (const at where : operands)
-    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
-  return true;
-}
-inline bool is_aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
-  return is_aligned(on, operands) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
-}
 
 /// Room for the plans of a rank, with no plan in it.
 attention_plans* make_attention_plans();
@@ -52,23 +17,5 @@ bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout,
                           const attention_sizes&);
 /// Whether cuDNN has a plan for either that keeps to the scratch.
 bool has_attention_plan(const lane&, bool gradient, const attention_sizes&);
-
-/// The same by rankc's kernels for Hopper, or by cuDNN. False where neither can: then nothing was enqueued.
-bool attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
-bool attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          const attention_sizes&);
-/// Whether one of them can do either, of aligned operands, for all of these.
-bool has_fused_attention(const lane&, bool gradient, std::initializer_list<attention_sizes>);
-
-/// The same of a rank's chunks of sequences, to gathered keys: block by block, each of them causal or to all of its keys.
-/// False where neither can do all of them: then nothing was enqueued.
-bool chunk_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&, const attention_sizes&);
-bool chunk_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                                const runtime::chunks&, const attention_sizes&);
-
-/// The same of one rank's keys of a ring.
-bool ring_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::ring_step&, const attention_sizes&);
-bool ring_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                               const runtime::ring_step&, const attention_sizes&);
 
 }  // namespace rankc::cuda

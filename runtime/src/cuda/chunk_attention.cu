@@ -5,7 +5,6 @@
 // by their log-sum-exp, in the order of ranks. Source: zig-zag ring attention (Zhu 2024), in Megatron-LM and
 // ring-flash-attention.
 #include "attention_merge.cuh"
-#include "attention_plans.hpp"
 
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 
@@ -52,7 +51,7 @@ struct places {
 
 }  // namespace
 
-bool chunk_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
+bool chunk_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, at v,
                            const runtime::chunks& has, const attention_sizes& s) {
   const blocks of(s);
   if (!is_dense(s) || !is_aligned(on, {o, lse, q, k, v}) || !of.are_fused(on, false, has)) return false;
@@ -73,7 +72,7 @@ bool chunk_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k,
   return true;
 }
 
-bool chunk_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+bool chunk_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                 at o, at lse, const runtime::chunks& has, const attention_sizes& s) {
   const blocks of(s);
   if (!is_dense(s) || !is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) || !of.are_fused(on, true, has))

@@ -34,7 +34,7 @@ struct attention_call {
 
 /// What the copy engine is told of a call's operands: rows are tokens, 64 columns a head.
 struct attention_maps {
-  CUtensorMap q, k, v, dout;
+  CUtensorMap q, k, v, dout = {};  // dout: of gradients alone
 };
 
 /// Shared memory of a block with so many warpgroups that multiply: two items, of each group's `Boxes`, the stages, a pair of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of ring attention by cuDNN, each a block that is causal or sees all of its keys, and two parts
+// The parts of ring attention by fused kernels, each a block that is causal or sees all of its keys, and two parts
 // made one.
 #include "attention_merge.cuh"
 
@@ -37,7 +37,7 @@ void clear_half_rows(const lane& on, at first, std::size_t row_bytes, int rows) 
 
 }  // namespace
 
-bool ring_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
+bool ring_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, at v,
                           const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
@@ -51,7 +51,7 @@ bool ring_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, 
   return attention_fused(on, o + to.queries, lse + to.statistics, scratch, q + to.queries, k, v, sizes);
 }
 
-bool ring_attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                at o, at lse, const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
