@@ -7,7 +7,6 @@
 #include "hopper_walk.cuh"
 #include "tensor_map.hpp"
 
-
 namespace rankc::cuda::hopper {
 
 inline constexpr int head_dim = box_side, pair_bytes = 2 * box_bytes;
@@ -28,8 +27,14 @@ struct attention_call {
   __device__ int key_row(int row, int tile) const { return row * keys_apart + tile * box_side; }
   /// Tiles of keys that a tile of queries sees.
   __device__ int keys_seen(int tile) const { return causal ? min(tile + 1, key_tiles) : key_tiles; }
+  /// The same of an item of so many tiles of queries.
+  __device__ int keys_seen(const attention_item& x, int tiles) const { return keys_seen(x.tile + tiles - 1); }
   /// The first tile of queries that sees a tile of keys.
   __device__ int first_to_see(int tile) const { return causal ? tile : 0; }
+  /// Where the log-sum-exps of a tile of queries begin.
+  __device__ std::size_t lse_of(const attention_item& x, int tile) const {
+    return static_cast<std::size_t>(x.row * heads + x.head) * queries_apart + tile * box_side;
+  }
 };
 
 /// What the copy engine is told of a call's operands: rows are tokens, 64 columns a head.
@@ -41,7 +46,7 @@ struct attention_maps {
 /// boxes each, a place for each multiplying warp to put sums in, lines, and barriers.
 template <int Groups, int Boxes, int Stages, int Lines>
 struct attention_block {
-  static constexpr int groups = Groups, stages = Stages, multiplying_warps = groups * warps_of_group;
+  static constexpr int groups = Groups, boxes = Boxes, stages = Stages, multiplying_warps = groups * warps_of_group;
   static constexpr int threads = (groups + 1) * warps_of_group * warp_size;
   static constexpr int group_bytes = Boxes * box_bytes, item_bytes = groups * group_bytes;
   static constexpr int first_stage = items_ahead * item_bytes, staging = first_stage + stages * pair_bytes,
@@ -127,6 +132,29 @@ __device__ inline void copy_pair(shared_address to, const CUtensorMap& first, co
   copy_box(to + box_bytes, second, row, column, full);
 }
 
+/// By one thread: of each item the tiles of queries, of dout where a group has two boxes, and then the keys that they see, the
+/// first or the last of them first.
+template <class Block, bool LastFirst, class Ring, class Items>
+__device__ __forceinline__ void copy_queries(const attention_call& z, const attention_maps& of, attention_walk walk, Ring r, Items all) {
+  for (attention_item x; walk.next(x); all.advance()) {
+    const int count = min(Block::groups, z.query_tiles - x.tile), column = x.head * head_dim,
+              key_column = x.head / z.heads_each * head_dim;
+    all.wait_until_empty();
+    arrive_expecting(all.full(), count * Block::group_bytes);
+    for (int g = 0; g < count; ++g) {
+      copy_box(all.here() + g * Block::group_bytes, of.q, z.query_row(x.row, x.tile + g), column, all.full());
+      if constexpr (Block::boxes == 2)
+        copy_box(all.here() + g * Block::group_bytes + box_bytes, of.dout, z.query_row(x.row, x.tile + g), column, all.full());
+    }
+    const int keys = z.keys_seen(x, Block::groups);
+    for (int j = LastFirst ? keys - 1 : 0; LastFirst ? j >= 0 : j < keys; j += LastFirst ? -1 : 1, r.advance()) {
+      r.wait_until_empty();
+      arrive_expecting(r.full(), pair_bytes);
+      copy_pair(r.here(), of.k, of.v, z.key_row(x.row, j), key_column, r.full());
+    }
+  }
+}
+
 /// This warp's number among those that multiply, below 0 for the others: the same in all lanes, as the compiler knows.
 __device__ inline int multiplying_warp() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / warp_size), 0) - warps_of_group;
@@ -141,6 +169,13 @@ struct sums_place {
   __device__ int ahead_of(int i) const { return ahead + (i / 4 * 8 + i % 2 - i / 2 % 2 * 8); }
 };
 
+/// Where a tile on the diagonal has keys behind its queries.
+__device__ __forceinline__ void hide_later_keys(narrow_sums& d, const sums_place& at, float as) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    if (at.ahead_of(i) > 0) d[i] = as;
+}
+
 __device__ inline float two_to_the(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -152,6 +187,10 @@ using left_factor = unsigned[16];
 __device__ inline unsigned rounded(float first, float second) {
   const __nv_bfloat162 two = __floats2bfloat162_rn(first, second);
   return reinterpret_cast<const unsigned&>(two);
+}
+__device__ __forceinline__ void round_factor(left_factor& to, const narrow_sums& d) {
+#pragma unroll
+  for (int i = 0; i < 16; ++i) to[i] = rounded(d[2 * i], d[2 * i + 1]);
 }
 __device__ inline void load_factor(left_factor& to, const std::byte* box) {
   const sums_place at;

@@ -6,19 +6,6 @@
 
 namespace rankc::cuda::hopper {
 
-/// Of a tile on the diagonal.
-__device__ __forceinline__ void hide_later_keys(narrow_sums& scores) {
-  const sums_place at;
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    if (at.ahead_of(i) > 0) scores[i] = -INFINITY;
-}
-
-__device__ __forceinline__ void round_weights(left_factor& to, const narrow_sums& weights) {
-#pragma unroll
-  for (int i = 0; i < 16; ++i) to[i] = rounded(weights[2 * i], weights[2 * i + 1]);
-}
-
 /// o = softmax(scale q k^T) v, and lse, the logarithm of what the softmax divides by.
 /// Shapes: o (tokens, heads, 64) with its stride; lse (rows, heads, queries_apart).
 struct forward {
@@ -30,25 +17,9 @@ struct forward {
   int stride;
   attention_walk items{block::groups, z.rows, z.heads, z.query_tiles, z.causal, true};
 
-  __device__ int end_of_keys(const attention_item& x) const { return z.keys_seen(x.tile + block::groups - 1); }
-
-  /// By one thread: tiles of queries, and the keys that they see, from the last to the first.
   template <class Memory, class Ring, class Items>
   __device__ void fill(const attention_maps& of, const Memory&, Ring r, Items all, int warp) const {
-    if (warp > 0 || !elected()) return;
-    attention_walk walk = items;
-    for (attention_item x; walk.next(x); all.advance()) {
-      const int count = min(block::groups, z.query_tiles - x.tile), column = x.head * head_dim,
-                key_column = x.head / z.heads_each * head_dim;
-      all.wait_until_empty();
-      arrive_expecting(all.full(), count * box_bytes);
-      for (int g = 0; g < count; ++g) copy_box(all.here() + g * box_bytes, of.q, z.query_row(x.row, x.tile + g), column, all.full());
-      for (int j = end_of_keys(x); j-- > 0; r.advance()) {
-        r.wait_until_empty();
-        arrive_expecting(r.full(), pair_bytes);
-        copy_pair(r.here(), of.k, of.v, z.key_row(x.row, j), key_column, r.full());
-      }
-    }
+    if (warp == 0 && elected()) copy_queries<block, true>(z, of, items, r, all);
   }
 
   template <class Memory, class Ring, class Items>
@@ -59,13 +30,13 @@ struct forward {
     for (attention_item x; walk.next(x); all.advance()) {
       const int tile = x.tile + group, mine = tile < z.query_tiles ? z.keys_seen(tile) : 0;
       all.wait_until_full();
-      r.pass(end_of_keys(x) - mine);
+      r.pass(z.keys_seen(x, block::groups) - mine);
       if (mine > 0) multiply_tile(memory, r, x, tile, mine, all.here_for_warp() + group * box_bytes, factor, warp);
       all.release();
     }
   }
 
-  /// Queries of a tile, in `q`, and the keys that they see.
+  /// Queries of a tile, in `q`, and the keys that they see, of which the last, on the diagonal, comes first.
   template <class Memory, class Ring>
   __device__ __forceinline__ void multiply_tile(const Memory& memory, Ring& r, const attention_item& x, int tile, int keys,
                                                 shared_address q, float factor, int warp) const {
@@ -77,9 +48,9 @@ struct forward {
     multiply_rows(p, q, r.here_for_warp());
     wait_for_products<0>();
     settle(p);
-    if (z.causal) hide_later_keys(p);
+    if (z.causal) hide_later_keys(p, sums_place{}, -INFINITY);
     of_rows.begin(p, factor);
-    round_weights(weights, p);
+    round_factor(weights, p);
     Ring before = r;
     r.advance();
     for (int j = 1; j < keys; ++j) {
@@ -97,7 +68,7 @@ struct forward {
       before = r;
       r.advance();
       if (shrinks) of_rows.shrink(sum);
-      round_weights(weights, p);
+      round_factor(weights, p);
     }
     begin_products();
     multiply_columns(sum, weights, before.here_for_warp() + box_bytes, keys > 1);
@@ -109,7 +80,7 @@ struct forward {
     const std::size_t token = z.query_row(x.row, tile) + warp % warps_of_group * 16;
     store_tile_rows(o + token * stride + x.head * head_dim, stride, sum, 1.0f, memory.place(warp));
     const sums_place at;
-    float* to = lse + static_cast<std::size_t>(x.row * z.heads + x.head) * z.queries_apart + tile * box_side;
+    float* to = lse + z.lse_of(x, tile);
     if (at.column == 0) {
       to[at.row_of(0)] = of_rows.logarithm(0);
       to[at.row_of(2)] = of_rows.logarithm(1);

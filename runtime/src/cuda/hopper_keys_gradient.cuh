@@ -73,16 +73,14 @@ struct keys_gradient {
               if (at.ahead_of(n) < 0) p[n] = 0.0f;
           }
           left_factor weights, ds;
-#pragma unroll
-          for (int n = 0; n < 16; ++n) weights[n] = rounded(p[2 * n], p[2 * n + 1]);
+          round_factor(weights, p);
           begin_products();
           multiply_columns(dv_sum, weights, r.here() + box_bytes, add);
           wait_for_products<1>();
           settle(dp);
 #pragma unroll
           for (int n = 0; n < 32; ++n) p[n] *= dp[n] - line[n / 4 * 8 + n % 2].y;
-#pragma unroll
-          for (int n = 0; n < 16; ++n) ds[n] = rounded(p[2 * n], p[2 * n + 1]);
+          round_factor(ds, p);
           begin_products();
           multiply_columns(dk_sum, ds, r.here(), add);
           add = true;

@@ -58,27 +58,6 @@ struct queries_gradient {
   int dq_stride, o_stride;
   attention_walk items{block::groups, z.rows, z.heads, z.query_tiles, z.causal, true};
 
-  __device__ int end_of_keys(const attention_item& x) const { return z.keys_seen(x.tile + block::groups - 1); }
-
-  /// By one thread: tiles of queries, and the keys that they see.
-  template <class Ring, class Items>
-  __device__ void copy(const attention_maps& of, Ring r, Items all) const {
-    attention_walk walk = items;
-    for (attention_item x; walk.next(x); all.advance()) {
-      const int count = min(block::groups, z.query_tiles - x.tile), column = x.head * head_dim,
-                key_column = x.head / z.heads_each * head_dim;
-      all.wait_until_empty();
-      arrive_expecting(all.full(), count * pair_bytes);
-      for (int g = 0; g < count; ++g)
-        copy_pair(all.here() + g * pair_bytes, of.q, of.dout, z.query_row(x.row, x.tile + g), column, all.full());
-      for (int j = 0, end = end_of_keys(x); j < end; ++j, r.advance()) {
-        r.wait_until_empty();
-        arrive_expecting(r.full(), pair_bytes);
-        copy_pair(r.here(), of.k, of.v, z.key_row(x.row, j), key_column, r.full());
-      }
-    }
-  }
-
   /// By a warp, for a warpgroup.
   template <class Memory, class Items>
   __device__ void write_statistics(const Memory& memory, Items all, int group) const {
@@ -89,7 +68,7 @@ struct queries_gradient {
       if (tile < z.query_tiles) {
         const std::size_t first = static_cast<std::size_t>(z.query_row(x.row, tile)) * o_stride + x.head * head_dim;
         make_statistics(memory.line(all.number() * block::groups + group), statistics.of(z, x.row, x.head, tile), dout + first, o + first,
-                        lse + static_cast<std::size_t>(x.row * z.heads + x.head) * z.queries_apart + tile * box_side, o_stride);
+                        lse + z.lse_of(x, tile), o_stride);
       }
       __syncwarp();
       if (first_of_warp()) arrive(all.full());
@@ -100,7 +79,7 @@ struct queries_gradient {
   template <class Memory, class Ring, class Items>
   __device__ __forceinline__ void fill(const attention_maps& of, const Memory& memory, Ring r, Items all, int warp) const {
     if (warp > 0) write_statistics(memory, all, warp - 1);
-    else if (elected()) copy(of, r, all);
+    else if (elected()) copy_queries<block, false>(z, of, items, r, all);
   }
 
   template <class Memory, class Ring, class Items>
@@ -122,11 +101,7 @@ struct queries_gradient {
         multiply_pair(p, dp, q, d_out, r, before, j > 0);
 #pragma unroll
         for (int i = 0; i < 32; ++i) p[i] = two_to_the(p[i] * factor - of_row[i / 2 % 2].x);
-        if (z.causal && j == tile) {
-#pragma unroll
-          for (int i = 0; i < 32; ++i)
-            if (at.ahead_of(i) > 0) p[i] = 0.0f;
-        }
+        if (z.causal && j == tile) hide_later_keys(p, at, 0.0f);
         wait_for_products<0>();
         settle(dp);
         left_factor ds;
@@ -141,7 +116,7 @@ struct queries_gradient {
       wait_for_products<0>();
       settle(sum);
       if (mine > 0) before.release();
-      r.pass(end_of_keys(x) - mine);
+      r.pass(z.keys_seen(x, block::groups) - mine);
       all.release();
       if (mine == 0) continue;
       const std::size_t token = z.query_row(x.row, tile) + warp % warps_of_group * 16;
