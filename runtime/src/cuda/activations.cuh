@@ -6,17 +6,23 @@
 namespace rankc::cuda {
 
 /// tanh form: gelu(x) = x / 2 (1 + tanh(u)) = x sigmoid(2 u), with 2 u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
-inline constexpr float twice_root = 2 * 0.7978845608028654f, cubic = 0.044715f;
+inline constexpr double gelu_of_x = 2 * 0.7978845608028654, gelu_of_cube = gelu_of_x * 0.044715;
 
+/// sigmoid(2 u); square = x^2.
+template <class T>
+__device__ float gelu_part(float x, float square) {
+  constexpr double unit = exp_unit<T>;
+  return sigmoid_of_units<T>(x * (float(unit * gelu_of_x) + float(unit * gelu_of_cube) * square));
+}
 template <class T>
 struct gelu_of {
-  __device__ float operator()(float x) const { return x * sigmoid<T>(twice_root * (x + cubic * x * x * x)); }
+  __device__ float operator()(float x) const { return x * gelu_part<T>(x, x * x); }
 };
 template <class T>
 struct gelu_grad_of {
   __device__ float operator()(float dy, float x) const {
-    const float s = sigmoid<T>(twice_root * (x + cubic * x * x * x));
-    return dy * (s + x * s * (1.0f - s) * twice_root * (1.0f + 3.0f * cubic * x * x));
+    const float square = x * x, s = gelu_part<T>(x, square);
+    return dy * (s + x * (s - s * s) * (float(gelu_of_x) + float(3 * gelu_of_cube) * square));
   }
 };
 

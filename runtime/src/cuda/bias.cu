@@ -109,12 +109,17 @@ void run_position_sums(const lane& on, const char* name, at dtable, at dy, int t
 /// dy itself, for its column sums.
 template <class T>
 struct dy_term {
-  static constexpr int outputs = 1;
+  static constexpr int outputs = 1, rows_at_once = 4;
   const T* dy;
   int width;
   template <int N>
-  __device__ void add(float (&sum)[1][N], int n, int c) const {
-    const auto d = load<T, N>(dy + static_cast<std::size_t>(n) * width + c);
+  using operands = pack<T, N>;
+  template <int N>
+  __device__ operands<N> load_at(int n, int c) const {
+    return load<T, N>(dy + static_cast<std::size_t>(n) * width + c);
+  }
+  template <int N>
+  __device__ void add(float (&sum)[1][N], const operands<N>& d, int, int) const {
     for (int i = 0; i < N; ++i) sum[0][i] += to_float(d.element[i]);
   }
 };

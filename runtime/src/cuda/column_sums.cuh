@@ -8,23 +8,28 @@ namespace rankc::cuda {
 
 /// A block sums one chunk of rows: 32 lanes of N columns, 8 rows at a time.
 inline constexpr int sum_rows = 8, fewest_rows = 2 * sum_rows;
-inline constexpr int sum_blocks = 4 * processors;  // all resident at once
+inline constexpr int blocks_each = 4, sum_blocks = blocks_each * processors;  // all resident at once
 
-/// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term.
+/// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term, which
+/// says of how many rows a thread loads the operands at once.
 /// Shapes: partial (outputs, chunks, width); grid (ceil(width / columns of a block), chunks), block (32, 8).
 template <int N, class Term>
-__global__ void __launch_bounds__(warp_size* sum_rows)
+__global__ void __launch_bounds__(warp_size* sum_rows, blocks_each)
     column_partials(float* partial, Term term, int tokens, int width, int rows_per_chunk) {
-  constexpr int outputs = Term::outputs;
+  constexpr int outputs = Term::outputs, at_once = Term::rows_at_once;
   __shared__ float shared[sum_rows][N][warp_size];
   const int column = (blockIdx.x * warp_size + threadIdx.x) * N;
   const int begin = blockIdx.y * rows_per_chunk;
   const int end = begin + rows_per_chunk < tokens ? begin + rows_per_chunk : tokens;
   float sum[outputs][N] = {};
-  if (column < width) {
-#pragma unroll 4
-    for (int n = begin + static_cast<int>(threadIdx.y); n < end; n += sum_rows)
-      term.template add<N>(sum, n, column);
+  for (int first = begin + static_cast<int>(threadIdx.y); column < width && first < end; first += at_once * sum_rows) {
+    typename Term::template operands<N> in[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k)
+      if (const int n = first + k * sum_rows; n < end) in[k] = term.template load_at<N>(n, column);
+#pragma unroll
+    for (int k = 0; k < at_once; ++k)
+      if (const int n = first + k * sum_rows; n < end) term.add(sum, in[k], n, column);
   }
   for (int o = 0; o < outputs; ++o) {
     __syncthreads();

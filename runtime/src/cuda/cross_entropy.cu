@@ -31,9 +31,10 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
   const float most = top[token];
+  const exp_from<T> weight(most);
   float sum = 0.0f;
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
-    for (int i = 0; i < N; ++i) sum += exp_of<T>(to_float(in.element[i]) - most);
+    for (int i = 0; i < N; ++i) sum += weight(to_float(in.element[i]));
   });
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
@@ -50,12 +51,14 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
                       const std::int32_t* targets, int vocab, int first) {
   const std::size_t token = blockIdx.x;
   dlogits += token * vocab;
-  const float most = top[token], of_sum = dsums[2 * token], of_target = dsums[2 * token + 1];
+  const float of_sum = dsums[2 * token], of_target = dsums[2 * token + 1];
+  const exp_from<T> weight(top[token]);
   const int target = targets[token] - first;
   walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
     float out[N];
-    for (int i = 0; i < N; ++i)
-      out[i] = of_sum * exp_of<T>(to_float(in.element[i]) - most) + (c + i == target ? of_target : 0.0f);
+    unpack(out, in);
+    for (float& x : out) x = of_sum * weight(x);
+    add_at(out, target - c, of_target);
     store(dlogits + c, packed<T>(out));
   });
 }

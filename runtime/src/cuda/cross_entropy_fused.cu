@@ -16,20 +16,21 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
-  float most = -FLT_MAX, sum = 0.0f;  // finite, so that a logit of minus infinity counts for nothing
+  float most = lowest, sum = 0.0f;
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
     float value[N];
     unpack(value, in);
     float largest = value[0];
     for (int i = 1; i < N; ++i) largest = fmaxf(largest, value[i]);
     if (largest > most) {
-      sum *= exp_of<T>(most - largest);
+      sum *= exp_from<T>(largest)(most);
       most = largest;
     }
-    for (int i = 0; i < N; ++i) sum += exp_of<T>(value[i] - most);
+    const exp_from<T> weight(most);
+    for (int i = 0; i < N; ++i) sum += weight(value[i]);
   });
   const float of_row = block_max(most);
-  sum = block_sum(sum * exp_of<T>(most - of_row));
+  sum = block_sum(sum * exp_from<T>(of_row)(most));
   if (threadIdx.x != 0) return;
   const int target = targets[token];
   top[token] = of_row;
@@ -45,12 +46,14 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
                      const std::int32_t* targets, int vocab, int first, float scale) {
   const std::size_t token = blockIdx.x;
   dlogits += token * vocab;
-  const float most = top[token], of_sum = scale / sums[2 * token];
+  const float of_sum = scale / sums[2 * token];
+  const exp_from<T> weight(top[token]);
   const int target = targets[token] - first;
   walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
     float out[N];
-    for (int i = 0; i < N; ++i)
-      out[i] = of_sum * exp_of<T>(to_float(in.element[i]) - most) - (c + i == target ? scale : 0.0f);
+    unpack(out, in);
+    for (float& x : out) x = of_sum * weight(x);
+    add_at(out, target - c, -scale);
     store(dlogits + c, packed<T>(out));
   });
 }

@@ -10,6 +10,19 @@ namespace rankc::cuda {
 /// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
 inline constexpr int logits_threads = 256, logits_blocks = 4, logits_ahead = 4;
 
+/// Where the search for a row's largest logit begins: finite, also in powers of two, so that a logit of minus infinity counts
+/// for nothing.
+inline constexpr float lowest = -FLT_MAX / 2;
+
+/// x[place] += what, where x has such a place.
+template <int N>
+__device__ void add_at(float (&x)[N], int place, float what) {
+  if (static_cast<unsigned>(place) >= N) return;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (i == place) x[i] += what;
+}
+
 /// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
 template <int N, class T, class F>
 __device__ void walk_row(const T* row, int width, F&& f) {

@@ -65,17 +65,47 @@ __device__ void forget(pack<T, N>& p) {
       asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&p)[i]));
 }
 
-/// exp and the sigmoid, as exact as T can show.
+inline constexpr float log2_e = 1.4426950408889634f;
+
+/// 2^x in one instruction, within two units of the last place; a result below the normal numbers is 0.
+__device__ inline float two_to_the(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// Exponentials and sigmoids, as exact as T can show, of numbers counted in units that save a product: those of 16 bits in
+/// powers of two.
 template <class T>
-__device__ float exp_of(float x) {
-  if constexpr (sizeof(T) == 2) return __expf(x);
+inline constexpr float exp_unit = sizeof(T) == 2 ? log2_e : 1.0f;
+template <class T>
+__device__ float exp_of_units(float x) {
+  if constexpr (sizeof(T) == 2) return two_to_the(x);
   else return expf(x);
 }
 template <class T>
-__device__ float sigmoid(float x) {
-  if constexpr (sizeof(T) == 2) return __fdividef(1.0f, 1.0f + __expf(-x));
-  else return 1.0f / (1.0f + expf(-x));
+__device__ float sigmoid_of_units(float x) {
+  if constexpr (sizeof(T) == 2) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0f + two_to_the(-x)));
+    return y;
+  } else return 1.0f / (1.0f + expf(-x));
 }
+template <class T>
+__device__ float sigmoid(float x) {
+  return sigmoid_of_units<T>(exp_unit<T> * x);
+}
+
+/// exp(x - top) of many x, as exact as T can show.
+template <class T>
+class exp_from {
+ public:
+  __device__ explicit exp_from(float top) : top_(exp_unit<T> * top) {}
+  __device__ float operator()(float x) const { return exp_of_units<T>(exp_unit<T> * x - top_); }
+
+ private:
+  float top_;
+};
 
 /// Elements of T in 16 bytes, the widest load.
 template <class T>

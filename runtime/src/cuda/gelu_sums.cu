@@ -10,19 +10,27 @@ namespace {
 /// A row's part of dx, which it stores, for its column sums.
 template <class T>
 struct gelu_grad_term {
-  static constexpr int outputs = 1;
+  static constexpr int outputs = 1, rows_at_once = 2;
   T* dx;
   const T *dy, *before;
   int width;
   template <int N>
-  __device__ void add(float (&sum)[1][N], int n, int c) const {
-    const std::size_t place = static_cast<std::size_t>(n) * width + c;
+  struct operands {
+    pack<T, N> dy, before;
+  };
+  __device__ std::size_t place(int n, int c) const { return static_cast<std::size_t>(n) * width + c; }
+  template <int N>
+  __device__ operands<N> load_at(int n, int c) const {
+    return {load<T, N>(dy + place(n, c)), load<T, N>(before + place(n, c))};
+  }
+  template <int N>
+  __device__ void add(float (&sum)[1][N], const operands<N>& in, int n, int c) const {
     float d[N], x[N];
-    unpack(d, load<T, N>(dy + place));
-    unpack(x, load<T, N>(before + place));
+    unpack(d, in.dy);
+    unpack(x, in.before);
     for (int i = 0; i < N; ++i) d[i] = gelu_grad_of<T>{}(d[i], x[i]);
     const pack<T, N> made = packed<T>(d);
-    store(dx + place, made);
+    store(dx + place(n, c), made);
     for (int i = 0; i < N; ++i) sum[0][i] += to_float(made.element[i]);
   }
 };

@@ -12,7 +12,6 @@ namespace rankc::cuda::hopper {
 inline constexpr int head_dim = box_side, pair_bytes = 2 * box_bytes;
 inline constexpr int line_bytes = box_side * static_cast<int>(sizeof(float2));  // two numbers of each token of a tile
 inline constexpr int items_ahead = 2;
-inline constexpr float log2_e = 1.4426950408889634f;
 
 /// What a kernel is told of a call.
 struct attention_call {
@@ -174,12 +173,6 @@ __device__ __forceinline__ void hide_later_keys(narrow_sums& d, const sums_place
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     if (at.ahead_of(i) > 0) d[i] = as;
-}
-
-__device__ inline float two_to_the(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 /// Sums as a left factor, in bf16: a register has two of a row.

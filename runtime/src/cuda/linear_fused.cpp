@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers with an epilogue of cuBLASLt. In f32, and where cuBLASLt has no such product (odd sizes,
 // addresses), the same is composed of plain products and the kernels of bias and GELU; so is GELU's gradient where that is faster
-// (H200, 4096 tokens, 768 -> 3072). Bias gradients are
-// always composed: DGELU_BGRAD sums in bf16 only, and BGRADB, which can sum in f32, makes the product slower
-// than the extra pass does (H200, 65536 tokens, 768 -> 3072: 0.62 ms against 0.53 ms).
+// (H200, 4096 tokens, 768 -> 3072). Bias gradients are always composed: DGELU_BGRAD sums in bf16 only, and BGRADB, which can sum
+// in f32, makes the product slower than the extra pass does (H200, 65536 tokens, 768 -> 3072: 0.62 ms against 0.53 ms).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "check.hpp"
@@ -18,18 +17,28 @@ constexpr bool has_epilogues = sizeof(T) == 2;
 
 std::size_t elements(int rows, int cols) { return static_cast<std::size_t>(rows) * cols; }
 
-/// Milliseconds of a pass over so many bytes.
-float pass_milliseconds(const lane& on, std::size_t bytes) {
-  constexpr double reached = 0.8;  // of the memory's stated speed
-  int device = 0, kilohertz = 0, bits = 0;
+int attribute_of(const lane& on, cudaDeviceAttr which) {
+  int device = 0, value = 0;
   check(on, cudaGetDevice(&device), "cudaGetDevice");
-  check(on, cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, device), "cudaDeviceGetAttribute");
-  check(on, cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, device), "cudaDeviceGetAttribute");
+  check(on, cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+/// Milliseconds of a pass over so many bytes, amid products that keep the GPU at its power limit.
+float pass_milliseconds(const lane& on, std::size_t bytes) {
+  constexpr double reached = 0.6;  // of the memory's stated speed
+  const double kilohertz = attribute_of(on, cudaDevAttrMemoryClockRate), bits = attribute_of(on, cudaDevAttrGlobalMemoryBusWidth);
   return static_cast<float>(bytes / (reached * 2.0 * kilohertz * (bits / 8)));
 }
 
-/// The input gradient through GELU as one product; false, with nothing enqueued, where cuBLASLt has none, or a plain product
-/// and `passes` more over what it makes are faster by the times that products took.
+/// Whether one product with GELU's gradient takes longer than a plain one and `passes` more over what it makes, by the times
+/// that products took. They took these again and again: what fits into the L2 cache was there, which `before` is not in a step.
+bool is_slower(const lane& on, float fused, float plain, std::size_t bytes_of_result, int passes) {
+  const bool was_cached = bytes_of_result < static_cast<std::size_t>(attribute_of(on, cudaDevAttrL2CacheSize));
+  return plain > 0 && fused + (was_cached ? pass_milliseconds(on, bytes_of_result) : 0) > plain + pass_milliseconds(on, passes * bytes_of_result);
+}
+
+/// The input gradient through GELU as one product; false, with nothing enqueued, where cuBLASLt has none, or where that is slower.
 template <class T>
 bool dgelu_product(const lane& on, const char* name, at dx, at dy, at w, at before, int tokens, int in, int out, int passes) {
   if (!has_epilogues<T>) return false;
@@ -37,9 +46,8 @@ bool dgelu_product(const lane& on, const char* name, at dx, at dy, at w, at befo
   product_operands with{.d = on.at<T>(dx), .a = on.at<T>(w), .b = on.at<T>(dy)};
   const float alone = milliseconds_of(on, plain, with);
   with.aux = on.at<T>(before);
-  const float whole = milliseconds_of(on, fused, with);
-  const bool is_slower = alone > 0 && whole > alone + pass_milliseconds(on, passes * sizeof(T) * elements(tokens, in));
-  return !is_slower && try_product(on, name, fused, with);
+  if (is_slower(on, milliseconds_of(on, fused, with), alone, sizeof(T) * elements(tokens, in), passes)) return false;
+  return try_product(on, name, fused, with);
 }
 
 }  // namespace

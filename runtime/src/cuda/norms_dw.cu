@@ -4,6 +4,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
+#include "norm_rows.cuh"
 
 namespace rankc::cuda {
 namespace {
@@ -11,23 +12,27 @@ namespace {
 /// dgain sums dy xhat, dshift sums dy.
 template <bool Centred, class T>
 struct gain_term {
-  static constexpr int outputs = Centred ? 2 : 1;
+  static constexpr int outputs = Centred ? 2 : 1, rows_at_once = 2;
   const T *dy, *x;
   const float* stats;
   int width;
   template <int N>
-  __device__ void add(float (&sum)[outputs][N], int n, int c) const {
+  struct operands {
+    pack<T, N> dy, x;
+    row_statistics of_row;
+  };
+  template <int N>
+  __device__ operands<N> load_at(int n, int c) const {
     const std::size_t token = n;
+    return {load<T, N>(dy + token * width + c), load<T, N>(x + token * width + c), load_statistics<Centred>(stats, token)};
+  }
+  template <int N>
+  __device__ void add(float (&sum)[outputs][N], const operands<N>& in, int, int) const {
     float d[N], hat[N];
-    unpack(d, load<T, N>(dy + token * width + c));
-    unpack(hat, load<T, N>(x + token * width + c));
-    float mean = 0.0f, scale;
-    if constexpr (Centred) {
-      mean = stats[2 * token];
-      scale = stats[2 * token + 1];
-    } else scale = stats[token];
+    unpack(d, in.dy);
+    unpack(hat, in.x);
     for (int i = 0; i < N; ++i) {
-      sum[0][i] += d[i] * (hat[i] - mean) * scale;
+      sum[0][i] += d[i] * (hat[i] - in.of_row.mean) * in.of_row.scale;
       if constexpr (Centred) sum[1][i] += d[i];
     }
   }

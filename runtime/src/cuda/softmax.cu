@@ -16,13 +16,14 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks) softmax_rows(T*
     for (int i = 0; i < N; ++i) most = fmaxf(most, to_float(in.element[i]));
   });
   most = block_max(most);
+  const exp_from<T> weight(most);
   walk_row<N>(x + begin, width, [&](int, const pack<T, N>& in) {
-    for (int i = 0; i < N; ++i) sum += exp_of<T>(to_float(in.element[i]) - most);
+    for (int i = 0; i < N; ++i) sum += weight(to_float(in.element[i]));
   });
   const float part = 1.0f / block_sum(sum);
   walk_row<N>(x + begin, width, [&](int c, const pack<T, N>& in) {
     float out[N];
-    for (int i = 0; i < N; ++i) out[i] = exp_of<T>(to_float(in.element[i]) - most) * part;
+    for (int i = 0; i < N; ++i) out[i] = weight(to_float(in.element[i])) * part;
     store(y + begin + c, packed<T>(out));
   });
 }
