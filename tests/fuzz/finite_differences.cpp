@@ -35,7 +35,7 @@ class comparison {
     double best = HUGE_VAL;
     bool jumps = false;
     std::string all;
-    for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6, 2e-6, 5e-7}) {
+    for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6, 2e-6, 5e-7, 1e-7}) {
       const slope found = differentiate(f, h);
       const double rounded = jumps ? std::max(0.0, found.rounding - rounding) : 0, off = std::abs(found.value - gradient) - rounded;
       jumps |= found.jumps;
