@@ -131,7 +131,7 @@ if(RANKC_TEST_GXX)
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/transformer_perf/compile_time.cmake")
   set_tests_properties(dsl/transformer_perf_compile_time PROPERTIES LABELS long RUN_SERIAL ON)
   # Rules call deep: where results of more than the eight outermost calls are remembered, a sixth of the time is saved.
-  rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64)
+  rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
   rankc_added_axis(g++ "${RANKC_TEST_GXX}")
 endif()
 if(RANKC_TEST_CLANGXX)
