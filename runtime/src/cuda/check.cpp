@@ -57,4 +57,11 @@ void check(const rank& r, cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS) fail(r, std::string(call) + ": " + cublasLtGetStatusString(status));
 }
 
+int device_attribute(const rank& r, cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  check(r, cudaGetDevice(&device), "cudaGetDevice");
+  check(r, cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
 }  // namespace rankc::cuda

@@ -24,4 +24,7 @@ void check(const rank&, cudaError_t, const char* call);
 void check(const rank&, ncclResult_t, ncclComm_t, const std::string& call);
 void check(const rank&, cublasStatus_t, const char* call);
 
+/// What CUDA says of the calling thread's device.
+int device_attribute(const rank&, cudaDeviceAttr);
+
 }  // namespace rankc::cuda

@@ -17,24 +17,17 @@ constexpr bool has_epilogues = sizeof(T) == 2;
 
 std::size_t elements(int rows, int cols) { return static_cast<std::size_t>(rows) * cols; }
 
-int attribute_of(const lane& on, cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  check(on, cudaGetDevice(&device), "cudaGetDevice");
-  check(on, cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
 /// Milliseconds of a pass over so many bytes, amid products that keep the GPU at its power limit.
 float pass_milliseconds(const lane& on, std::size_t bytes) {
   constexpr double reached = 0.6;  // of the memory's stated speed
-  const double kilohertz = attribute_of(on, cudaDevAttrMemoryClockRate), bits = attribute_of(on, cudaDevAttrGlobalMemoryBusWidth);
+  const double kilohertz = device_attribute(on, cudaDevAttrMemoryClockRate), bits = device_attribute(on, cudaDevAttrGlobalMemoryBusWidth);
   return static_cast<float>(bytes / (reached * 2.0 * kilohertz * (bits / 8)));
 }
 
 /// Whether one product with GELU's gradient takes longer than a plain one and `passes` more over what it makes, by the times
 /// that products took. They took these again and again: what fits into the L2 cache was there, which `before` is not in a step.
 bool is_slower(const lane& on, float fused, float plain, std::size_t bytes_of_result, int passes) {
-  const bool was_cached = bytes_of_result < static_cast<std::size_t>(attribute_of(on, cudaDevAttrL2CacheSize));
+  const bool was_cached = bytes_of_result < static_cast<std::size_t>(device_attribute(on, cudaDevAttrL2CacheSize));
   return plain > 0 && fused + (was_cached ? pass_milliseconds(on, bytes_of_result) : 0) > plain + pass_milliseconds(on, passes * bytes_of_result);
 }
 

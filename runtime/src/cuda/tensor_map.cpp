@@ -8,19 +8,8 @@
 
 namespace rankc::cuda {
 
-namespace {
-
-int attribute(const lane& on, cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  check(on, cudaGetDevice(&device), "cudaGetDevice");
-  check(on, cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
-}  // namespace
-
 bool is_hopper(const lane& on) {
-  return attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 && attribute(on, cudaDevAttrComputeCapabilityMinor) == 0;
+  return device_attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 && device_attribute(on, cudaDevAttrComputeCapabilityMinor) == 0;
 }
 
 CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int columns, int stride) {
