@@ -50,17 +50,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
                       const std::int32_t* targets, int vocab, int first) {
   const std::size_t token = blockIdx.x;
-  dlogits += token * vocab;
-  const float of_sum = dsums[2 * token], of_target = dsums[2 * token + 1];
-  const exp_from<T> weight(top[token]);
-  const int target = targets[token] - first;
-  walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
-    float out[N];
-    unpack(out, in);
-    for (float& x : out) x = of_sum * weight(x);
-    add_at(out, target - c, of_target);
-    store(dlogits + c, packed<T>(out));
-  });
+  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], dsums[2 * token], targets[token] - first,
+                   dsums[2 * token + 1]);
 }
 
 constexpr int loss_threads = 1024;

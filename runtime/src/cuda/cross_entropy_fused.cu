@@ -5,6 +5,8 @@
 
 #include "cross_entropy_rows.cuh"
 
+#include <cfloat>
+
 namespace rankc::cuda {
 namespace {
 
@@ -16,7 +18,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
-  float most = lowest, sum = 0.0f;
+  float most = -FLT_MAX / 2, sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
     float value[N];
     unpack(value, in);
@@ -45,17 +47,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     softmax_backward(T* dlogits, const float* sums, const T* logits, const float* top,
                      const std::int32_t* targets, int vocab, int first, float scale) {
   const std::size_t token = blockIdx.x;
-  dlogits += token * vocab;
-  const float of_sum = scale / sums[2 * token];
-  const exp_from<T> weight(top[token]);
-  const int target = targets[token] - first;
-  walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
-    float out[N];
-    unpack(out, in);
-    for (float& x : out) x = of_sum * weight(x);
-    add_at(out, target - c, -scale);
-    store(dlogits + c, packed<T>(out));
-  });
+  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], scale / sums[2 * token], targets[token] - first, -scale);
 }
 
 }  // namespace

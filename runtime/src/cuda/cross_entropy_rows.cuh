@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block reads a row of logits: each thread has four packs under way before it uses the first.
+// How a block reads a row of logits and writes its gradient: each thread has four packs under way before it uses the first.
 #pragma once
 #include "device.cuh"
-
-#include <cfloat>
 
 namespace rankc::cuda {
 
 /// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
 inline constexpr int logits_threads = 256, logits_blocks = 4, logits_ahead = 4;
-
-/// Where the search for a row's largest logit begins: finite, also in powers of two, so that a logit of minus infinity counts
-/// for nothing.
-inline constexpr float lowest = -FLT_MAX / 2;
-
-/// x[place] += what, where x has such a place.
-template <int N>
-__device__ void add_at(float (&x)[N], int place, float what) {
-  if (static_cast<unsigned>(place) >= N) return;
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    if (i == place) x[i] += what;
-}
 
 /// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
 template <int N, class T, class F>
@@ -36,6 +21,23 @@ __device__ void walk_row(const T* row, int width, F&& f) {
     for (int k = 0; k < logits_ahead; ++k)
       if (c + k * step < width) f(c + k * step, in[k]);
   }
+}
+
+/// A row's dlogits = of_sum exp(logit - top) + of_target [column is the target]. dlogits may be logits.
+template <int N, class T>
+__device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top, float of_sum, int target, float of_target) {
+  const exp_from<T> weight(top);
+  walk_row<N>(logits, vocab, [&](int c, const pack<T, N>& in) {
+    float out[N];
+    unpack(out, in);
+    for (float& x : out) x = of_sum * weight(x);
+    if (const int place = target - c; static_cast<unsigned>(place) < N) {  // looked for once for the whole pack
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        if (i == place) out[i] += of_target;
+    }
+    store(dlogits + c, packed<T>(out));
+  });
 }
 
 /// Threads for a row of `packs` packs: as many, or a few less, as leaves the last round of loads the fullest.

@@ -85,11 +85,10 @@ __device__ float exp_of_units(float x) {
 }
 template <class T>
 __device__ float sigmoid_of_units(float x) {
-  if constexpr (sizeof(T) == 2) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0f + two_to_the(-x)));
-    return y;
-  } else return 1.0f / (1.0f + expf(-x));
+  float y = 1.0f + exp_of_units<T>(-x);
+  if constexpr (sizeof(T) == 2) asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(y));
+  else y = 1.0f / y;
+  return y;
 }
 template <class T>
 __device__ float sigmoid(float x) {
