@@ -53,7 +53,7 @@ std::string rope_name(std::size_t index, std::size_t count);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string lane, beside, scope, slot, work, ids, targets, starts, routers, x, y, dy, dx, accumulate, accumulate_kept;
+  std::string lane, during, beside, scope, slot, work, ids, targets, starts, routers, x, y, dy, dx, accumulate, accumulate_kept;
 };
 std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
 std::string stage_call_text(const pipeline_rank&, const item&, phase, const layer_surroundings&);

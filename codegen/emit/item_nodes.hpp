@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of an item that computes, in the order of its calls.
+// The nodes of an item that computes, in the order of its calls: of a step of training, or of the one that there is.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -15,7 +15,8 @@ void each_node(const lowered& l, const pipeline_rank& r, const item& i, auto vis
   for (int layer = first; layer < last; ++layer) {
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
-      for (const node& n : b.calls(p)) visit(b, s.calls[static_cast<int>(p)][static_cast<std::size_t>(layer)], n);
+      for (const node& n : b.calls(p))
+        if (n.runs_in(l.trains())) visit(b, s.calls[static_cast<int>(p)][static_cast<std::size_t>(layer)], n);
   }
 }
 

@@ -180,7 +180,9 @@ class layer_text {
     if (n.is(ops::clear))  // in the first microbatch alone
       return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {});\n", into(n), name(n.ports[0]), count_of_cleared(n));
     const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
-    return order + "  " + structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", 2) + "\n";
+    const bool always = n.only == in_step::any;
+    const std::string condition = always ? "" : fmt::format("  if (during == step::{})\n  ", n.only == in_step::training ? "train" : "evaluate");
+    return order + condition + "  " + structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", always ? 2 : 4) + "\n";
   }
   /// Of two that go at once, the first and the last of some nodes, and of what runs meanwhile; what either waits for comes before all.
   std::string statement_by_rows(std::span<const node> all) {
@@ -240,6 +242,7 @@ class layer_text {
       return at == b_.values.end() ? "" : types_.of(*at);
     };
     take(true, "const lane&", "on");
+    take(f.during, "step", "during");
     take(f.beside, "const lane&", "beside");
     take(f.weights, "const parameters<real>&", "w");
     take(f.gradients, "const parameters<wide>&", "dw");

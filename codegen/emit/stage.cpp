@@ -79,10 +79,11 @@ std::string slot_places(const stage_plan& s) {
 
 /// What a stage's function may take besides rank and slot, in this order.
 constexpr std::pair<formal, std::string_view> stage_formals[]{
-    {formal::beside, "beside"}, {formal::work, "work"}, {formal::ids, "ids"}, {formal::targets, "targets"}, {formal::starts, "starts"}, {formal::routers, "routers"}, {formal::x, "x"},
+    {formal::during, "during"}, {formal::beside, "beside"}, {formal::work, "work"}, {formal::ids, "ids"}, {formal::targets, "targets"}, {formal::starts, "starts"}, {formal::routers, "routers"}, {formal::x, "x"},
     {formal::y, "y"},       {formal::dy, "dy"},   {formal::dx, "dx"},           {formal::accumulate, "into"}};
 
 std::string type_of(const lowered& l, const stage_plan& s, formal f) {
+  if (f == formal::during) return "step";
   if (f == formal::beside) return "const lane&";
   if (f == formal::work) return "at";
   if (f == formal::ids || f == formal::targets) return "token_ids";
@@ -104,7 +105,7 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"on", "beside", "", "s", "work", "ids", "targets", "starts", "routers", "x", "y", "dy", "dx", "into", "into"};
+  const layer_surroundings names{"on", "during", "beside", "", "s", "work", "ids", "targets", "starts", "routers", "x", "y", "dy", "dx", "into", "into"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
@@ -141,7 +142,8 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
     case source::always: return "store::add";
     case source::rank: break;
   }
-  return a.as == formal::beside    ? in.beside
+  return a.as == formal::during    ? in.during
+         : a.as == formal::beside  ? in.beside
          : a.as == formal::work    ? in.work
          : a.as == formal::rope    ? rope_name(static_cast<std::size_t>(a.index), r.arena.ropes.size())
          : a.as == formal::ids     ? in.ids
@@ -165,7 +167,7 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
 std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
   std::vector<std::string> arguments{in.lane, fmt::format("{}slots[{}]", in.scope, i.slot)};
-  const std::string given[]{in.beside, in.work, in.ids, in.targets, in.starts, in.routers, in.x, in.y, in.dy, in.dx, in.accumulate};
+  const std::string given[]{in.during, in.beside, in.work, in.ids, in.targets, in.starts, in.routers, in.x, in.y, in.dy, in.dx, in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
     if (takes(r, s, p, stage_formals[f].first)) arguments.push_back(given[f]);
   return call(in.scope + phase_name(p), arguments, 2);

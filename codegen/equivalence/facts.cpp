@@ -255,6 +255,8 @@ constexpr line lines[]{
     {"softmax_sums", "top(t 1) sums(t 2) logits(t v) targets(t)", "top = row_max(logits); sums = exp_sums(logits, top, targets)"},
     {"softmax_grad", "dlogits(t v)^logits sums(t 2) logits(t v) top(t 1) targets(t)",
      "u = cross_entropy_grad(sums); dlogits = exp_sums_grad(u, logits, top, targets)"},
+    {"softmax_sums_grad", "dlogits(t v)^logits sums(t 2) logits(t v) targets(t)",
+     "top sums = softmax_sums(logits, targets); dlogits = softmax_grad(sums, logits, top, targets)"},
 };
 
 }  // namespace

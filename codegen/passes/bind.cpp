@@ -34,6 +34,7 @@ class binder {
 
   layer_call run(phase p) {
     const bool of_losses = p == phase::forward;
+    give(takes_.during, {formal::during, source::rank});
     give(takes_.beside, {formal::beside, source::rank});
     give(takes_.weights, {formal::weights, source::parameters});
     give(takes_.gradients, {formal::gradients, source::parameters});
@@ -172,11 +173,12 @@ int find_flag(const body& b, const node& n) {
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::halfway), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::starts), uses(space::loss), uses(space::routers), false, {}, {}, false};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::starts), uses(space::loss), uses(space::routers), false, {}, {}};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
   for (const node& n : b.calls(p)) {
     f.beside |= n.is_beside();
+    f.during |= n.only != in_step::any;
     if (n.accumulate != accumulation::after_first) continue;
     const int flag = find_flag(b, n);
     if (flag == flag_of_others) f.accumulate = true;

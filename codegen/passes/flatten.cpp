@@ -334,7 +334,7 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
     for (std::size_t k = 0; k < out.size(); ++k)
       if (out[k].stream == i.on) own = static_cast<int>(k);
     for (const node& n : b.calls(p)) {
-      if (n.is(ops::clear) && adds(i, call, b, n)) continue;
+      if (!n.runs_in(&step_ == &r_.train) || (n.is(ops::clear) && adds(i, call, b, n))) continue;
       op o = layer_op(i, call, n);
       o.stream = lane_of(r_.lanes, n, i.on);
       const int index = static_cast<int>(out.size());

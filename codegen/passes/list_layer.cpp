@@ -112,6 +112,7 @@ class layer_lister {
     for (std::size_t p = 0; p < n.ports.size(); ++p) (n.row->ports[p].is_read() ? of : made).push_back(operand(n.ports[p]));
     if (n.row->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(n.over)));
     note_attributes(notes, n.rows, n.seq, n.number);
+    if (n.only != in_step::any) notes.push_back(n.only == in_step::training ? "of training alone" : "of evaluation alone");
     if (n.accumulate == accumulation::add) notes.push_back("added");
     if (n.accumulate == accumulation::after_first) notes.push_back("added after the first microbatch");
     return equation(made, n.row->name, of, notes);

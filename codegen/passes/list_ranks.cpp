@@ -109,7 +109,7 @@ class rank_lister {
   }
   static std::string given_as(const stage_plan& s, const actual& a) {
     constexpr const char* formals[]{
-        "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
+        "during",  "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
         "targets", "starts",  "x",         "y",     "loss",    "routers", "dy", "dx",    "accumulate", "accumulate_apart"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {

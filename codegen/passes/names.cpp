@@ -18,7 +18,7 @@ using rankc::program::name_source;
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
-      "on", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "starts", "x", "y", "loss", "routers", "dy", "dx", 
+      "on", "during", "step", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "starts", "x", "y", "loss", "routers", "dy", "dx", 
       "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
       "over_tp", "own_experts", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "stream", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
@@ -26,6 +26,7 @@ std::vector<std::string_view> reserved_names() {
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
   for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
+  for (const fusion& f : ops::fusions_across) names.push_back(f.into.kind->name);
   ops::each_fp8_row([&](const op_row& row) { names.push_back(row.name); });
   return names;
 }

@@ -51,6 +51,7 @@ struct function_shape {
   std::vector<int> accumulate_apart;  // into gradients with a flag of their own
   std::vector<int> ropes;  // of the body's tables
   bool beside = false;     // the lane of what goes around a ring
+  bool during = false;     // which step it is
 };
 function_shape shape_of(const body&, phase);
 /// The flag by which a node sums: of a parameter that another layer shares its index.

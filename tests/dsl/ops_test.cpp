@@ -86,7 +86,8 @@ TEST_CASE("a fusion has the operands of its two ops, less what only they had") {
   int fusions = 0;
   for (const fusion& f : ops::forward_fusions) check(f), ++fusions;
   for (const fusion& f : ops::backward_fusions) check(f), ++fusions;
-  CHECK(fusions == 22);
+  for (const fusion& f : ops::fusions_across) check(f), ++fusions;
+  CHECK(fusions == 23);
 }
 
 TEST_CASE("a shape is read as it is written") {

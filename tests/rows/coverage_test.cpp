@@ -30,7 +30,7 @@ constexpr bool is_table_run() {
     if (!is_run(*r)) return false;
   bool all = true;
   ops::each_fp8_row([&](const op_row& r) { all &= is_run(r); });
-  return all && are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && is_run(ops::clear) &&
+  return all && are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && are_run(ops::fusions_across) && is_run(ops::clear) &&
          is_run(ops::copy);
 }
 static_assert(is_table_run(),

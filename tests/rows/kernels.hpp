@@ -37,7 +37,7 @@
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
   X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(layer_norm_grad_add_bias)                       \
   X(rms_norm_grad) X(rms_norm_grad_add)                                                                       \
-  X(softmax_sums) X(softmax_grad) X(grouped_linear_add) X(grouped_linear_two) X(layer_norm_e4m3) X(rms_norm_e4m3) X(gelu_e4m3) X(swiglu_e4m3) X(swiglu_grad_e5m2) X(linear_bias_fp8) X(linear_add_fp8) X(linear_bias_add_fp8) \
+  X(softmax_sums) X(softmax_grad) X(softmax_sums_grad) X(grouped_linear_add) X(grouped_linear_two) X(layer_norm_e4m3) X(rms_norm_e4m3) X(gelu_e4m3) X(swiglu_e4m3) X(swiglu_grad_e5m2) X(linear_bias_fp8) X(linear_add_fp8) X(linear_bias_add_fp8) \
   X(layer_norm_e4m3_rows) X(rms_norm_e4m3_rows) X(gelu_e4m3_rows) X(swiglu_e4m3_rows) X(swiglu_grad_e4m3_rows)                       \
   X(linear_bias_fp8_rows) X(linear_add_fp8_rows) X(linear_bias_add_fp8_rows)
 // clang-format on

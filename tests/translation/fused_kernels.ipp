@@ -205,6 +205,16 @@ void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at tar
       .in(targets, all<std::int32_t>(tokens));
   expect_first_column(vocab, first);
 }
+template <class T>
+void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double scale) {
+  kernel(on, "softmax_sums_grad")
+      .with(scale)
+      .out(dlogits, all<T>(tokens, vocab))
+      .out(sums, all<float>(tokens, 2))
+      .in(logits, all<T>(tokens, vocab))
+      .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, 0);
+}
 
 template <class T>
 void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments, int experts) {
@@ -263,6 +273,6 @@ void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residua
   &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
-      &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, \
+      &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, &softmax_sums_grad<T>, \
       &grouped_linear_add<T>, &grouped_linear_two<T>, &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>, \
       &linear_bias_fp8_rows<T>, &linear_add_fp8_rows<T>, &linear_bias_add_fp8_rows<T>

@@ -75,7 +75,7 @@ const std::vector<mutant> mutants{
     {"a size too large", eight, matched("(host::linear<T>\\([^;]*, )In,", "$1 In + 1,"), "the text's linear reads"},
     {"a size too small", eight, matched("(host::bias_grad<T>\\([^;]*, )Tokens,", "$1 Tokens - 1,"), "the text's bias_grad reads"},
     {"another eps", eight, in_call("layer_norm", 0, with("eps", "1e-06")), "the text's layer_norm is given 1e-06 where 1e-05"},
-    {"another scale of the loss", packed, in_call("softmax_grad", 0, with("number", "1.0")), "the text's softmax_grad is given 1 where"},
+    {"another scale of the loss", packed, in_call("softmax_sums_grad", 0, with("number", "1.0")), "the text's softmax_sums_grad is given 1 where"},
     {"two sizes swapped", eight, matched("(host::linear<T>\\([^;]*, )In, Out", "$1 Out, In"), "the text's linear reads"},
     {"a sum overwritten", eight, in_call("linear_dw", 0, with("into", "@ == store::add ? store::overwrite : store::add")), "the text's linear_dw reads"},
     {"a group", eight, in_call("all_gather", 0, with("over", "over::pp")), "the text uses communicator"},

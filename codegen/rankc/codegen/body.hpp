@@ -25,6 +25,7 @@ using rankc::program::group;
 using rankc::program::group_layout;
 using rankc::layer_form;
 using rankc::program::layer_parameter;
+using rankc::program::in_step;
 using rankc::program::lifetime;
 using rankc::program::local_dim;
 using rankc::program::local_shape;

@@ -53,7 +53,7 @@ struct layer_use {
 /// What a flag of its own is of, beside parameters that layers share: all others, and those of the rank's own experts.
 inline constexpr int flag_of_others = -1, flag_of_experts = -2;
 
-enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, starts, x, y, loss, routers, dy, dx, accumulate, accumulate_apart };
+enum class formal { during, beside, weights, gradients, saved, halfway, work, rope, ids, targets, starts, x, y, loss, routers, dy, dx, accumulate, accumulate_apart };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.

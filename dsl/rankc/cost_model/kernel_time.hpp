@@ -37,6 +37,7 @@ class kernel_times : public kernel_sizes {
       effort e{r.time(passing), passing * g_.joules_of_byte};
       e += dropout(n);
       if (f_.loss_bytes > 0 && n.row->find("dlogits") >= 0) e += pass(f_.loss_bytes * elements(n, "dlogits"));
+      else if (is_read_twice(n)) e += pass(bytes(n, static_cast<std::size_t>(n.row->find("logits"))));
       return e;
     }
     return by == work::product ? product(n, operations(n), passing) : attention(n, operations(n), passing);
@@ -113,6 +114,13 @@ class kernel_times : public kernel_sizes {
     if (!f_.dropouts || n.row->find("residual") < 0) return {};
     const double dropped = elements(n, "residual");
     return n.row->find("dy") >= 0 ? pass(5 * dropped) : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
+  }
+  /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold meanwhile.
+  /// Source: rankc/runtime/src/cuda/cross_entropy_hopper.cu.
+  constexpr bool is_read_twice(const program::node& n) const {
+    constexpr double held = 112 * 1024;
+    if (n.only != program::in_step::training || n.row->find("dlogits") < 0) return false;
+    return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) > held * static_cast<double>(l_.shape(n["logits"]).dims[0].width());
   }
   constexpr double elements(const program::node& n, std::string_view name) const { return static_cast<double>(l_.shape(n[name]).elements()); }
   constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }

@@ -68,7 +68,9 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
   const kernel_times kernels(g, l, s, f);
   spent all;
   const std::span<const program::node> list = l.calls(does);
-  for (std::size_t i = 0; i < list.size(); ++i) switch (const program::node& n = list[i]; work_of(*n.row)) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const program::node& n = list[i];
+    if (n.runs_in(s.trains)) switch (work_of(*n.row)) {
       case work::communication: {
         const program::local_shape& part = l.part(n);
         const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
@@ -91,6 +93,7 @@ constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, con
       case work::attention: all.attention += kernels.of(n); break;
       default: all.passes += kernels.of(n);
     }
+  }
   return all;
 }
 

@@ -143,6 +143,11 @@ inline constexpr op_row softmax_grad{
     .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("sums", "tokens 2").wide(),
               in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(), in("targets", "tokens").index()},
     .cuda = {"softmax_grad", "tokens vocab first number"}};
+inline constexpr op_row softmax_sums_grad{
+    .name = "softmax_sums_grad",
+    .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(), in("logits", "tokens vocab"),
+              in("targets", "tokens").index()},
+    .cuda = {"softmax_sums_grad", "tokens vocab number"}};
 
 /// In the order in which they are tried, each on all nodes: a bias's gradient is summed by the kernel that has dy in
 /// registers anyway, where there is one, and else beside the weight's, by a pass over dy.
@@ -171,5 +176,11 @@ inline constexpr fusion backward_fusions[]{
     {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}},
     {{&expert_down, "u x w offsets"}, {&add, "y u r"}, {&expert_down_add, "y x w offsets r"}},
     {{&expert_down_add, "y x w offsets u"}, {&expert_down, "u x2 w2 offsets"}, {&expert_down_two, "y x w x2 w2 offsets"}}};
+
+/// A node of forward, and one of backward that reads what forward makes and nothing else: training's forward does both in one
+/// visit to what they read, evaluation's the first alone.
+inline constexpr fusion fusions_across[]{{{&softmax_sums, "top sums logits targets"},
+                                          {&softmax_grad, "dl sums logits top targets"},
+                                          {&softmax_sums_grad, "dl sums logits targets"}}};
 
 }  // namespace rankc::ops

@@ -6,6 +6,7 @@
 #include <rankc/program/drop_unneeded.hpp>
 #include <rankc/program/forms.hpp>
 #include <rankc/program/fuse.hpp>
+#include <rankc/program/fuse_across.hpp>
 #include <rankc/program/pack.hpp>
 #include <rankc/program/pair_by_rows.hpp>
 #include <rankc/program/recompute.hpp>
@@ -47,6 +48,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("round_linears", [&] { if (s.linears != linear_precision::plain) round_linears(p, s); });
   around("fuse_backward", [&] { fuse_backward(p, s); });
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
+  around("fuse_across", [&] { if (s.trains) fuse_across(p, s); });
   around("settle_backward", [&] { settle_backward(p, s); });
   around("send_ahead", [&] { send_ahead(p); });
   around("pair_by_rows", [&] { if (s.to == target::cuda && s.dims.tp > 1) pair_by_rows(p); });

@@ -30,6 +30,9 @@ constexpr bool is_fp8(element_kind k) { return k >= element_kind::e4m3 && k < el
 enum class phase : unsigned char { forward, backward, backward_input, backward_weight, recompute };
 inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight", "recompute"};
 
+/// The steps in which a node of forward runs.
+enum class in_step : unsigned char { any, training, evaluation };
+
 enum class accumulation : unsigned char { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
 
 /// What a plan says to the passes over a layer.
@@ -98,6 +101,7 @@ struct node {
   bool for_weights = false;  // of the second half of a backward in two halves
   bool repeatable = false;   // of forward: backward may repeat it
   bool again = false;        // of backward: it repeats one of forward
+  in_step only = in_step::any;
   int rows = 0, seq = 0;     // the op's attributes
   double number = 0;         // the op's; of chunks: the ranks that share out a sequence
   int slab = 0;              // rows of what ranks of ep send each other
@@ -121,6 +125,7 @@ struct node {
       if (u->at.value == value) return true;
     return false;
   }
+  constexpr bool runs_in(bool training) const { return only == in_step::any || (only == in_step::training) == training; }
   /// Whether it goes around a ring beside computation.
   constexpr bool is_beside() const { return row->converts == conversion::shift || row->converts == conversion::shift_back; }
   /// Whether it sums over microbatches.

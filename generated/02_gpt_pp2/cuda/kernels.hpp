@@ -9,7 +9,7 @@ namespace gpt_pp2 {
 
 using namespace rankc::cuda;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
-    rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;
+    rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;
 using rankc::runtime::calls::run, rankc::runtime::calls::run_by_rows, rankc::runtime::calls::send, rankc::runtime::calls::receive,
     rankc::runtime::calls::all_reduce, rankc::runtime::calls::all_gather, rankc::runtime::calls::reduce_scatter, rankc::runtime::calls::all_to_all,
     rankc::runtime::calls::shift, rankc::runtime::calls::shift_back,
@@ -271,6 +271,19 @@ struct softmax_sums {
   }
 };
 
+template <class T, std::size_t Tokens, std::size_t Vocab>
+struct softmax_sums_grad {
+  matrix<T, Tokens, Vocab> dlogits;
+  matrix<wide, Tokens, 2> sums;
+  matrix<T, Tokens, Vocab> logits;
+  vector<std::int32_t, Tokens> targets;
+  double number;
+  void operator()(const lane& on) const {
+    rankc::cuda::softmax_sums_grad<T>(on, dlogits.where, sums.where, logits.where, targets.where,
+    Tokens, Vocab, number);
+  }
+};
+
 template <std::size_t Tokens>
 struct cross_entropy {
   vector<wide, 1> loss;
@@ -280,21 +293,6 @@ struct cross_entropy {
   void operator()(const lane& on) const {
     rankc::cuda::cross_entropy<real>(on, loss.where, sums.where, Tokens, number,
     into == store::add);
-  }
-};
-
-template <class T, std::size_t Tokens, std::size_t Vocab>
-struct softmax_grad {
-  matrix<T, Tokens, Vocab> dlogits;
-  matrix<wide, Tokens, 2> sums;
-  matrix<T, Tokens, Vocab> logits;
-  matrix<wide, Tokens, 1> top;
-  vector<std::int32_t, Tokens> targets;
-  std::size_t first;
-  double number;
-  void operator()(const lane& on) const {
-    rankc::cuda::softmax_grad<T>(on, dlogits.where, sums.where, logits.where, top.where,
-    targets.where, Tokens, Vocab, first, number);
   }
 };
 

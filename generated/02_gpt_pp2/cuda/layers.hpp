@@ -134,7 +134,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
 
 }  // namespace block_layer
 
-// ---- head: 33024 parameters per rank, 778.0 KiB kept per microbatch
+// ---- head: 33024 parameters per rank, 772.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tokens = 512, hidden = 128, statistics = 2, vocab = 256, top = 1, sums = 2;
@@ -156,26 +156,27 @@ struct saved {
   matrix<real, tokens, hidden> h{base + 0};  // 256.0 KiB, linear_dw
   matrix<wide, tokens, statistics> n_statistics{base + 262144};  // 4.0 KiB, layer_norm_grad
   matrix<real, tokens, vocab> logits{base + 266240};  // 512.0 KiB, linear_dw
-  matrix<wide, tokens, top> logits_row_max{base + 790528};  // 2.0 KiB, softmax_grad
-  matrix<wide, tokens, sums> exp_sums_out{base + 792576};  // 4.0 KiB, softmax_grad
 };
 
-inline void forward(const lane& on, const parameters<real>& w, const saved& s,
+inline void forward(const lane& on, step during, const parameters<real>& w, const saved& s, at work,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
+  // Size, and the kernels that write and read it:
+  const matrix<wide, tokens, top> logits_row_max{work + 0};  // 2.0 KiB, softmax_sums
+  const matrix<wide, tokens, sums> exp_sums_out{work + 2048};  // 4.0 KiB, softmax_sums .. cross_entropy
   run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias, .eps = 1e-05});
   run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(on, softmax_sums{.top = s.logits_row_max, .sums = s.exp_sums_out, .logits = s.logits,
-      .targets = targets});
-  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
-      .into = into});
+  if (during == step::evaluate)
+    run(on, softmax_sums{.top = logits_row_max, .sums = exp_sums_out, .logits = s.logits,
+        .targets = targets});
+  if (during == step::train)
+    run(on, softmax_sums_grad{.dlogits = s.logits, .sums = exp_sums_out, .logits = s.logits,
+        .targets = targets, .number = 1.0 / 2048});
+  run(on, cross_entropy{.loss = loss, .sums = exp_sums_out, .number = 1.0 / 2048, .into = into});
 }
 
 inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
-    const saved& s, vector<std::int32_t, tokens> targets, input x, input dx, store into,
-    store into_wte) {
-  run(on, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
-      .top = s.logits_row_max, .targets = targets, .first = 0, .number = 1.0 / 2048});
+    const saved& s, input x, input dx, store into, store into_wte) {
   run(on, linear_dx{.dx = dx, .dy = s.logits, .w = w.wte});
   run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
   run(on, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,

@@ -18,27 +18,27 @@ constexpr vector<wide, 1> norm{{6881536}};  // 4 B: square of the gradients' nor
 
 // 2 x 256.0 KiB from 14778880: outputs of layers
 
-// 1 x 778.0 KiB from 15303168: saved
+// 1 x 772.0 KiB from 15303168: saved
 
-// 3 x 256.0 KiB from 16099840: between stages
-constexpr block_layer::input x_1F0{{16099840}};  // 1F0 .. 1B0
-constexpr block_layer::input d_x_1B1{{16099840}};  // 1B1 .. 1F2
-constexpr block_layer::input x_1F3{{16099840}};  // 1B2 .. 1B3
-constexpr block_layer::input x_1F1{{16361984}};  // 1F0 .. 1B1
-constexpr block_layer::input d_x_1B2{{16361984}};  // 1B2 .. 1F3
-constexpr block_layer::input d_x_1B0{{16624128}};  // 1B0 .. 1F1
-constexpr block_layer::input x_1F2{{16624128}};  // 1B1 .. 1B2
-constexpr block_layer::input d_x_1B3{{16624128}};  // 1B3 .. 1STEP
+// 3 x 256.0 KiB from 16093696: between stages
+constexpr block_layer::input x_1F0{{16093696}};  // 1F0 .. 1B0
+constexpr block_layer::input d_x_1B1{{16093696}};  // 1B1 .. 1F2
+constexpr block_layer::input x_1F3{{16093696}};  // 1B2 .. 1B3
+constexpr block_layer::input x_1F1{{16355840}};  // 1F0 .. 1B1
+constexpr block_layer::input d_x_1B2{{16355840}};  // 1B2 .. 1F3
+constexpr block_layer::input d_x_1B0{{16617984}};  // 1B0 .. 1F1
+constexpr block_layer::input x_1F2{{16617984}};  // 1B1 .. 1B2
+constexpr block_layer::input d_x_1B3{{16617984}};  // 1B3 .. 1STEP
 namespace evaluation {
-constexpr block_layer::input x_1F0{{16099840}};  // 1F0 .. 1F0
-constexpr block_layer::input x_1F2{{16099840}};  // 1F1 .. 1F2
-constexpr block_layer::input x_1F1{{16361984}};  // 1F0 .. 1F1
-constexpr block_layer::input x_1F3{{16361984}};  // 1F2 .. 1F3
+constexpr block_layer::input x_1F0{{16093696}};  // 1F0 .. 1F0
+constexpr block_layer::input x_1F2{{16093696}};  // 1F1 .. 1F2
+constexpr block_layer::input x_1F1{{16355840}};  // 1F0 .. 1F1
+constexpr block_layer::input x_1F3{{16355840}};  // 1F2 .. 1F3
 }  // namespace evaluation
 
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
-constexpr at chain[]{{16886272}, {17148416}};
-constexpr at work{17410560};  // 1.0 MiB: temporaries of a layer
+constexpr at chain[]{{16880128}, {17142272}};
+constexpr at work{17404416};  // 1.0 MiB: temporaries of a layer
 constexpr vector<wide, 32768> wte_gradients{gradients[396800]};
 
 // What counts in the norm once: first element, count, weight decay

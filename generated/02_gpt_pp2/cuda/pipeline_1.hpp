@@ -23,11 +23,11 @@ inline void train(rank& r) {
   // ---- Warm-up: forwards ----
   begin(compute, "1F0");
   wait(compute, x_1F0_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(0), x_1F0, store::overwrite);
+  stage_1::forward(compute, stage_1::slots[0], step::train, targets_of(0), x_1F0, store::overwrite);
 
   // ---- Steady state ----
   begin(compute, "1B0");
-  stage_1::backward(compute, stage_1::slots[0], targets_of(0), x_1F0, d_x_1B0, store::overwrite);
+  stage_1::backward(compute, stage_1::slots[0], x_1F0, d_x_1B0, store::overwrite);
   record(compute, after_1B0);
   wait(to_prev, after_1B0);
   run(to_prev, send{.data = d_x_1B0, .site = {2, "B0: stage 1 -> 0"}});
@@ -35,14 +35,14 @@ inline void train(rank& r) {
 
   begin(compute, "1F1");
   wait(compute, x_1F1_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(1), x_1F1, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::train, targets_of(1), x_1F1, store::add);
 
   wait(from_prev, d_x_1B0_sent);
   run(from_prev, receive{.data = x_1F2, .site = {3, "F2: stage 0 -> 1"}});
   record(from_prev, x_1F2_received);
 
   begin(compute, "1B1");
-  stage_1::backward(compute, stage_1::slots[0], targets_of(1), x_1F1, d_x_1B1, store::add);
+  stage_1::backward(compute, stage_1::slots[0], x_1F1, d_x_1B1, store::add);
   record(compute, after_1B1);
   wait(to_prev, after_1B1);
   run(to_prev, send{.data = d_x_1B1, .site = {4, "B1: stage 1 -> 0"}});
@@ -50,25 +50,25 @@ inline void train(rank& r) {
 
   begin(compute, "1F2");
   wait(compute, x_1F2_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(2), x_1F2, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::train, targets_of(2), x_1F2, store::add);
 
   wait(from_prev, d_x_1B1_sent);
   run(from_prev, receive{.data = x_1F3, .site = {5, "F3: stage 0 -> 1"}});
   record(from_prev, x_1F3_received);
 
   begin(compute, "1B2");
-  stage_1::backward(compute, stage_1::slots[0], targets_of(2), x_1F2, d_x_1B2, store::add);
+  stage_1::backward(compute, stage_1::slots[0], x_1F2, d_x_1B2, store::add);
   record(compute, after_1B2);
   wait(to_prev, after_1B2);
   run(to_prev, send{.data = d_x_1B2, .site = {6, "B2: stage 1 -> 0"}});
 
   begin(compute, "1F3");
   wait(compute, x_1F3_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(3), x_1F3, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::train, targets_of(3), x_1F3, store::add);
 
   // ---- Cool-down: backwards ----
   begin(compute, "1B3");
-  stage_1::backward(compute, stage_1::slots[0], targets_of(3), x_1F3, d_x_1B3, store::add);
+  stage_1::backward(compute, stage_1::slots[0], x_1F3, d_x_1B3, store::add);
   record(compute, after_1B3);
   wait(to_prev, after_1B3);
   run(to_prev, send{.data = d_x_1B3, .site = {7, "B3: stage 1 -> 0"}});
@@ -103,7 +103,8 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F0");
   wait(compute, x_1F0_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(0), evaluation::x_1F0, store::overwrite);
+  stage_1::forward(compute, stage_1::slots[0], step::evaluate, targets_of(0), evaluation::x_1F0,
+      store::overwrite);
   record(compute, after_1F0);
 
   wait(from_prev, after_1F0);
@@ -112,7 +113,8 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F1");
   wait(compute, x_1F1_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(1), evaluation::x_1F1, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::evaluate, targets_of(1), evaluation::x_1F1,
+      store::add);
   record(compute, after_1F1);
 
   wait(from_prev, after_1F1);
@@ -121,11 +123,13 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F2");
   wait(compute, x_1F2_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(2), evaluation::x_1F2, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::evaluate, targets_of(2), evaluation::x_1F2,
+      store::add);
 
   begin(compute, "1F3");
   wait(compute, x_1F3_received);
-  stage_1::forward(compute, stage_1::slots[0], targets_of(3), evaluation::x_1F3, store::add);
+  stage_1::forward(compute, stage_1::slots[0], step::evaluate, targets_of(3), evaluation::x_1F3,
+      store::add);
 }
 
 }  // namespace gpt_pp2::pipeline_1

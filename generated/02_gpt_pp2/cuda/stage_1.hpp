@@ -30,17 +30,16 @@ constexpr slot slots[]{
         .layers_3 = {{10830336}}, .layers_3_out = {{15041024}}, .head = {{15303168}}},
 };
 
-inline void forward(const lane& on, const slot& s, token_ids targets, block_layer::input x,
-    store into) {
+inline void forward(const lane& on, const slot& s, step during, token_ids targets,
+    block_layer::input x, store into) {
   block_layer::forward(on, layers_2, s.layers_2, work, x, s.layers_2_out);
   block_layer::forward(on, layers_3, s.layers_3, work, s.layers_2_out, s.layers_3_out);
-  head_layer::forward(on, head, s.head, targets, s.layers_3_out, loss, into);
+  head_layer::forward(on, during, head, s.head, work, targets, s.layers_3_out, loss, into);
 }
 
-inline void backward(const lane& on, const slot& s, token_ids targets, block_layer::input x,
-    block_layer::input dx, store into) {
-  head_layer::backward(on, head, d_head, s.head, targets, s.layers_3_out, d_layers_3_out, into,
-      into);
+inline void backward(const lane& on, const slot& s, block_layer::input x, block_layer::input dx,
+    store into) {
+  head_layer::backward(on, head, d_head, s.head, s.layers_3_out, d_layers_3_out, into, into);
   block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, s.layers_2_out, d_layers_3_out,
       d_layers_2_out, into);
   block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, d_layers_2_out, dx, into);

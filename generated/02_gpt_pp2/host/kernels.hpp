@@ -9,7 +9,7 @@ namespace gpt_pp2 {
 
 using namespace rankc::host;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
-    rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;
+    rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;
 using rankc::runtime::calls::run, rankc::runtime::calls::run_by_rows, rankc::runtime::calls::send, rankc::runtime::calls::receive,
     rankc::runtime::calls::all_reduce, rankc::runtime::calls::all_gather, rankc::runtime::calls::reduce_scatter, rankc::runtime::calls::all_to_all,
     rankc::runtime::calls::shift, rankc::runtime::calls::shift_back,

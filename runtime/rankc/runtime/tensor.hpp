@@ -53,4 +53,7 @@ inline constexpr size_constant<N> size{};
 /// What a kernel that sums does with what is there.
 enum class store { overwrite, add };
 
+/// What a rank runs, to a layer that does not do the same in both.
+enum class step { train, evaluate };
+
 }  // namespace rankc::runtime

@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy where a rank holds the whole vocabulary: the row's maximum and sum in one reading (the online
-// softmax), and the gradient in one reading and one writing. Source: Milakov and Gimelshein 2018.
+// softmax), and the gradient in one reading and one writing; or all of it in one visit. Source: Milakov and Gimelshein 2018.
 #include <rankc/runtime/cuda/fused.hpp>
 
+#include "cross_entropy_hopper.hpp"
 #include "cross_entropy_rows.cuh"
-
-#include <cfloat>
 
 namespace rankc::cuda {
 namespace {
 
-/// top[n] = max over the row, sums[n] = (sum of exp(logit - top), the target's logit - top). A thread's sum
-/// is relative to the largest logit that it has seen, so a larger one scales it down. Shapes: top f32
+constexpr int visit_threads = 1024;
+
+/// top[n] = max over the row, sums[n] = (sum of exp(logit - top), the target's logit - top). Shapes: top f32
 /// (tokens), sums f32 (tokens, 2), logits (tokens, vocab), targets (tokens).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks)
     online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
-  float most = -FLT_MAX / 2, sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
-  walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
-    float value[N];
-    unpack(value, in);
-    float largest = value[0];
-    for (int i = 1; i < N; ++i) largest = fmaxf(largest, value[i]);
-    if (largest > most) {
-      sum *= exp_from<T>(largest)(most);
-      most = largest;
-    }
-    const exp_from<T> weight(most);
-    for (int i = 0; i < N; ++i) sum += weight(value[i]);
-  });
-  const float of_row = block_max(most);
-  sum = block_sum(sum * exp_from<T>(of_row)(most));
+  online_sum<T> row;
+  walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) { row.take(in); });
+  row.join_block();
   if (threadIdx.x != 0) return;
-  const int target = targets[token];
-  top[token] = of_row;
-  sums[2 * token] = sum;
-  sums[2 * token + 1] = target >= 0 && target < vocab ? to_float(logits[target]) - of_row : 0.0f;
+  top[token] = row.top;
+  sums[2 * token] = row.sum;
+  sums[2 * token + 1] = above_top(logits, targets[token], vocab, row.top);
 }
 
 /// dlogits = scale (exp(logit - top) / sums0 - [column is the target]). dlogits may be logits.
@@ -48,6 +35,24 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
                      const std::int32_t* targets, int vocab, int first, float scale) {
   const std::size_t token = blockIdx.x;
   walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], scale / sums[2 * token], targets[token] - first, -scale);
+}
+
+/// Both, the second reading mostly of the L2 cache: a multiprocessor has one row under way.
+template <int N, class T>
+__global__ void __launch_bounds__(visit_threads, 1)
+    sums_and_gradient(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab, float scale) {
+  const std::size_t token = blockIdx.x;
+  const int target = targets[token];
+  logits += token * vocab;
+  online_sum<T> row;
+  walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) { row.take(in); });
+  row.join_block();
+  if (threadIdx.x == 0) {
+    sums[2 * token] = row.sum;
+    sums[2 * token + 1] = above_top(logits, target, vocab, row.top);
+  }
+  __syncthreads();  // before the target's logit is written over
+  walk_gradient<N>(dlogits + token * vocab, logits, vocab, row.top, scale / row.sum, target, -scale);
 }
 
 }  // namespace
@@ -68,9 +73,23 @@ void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at tar
                  on.at<float>(top), on.at<std::int32_t>(targets), vocab, first, static_cast<float>(scale));
 }
 
+template <class T>
+void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double number) {
+  T *out = on.at<T>(dlogits), *row = on.at<T>(logits);
+  float* made = on.at<float>(sums);
+  const std::int32_t* ids = on.at<std::int32_t>(targets);
+  const bool packs = packable<wide<T>>(vocab, out, row);
+  const auto scale = static_cast<float>(number);
+  if (packs && hopper_visits(on, vocab * sizeof(T))) return hopper_softmax_sums_grad(on, out, made, row, ids, tokens, vocab, scale);
+  if (packs) launch(on, "softmax_sums_grad", sums_and_gradient<wide<T>, T>, tokens, row_threads(vocab / wide<T>, visit_threads), 0, out, made, row, ids, vocab, scale);
+  else launch(on, "softmax_sums_grad", sums_and_gradient<1, T>, tokens, row_threads(vocab, visit_threads), 0, out, made, row, ids, vocab, scale);
+}
+
 template void softmax_sums<float>(const lane&, at, at, at, at, int, int);
 template void softmax_sums<bf16>(const lane&, at, at, at, at, int, int);
 template void softmax_grad<float>(const lane&, at, at, at, at, at, int, int, int, double);
 template void softmax_grad<bf16>(const lane&, at, at, at, at, at, int, int, int, double);
+template void softmax_sums_grad<float>(const lane&, at, at, at, at, int, int, double);
+template void softmax_sums_grad<bf16>(const lane&, at, at, at, at, int, int, double);
 
 }  // namespace rankc::cuda

@@ -3,6 +3,8 @@
 #pragma once
 #include "device.cuh"
 
+#include <cfloat>
+
 namespace rankc::cuda {
 
 /// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
@@ -21,6 +23,39 @@ __device__ void walk_row(const T* row, int width, F&& f) {
     for (int k = 0; k < logits_ahead; ++k)
       if (c + k * step < width) f(c + k * step, in[k]);
   }
+}
+
+/// The largest of some logits and the sum of exp(logit - largest), as they come: a larger one scales the sum down.
+/// Source: Milakov and Gimelshein 2018.
+template <class T>
+struct online_sum {
+  float top = -FLT_MAX / 2, sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
+
+  template <int N>
+  __device__ void take(const pack<T, N>& in) {
+    float value[N];
+    unpack(value, in);
+    float largest = value[0];
+    for (int i = 1; i < N; ++i) largest = fmaxf(largest, value[i]);
+    raise(fmaxf(largest, top));
+    const exp_from<T> weight(top);
+    for (int i = 0; i < N; ++i) sum += weight(value[i]);
+  }
+  __device__ void raise(float to) {
+    if (to > top) sum *= exp_from<T>(to)(top);
+    top = to;
+  }
+  /// Of what all threads of the block have taken, given to each.
+  __device__ void join_block() {
+    raise(block_max(top));
+    sum = block_sum(sum);
+  }
+};
+
+/// The logit of a row's target, as far as it is above the row's largest; 0 where it has no place in the row.
+template <class T>
+__device__ float above_top(const T* logits, int target, int vocab, float top) {
+  return target >= 0 && target < vocab ? to_float(logits[target]) - top : 0.0f;
 }
 
 /// A row's dlogits = of_sum exp(logit - top) + of_target [column is the target]. dlogits may be logits.

@@ -201,7 +201,10 @@ static constexpr row table[]{
      "head_norm_dx dx = dy x statistics gain; head_norm_dw dgain = dy x statistics", "", "dx:dy"},
     {"softmax_sums", "top sums = logits targets", nullptr, "row_max top = logits; exp_sums sums = logits top targets"},
     {"softmax_grad", "dlogits = sums logits top targets", nullptr,
-     "cross_entropy_grad t = sums; exp_sums_grad dlogits = t logits top targets", "", "dlogits:logits"}};
+     "cross_entropy_grad t = sums; exp_sums_grad dlogits = t logits top targets", "", "dlogits:logits"},
+    {"softmax_sums_grad", "dlogits sums = logits targets", nullptr,
+     "row_max t = logits; exp_sums sums = logits t targets; cross_entropy_grad u = sums; exp_sums_grad dlogits = u logits t targets", "",
+     "dlogits:logits"}};
 
 std::span<const row> all_rows() { return table; }
 

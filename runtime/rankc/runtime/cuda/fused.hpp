@@ -135,6 +135,10 @@ void rms_norm_grad_add(const lane&, at dx, at dgain, at dy, at x, at stats, at g
 template <class T>
 void softmax_sums(const lane&, at top, at sums, at logits, at targets, int tokens, int vocab);
 
+/// softmax_sums and softmax_grad in one visit to the logits. Shapes: as these. dlogits may be logits.
+template <class T>
+void softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double scale);
+
 /// cross_entropy_grad and exp_sums_grad at once: dlogits = scale * (softmax - [column is the target]).
 /// Shapes: as exp_sums_grad; sums (tokens, 2) of the whole vocabulary. dlogits may be logits.
 template <class T>
