@@ -62,7 +62,7 @@ class order_text {
     const auto of_microbatch = [&](const char* ids) {
       return fmt::format("{}_of({})", ids, i.microbatch);
     };
-    return {i.on == compute_lane ? on(i.on) : "on", scope_.empty() ? "step::train" : "step::evaluate", i.on == compute_lane ? "ring" : "on", s.name + "::", slot_name(i), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
+    return {i.on == compute_lane ? on(i.on) : "on", &step_ == &r_.train ? "step::train" : "step::evaluate", i.on == compute_lane ? "ring" : "on", s.name + "::", slot_name(i), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
             of_microbatch("starts"), of_microbatch("routers"),
             between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
             between(kept::gradient, s.stage), store_of(i.first), store_of(i.first_kept)};

@@ -17,10 +17,13 @@ constexpr void each_replaced(const bindings& known, const fusion::side& into, au
       if (!over.empty()) visit(find(port), find(into.kind->find(over)));
 }
 
-/// Whether none but the two nodes and its maker touch what is written over: if another did, both would be kept.
+/// Whether the layer alone has what is written over and what is written, and none but the two nodes and its maker touch the former:
+/// if another did, both would be kept.
 constexpr bool may_write_over(const auto& p, const bindings& known, const fusion::side& into) {
   bool may = true;
-  each_replaced(known, into, [&](int, int operand) { may &= p.mentions(operand) <= 3; });
+  each_replaced(known, into, [&](int result, int operand) {
+    may &= p.is_inner({result}) && p.is_inner({operand}) && p.mentions(operand) <= 3;
+  });
   return may;
 }
 

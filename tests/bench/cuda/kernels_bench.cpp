@@ -295,6 +295,10 @@ void cross_entropies(bench& b, int tokens, int vocab) {
     const at logits = o.take(bytes);
     softmax_grad<bf16>(on, logits, o.take(2 * row), logits, o.take(row), targets, tokens, vocab, 0, 1e-5);
   });
+  b.time("softmax_sums_grad", shape, 2 * one, [=](const lane& on, operands& o) {
+    const at logits = o.take(bytes);
+    softmax_sums_grad<bf16>(on, logits, o.take(2 * row), logits, targets, tokens, vocab, 1e-5);
+  });
   b.time("cross_entropy", std::to_string(tokens), 8.0 * tokens, [=](const lane& on, operands& o) {
     cross_entropy<bf16>(on, o.take(4), o.take(2 * row), tokens, 1e-5, true);
   });

@@ -4,6 +4,7 @@
 
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/make_plan.hpp>
+#include <rankc/models/gpt2.hpp>
 #include <rankc/models/qwen3_moe.hpp>
 #include <rankc/schedules/gpipe.hpp>
 
@@ -12,6 +13,33 @@
 #include <utility>
 
 #include "plans.hpp"
+
+namespace heads {
+
+using namespace rankc;
+
+inline constexpr dim words{"vocab", 32}, features{"features", 32};
+
+/// Logits that the layer does not have alone: it is given them, or backward reads them besides.
+struct given {
+  static constexpr std::string_view name = "head";
+  constexpr value forward(trace&, value x, const layer_context& c) const { return cross_entropy(x, c.targets, axis::tp, c.loss_scale); }
+};
+struct sigmoids {
+  static constexpr std::string_view name = "head";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const value w = t.parameter("w", {words, features}, {}, initial::normal, 0.02);
+    return cross_entropy(sigmoid(linear(x, w)), c.targets, axis::tp, c.loss_scale);
+  }
+};
+template <class Head>
+struct under_embedding {
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const { return sequential(models::gpt2_layers::embedding{token_table(words, features)}, Head{}); }
+};
+
+}  // namespace heads
 
 namespace fusion_test {
 
@@ -56,6 +84,26 @@ TEST_CASE("GPT-2 on one rank: every pattern is fused") {
         "linear_dx linear_dw_bias layer_norm_grad_add_bias");
   CHECK(forward(l.bodies[2]) == "layer_norm linear softmax_sums softmax_sums_grad cross_entropy");  // evaluation's, training's
   CHECK(backward(l.bodies[2]) == "linear_dx linear_dw layer_norm_grad");
+}
+
+namespace {
+
+template <class Head>
+body lower_head() {
+  static const rankc::plan_data plan =
+      rankc::make_plan("two_layers", heads::under_embedding<Head>{}, rankc::parallel_dims{}, rankc::schedules::gpipe{2},
+                       rankc::training{.seq = 8, .global_batch = 4}, rankc::clusters::h200<1>);
+  REQUIRE(rankc::accepts(plan.diagnostics));
+  return lower(plan, dtype::bf16, target::cuda).bodies[1];
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of logits is made in forward where the layer alone has them") {
+  CHECK(forward(lower_head<heads::given>()) == "softmax_sums cross_entropy");
+  CHECK(backward(lower_head<heads::given>()) == "softmax_grad");
+  CHECK(forward(lower_head<heads::sigmoids>()) == "linear sigmoid softmax_sums cross_entropy");
+  CHECK(backward(lower_head<heads::sigmoids>()) == "softmax_grad sigmoid_grad linear_dx linear_dw");
 }
 
 TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
