@@ -199,7 +199,8 @@ kernel_members members_of(const op_row& row, target t) {
 
 kernel_names name_kernels(const lowered& l) {
   kernel_names names;
-  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets", "gather_shards", "scatter_sums", "all_reduce_in_bf16", "scatter_sums_in_bf16", "add_sums", "sum_squares", "adamw", "sgd", "run", "run_by_rows", "real", "wide"});
+  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets", "gather_shards", "scatter_sums", "all_reduce_in_bf16", "scatter_sums_in_bf16", "add_sums", "sum_squares", "adamw", "sgd", "run", "run_by_rows", "real", "wide",
+                    "at", "matrix", "vector", "stream", "workspace", "size", "size_constant", "step", "store", "lane", "range"});
   for (const op_row* row : rows_of(l)) names[row] = scope.take(row->name);
   return names;
 }
