@@ -24,9 +24,7 @@ std::vector<std::string_view> reserved_names() {
       "runtime", "copy", "clear", "matrix", "vector", "stream", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "sgd", "std", "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
-  for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
-  for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
-  for (const fusion& f : ops::fusions_across) names.push_back(f.into.kind->name);
+  ops::each_fusion([&](const fusion& f) { names.push_back(f.into.kind->name); });
   ops::each_fp8_row([&](const op_row& row) { names.push_back(row.name); });
   return names;
 }

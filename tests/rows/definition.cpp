@@ -69,9 +69,8 @@ static bool reads_result(const row_call& reader, const row_call& maker) {
 }
 
 operands by_fusions(machine& on, const row& r, const setting& s, const operands& given) {
-  std::vector<fusion> all(std::begin(ops::forward_fusions), std::end(ops::forward_fusions));
-  all.insert(all.end(), std::begin(ops::backward_fusions), std::end(ops::backward_fusions));
-  all.insert(all.end(), std::begin(ops::fusions_across), std::end(ops::fusions_across));
+  std::vector<fusion> all;
+  ops::each_fusion([&](const fusion& f) { all.push_back(f); });
   const auto names = [](std::string_view text) {
     std::vector<std::string> list;
     for (const std::string_view word : words(text, ' ')) list.emplace_back(word);

@@ -55,9 +55,7 @@ row pair_up(const op_row& op) {
 
 std::vector<const op_row*> op_rows() {
   std::vector<const op_row*> all(std::begin(ops::all), std::end(ops::all));
-  for (const fusion& f : ops::forward_fusions) all.push_back(f.into.kind);
-  for (const fusion& f : ops::backward_fusions) all.push_back(f.into.kind);
-  for (const fusion& f : ops::fusions_across) all.push_back(f.into.kind);
+  ops::each_fusion([&](const fusion& f) { all.push_back(f.into.kind); });
   ops::each_fp8_row([&](const op_row& r) { all.push_back(&r); });
   all.push_back(&ops::clear);
   all.push_back(&ops::copy);

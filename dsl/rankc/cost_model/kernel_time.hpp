@@ -5,6 +5,7 @@
 #include <rankc/cost_model/kernel_sizes.hpp>
 #include <rankc/cost_model/product_time.hpp>
 #include <rankc/cost_model/scores_time.hpp>
+#include <rankc/runtime/cuda/held_logits.hpp>
 
 #include <algorithm>
 
@@ -116,11 +117,10 @@ class kernel_times : public kernel_sizes {
     return n.row->find("dy") >= 0 ? pass(5 * dropped) : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
   }
   /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold meanwhile.
-  /// Source: rankc/runtime/src/cuda/cross_entropy_hopper.cu.
   constexpr bool is_read_twice(const program::node& n) const {
-    constexpr double held = 112 * 1024;
     if (n.only != program::in_step::training || n.row->find("dlogits") < 0) return false;
-    return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) > held * static_cast<double>(l_.shape(n["logits"]).dims[0].width());
+    const auto tokens = static_cast<double>(l_.shape(n["logits"]).dims[0].width());
+    return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) > tokens * static_cast<double>(cuda::held_logits);
   }
   constexpr double elements(const program::node& n, std::string_view name) const { return static_cast<double>(l_.shape(n[name]).elements()); }
   constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }

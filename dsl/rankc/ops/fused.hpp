@@ -183,4 +183,10 @@ inline constexpr fusion fusions_across[]{{{&softmax_sums, "top sums logits targe
                                           {&softmax_grad, "dl sums logits top targets"},
                                           {&softmax_sums_grad, "dl sums logits targets"}}};
 
+constexpr void each_fusion(auto visit) {
+  for (const fusion& f : forward_fusions) visit(f);
+  for (const fusion& f : backward_fusions) visit(f);
+  for (const fusion& f : fusions_across) visit(f);
+}
+
 }  // namespace rankc::ops

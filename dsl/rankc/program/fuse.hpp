@@ -34,6 +34,12 @@ struct bindings {
       if (b.name == name) return b.to;
     return nullptr;
   }
+  /// What the ports of a row that has these names are given.
+  constexpr std::vector<port_use> uses(std::string_view names) const {
+    std::vector<port_use> out;
+    for (std::string_view name : words(names)) out.push_back(*find(name));
+    return out;
+  }
   /// Take the names of a node's operands. False where two names are one value, or one name two.
   constexpr bool bind(const auto& n, std::string_view names, bool swapped) {
     std::vector<std::string_view> list = words(names);
@@ -133,8 +139,7 @@ class fuser {
     if (made.rows == 0) made.rows = second.rows;
     if (made.seq == 0) made.seq = second.seq;
     if (made.number == 0) made.number = second.number;
-    made.ports.clear();
-    for (std::string_view name : words(f.into.operands)) made.ports.push_back(*known.find(name));
+    made.ports = known.uses(f.into.operands);
     list_[i] = std::move(made);
     list_.erase(list_.begin() + j);
   }

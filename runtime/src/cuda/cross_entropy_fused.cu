@@ -23,8 +23,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
   row.join_block();
   if (threadIdx.x != 0) return;
   top[token] = row.top;
-  sums[2 * token] = row.sum;
-  sums[2 * token + 1] = above_top(logits, targets[token], vocab, row.top);
+  row.leave(sums + 2 * token, logits, targets[token], vocab);
 }
 
 /// dlogits = scale (exp(logit - top) / sums0 - [column is the target]). dlogits may be logits.
@@ -47,10 +46,7 @@ __global__ void __launch_bounds__(visit_threads, 1)
   online_sum<T> row;
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) { row.take(in); });
   row.join_block();
-  if (threadIdx.x == 0) {
-    sums[2 * token] = row.sum;
-    sums[2 * token + 1] = above_top(logits, target, vocab, row.top);
-  }
+  if (threadIdx.x == 0) row.leave(sums + 2 * token, logits, target, vocab);
   __syncthreads();  // before the target's logit is written over
   walk_gradient<N>(dlogits + token * vocab, logits, vocab, row.top, scale / row.sum, target, -scale);
 }
@@ -81,8 +77,8 @@ void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at target
   const bool packs = packable<wide<T>>(vocab, out, row);
   const auto scale = static_cast<float>(number);
   if (packs && hopper_visits(on, vocab * sizeof(T))) return hopper_softmax_sums_grad(on, out, made, row, ids, tokens, vocab, scale);
-  if (packs) launch(on, "softmax_sums_grad", sums_and_gradient<wide<T>, T>, tokens, row_threads(vocab / wide<T>, visit_threads), 0, out, made, row, ids, vocab, scale);
-  else launch(on, "softmax_sums_grad", sums_and_gradient<1, T>, tokens, row_threads(vocab, visit_threads), 0, out, made, row, ids, vocab, scale);
+  launch_rows<T, visit_threads>(on, "softmax_sums_grad", sums_and_gradient<wide<T>, T>, sums_and_gradient<1, T>, packs, tokens, vocab, out,
+                                made, row, ids, vocab, scale);
 }
 
 template void softmax_sums<float>(const lane&, at, at, at, at, int, int);

@@ -3,6 +3,8 @@
 // waits until its sum is known. A multiprocessor has room for two, so that one is on its way while another is written.
 #include "cross_entropy_hopper.hpp"
 
+#include <rankc/runtime/cuda/held_logits.hpp>
+
 #include "cross_entropy_rows.cuh"
 #include "hopper.cuh"
 #include "tensor_map.hpp"
@@ -13,9 +15,7 @@ namespace {
 using namespace hopper;
 
 constexpr int threads = 512, blocks = 2;
-constexpr int chunk_bytes = 16 * 1024, chunks = 7;  // of two rows, with what a block has beside, in 228 KiB
-
-__device__ shared_address address_of(const void* shared) { return static_cast<shared_address>(__cvta_generic_to_shared(shared)); }
+constexpr int chunk_bytes = 16 * 1024, chunks = held_logits / chunk_bytes;
 
 /// Bring a row in chunks, each with a barrier that tells of it. By one thread.
 __device__ void fetch(void* to, const void* from, int bytes, std::uint64_t* arrived) {
@@ -47,16 +47,13 @@ __global__ void __launch_bounds__(threads, blocks)
     for (int c = begin + threadIdx.x * wide<T>; c < end; c += threads * wide<T>) all.take(load<T, wide<T>>(row + c));
   }
   all.join_block();
-  if (threadIdx.x == 0) {
-    sums[2 * token] = all.sum;
-    sums[2 * token + 1] = above_top(row, target, vocab, all.top);
-  }
+  if (threadIdx.x == 0) all.leave(sums + 2 * token, row, target, vocab);
   walk_gradient<wide<T>>(dlogits + token * vocab, row, vocab, all.top, scale / all.sum, target, -scale);
 }
 
 }  // namespace
 
-bool hopper_visits(const lane& on, std::size_t row_bytes) { return row_bytes <= std::size_t{chunk_bytes} * chunks && is_hopper(on); }
+bool hopper_visits(const lane& on, std::size_t row_bytes) { return row_bytes <= held_logits && is_hopper(on); }
 
 template <class T>
 void hopper_softmax_sums_grad(const lane& on, T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int tokens, int vocab,

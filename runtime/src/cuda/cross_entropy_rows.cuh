@@ -50,13 +50,12 @@ struct online_sum {
     raise(block_max(top));
     sum = block_sum(sum);
   }
+  /// sums = (the sum, the target's logit - the largest, or 0 where it has no place in the row). By one thread.
+  __device__ void leave(float* sums, const T* logits, int target, int vocab) const {
+    sums[0] = sum;
+    sums[1] = target >= 0 && target < vocab ? to_float(logits[target]) - top : 0.0f;
+  }
 };
-
-/// The logit of a row's target, as far as it is above the row's largest; 0 where it has no place in the row.
-template <class T>
-__device__ float above_top(const T* logits, int target, int vocab, float top) {
-  return target >= 0 && target < vocab ? to_float(logits[target]) - top : 0.0f;
-}
 
 /// A row's dlogits = of_sum exp(logit - top) + of_target [column is the target]. dlogits may be logits.
 template <int N, class T>
@@ -75,9 +74,9 @@ __device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top,
   });
 }
 
-/// Threads for a row of `packs` packs: as many, or a few less, as leaves the last round of loads the fullest.
-inline unsigned logits_block(int packs) {
-  const int most = row_threads(packs, logits_threads);
+/// Threads for a row of `packs` packs, `limit` at most: as many, or a few less, as leaves the last round of loads the fullest.
+inline unsigned logits_block(int packs, int limit) {
+  const int most = row_threads(packs, limit);
   const auto slots = [&](int threads) { return ceil_div(packs, threads * logits_ahead) * threads; };
   int best = most;
   for (int threads = most - warp_size; threads >= most * 3 / 4; threads -= warp_size)
@@ -86,11 +85,11 @@ inline unsigned logits_block(int packs) {
 }
 
 /// Launch `kernel<N>` with a block per token, N being the widest pack that the operands allow.
-template <class T, class Wide, class Single, class... Arguments>
+template <class T, int Threads = logits_threads, class Wide, class Single, class... Arguments>
 void launch_rows(const lane& on, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
                  int vocab, Arguments... arguments) {
-  if (packs) launch(on, name, by_packs, tokens, logits_block(vocab / wide<T>), 0, arguments...);
-  else launch(on, name, by_elements, tokens, logits_block(vocab), 0, arguments...);
+  if (packs) launch(on, name, by_packs, tokens, logits_block(vocab / wide<T>, Threads), 0, arguments...);
+  else launch(on, name, by_elements, tokens, logits_block(vocab, Threads), 0, arguments...);
 }
 
 }  // namespace rankc::cuda

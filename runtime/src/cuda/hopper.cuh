@@ -11,6 +11,9 @@
 namespace rankc::cuda::hopper {
 
 using shared_address = std::uint32_t;
+__device__ inline shared_address address_of(const void* shared) {
+  return static_cast<shared_address>(__cvta_generic_to_shared(shared));
+}
 
 /// This block's number in its cluster.
 __device__ inline int place_in_cluster() {

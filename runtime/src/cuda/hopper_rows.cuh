@@ -16,10 +16,6 @@ __device__ inline std::byte* aligned_shared() {
   return raw + (alignment - __cvta_generic_to_shared(raw) % alignment) % alignment;
 }
 
-__device__ inline shared_address address_of(const std::byte* shared) {
-  return static_cast<shared_address>(__cvta_generic_to_shared(shared));
-}
-
 __device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 
 /// Where 16 bytes are put in the staged rows: rows that are accessed together meet in no bank.

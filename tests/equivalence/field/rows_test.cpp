@@ -125,9 +125,7 @@ std::vector<const rankc::op_row*> table() {
   std::vector<const rankc::op_row*> all(std::begin(rankc::ops::all), std::end(rankc::ops::all));
   std::erase_if(all, exchanges_slots);
   all.insert(all.end(), {&rankc::ops::clear, &rankc::ops::copy});
-  for (const auto& f : rankc::ops::forward_fusions) all.push_back(f.into.kind);
-  for (const auto& f : rankc::ops::backward_fusions) all.push_back(f.into.kind);
-  for (const auto& f : rankc::ops::fusions_across) all.push_back(f.into.kind);
+  rankc::ops::each_fusion([&](const rankc::fusion& f) { all.push_back(f.into.kind); });
   rankc::ops::each_fp8_row([&](const rankc::op_row& r) { all.push_back(&r); });
   return all;
 }
