@@ -85,7 +85,7 @@ std::uint64_t hash_of(const lowered& l) {
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list) add(f, b, n);
-  for (const message_site& m : l.messages) f.add(m.name), f.add(m.bytes);
+  for (const message_site& m : l.messages) { f.add(m.name); f.add(m.bytes); }
   for (const communicator& c : l.communicators) {
     f.add(c.name);
     for (int r : c.ranks) add(f, {r});
@@ -95,7 +95,7 @@ std::uint64_t hash_of(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
     for (const placed_rope& rope : r.arena.ropes) f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
-    for (const placed_parameter& p : r.parameters) f.add(p.name), add(f, {static_cast<std::int64_t>(p.element), p.copy});
+    for (const placed_parameter& p : r.parameters) { f.add(p.name); add(f, {static_cast<std::int64_t>(p.element), p.copy}); }
     for (const step* s : {&r.train, &r.evaluate}) {
       for (const placed_value& v : s->values) add(f, {static_cast<int>(v.what), v.stage, v.microbatch, v.layer, static_cast<std::int64_t>(v.where)});
       for (const item& i : s->items) add(f, i);

@@ -78,7 +78,7 @@ bool write_files(const fs::path& folder, const std::map<std::string, std::string
 
 bool write_file(const fs::path& file, const std::string& text) {
   const fs::file_type type = fs::symlink_status(file).type();
-  if (type != fs::file_type::regular && type != fs::file_type::not_found) return write(file, text, file), true;
+  if (type != fs::file_type::regular && type != fs::file_type::not_found) {  write(file, text, file); return true; }
   return write_files(file.parent_path(), {{file.filename().string(), text}});
 }
 

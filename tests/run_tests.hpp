@@ -11,8 +11,8 @@
 class assertion_counter : public doctest::IReporter {
  public:
   explicit assertion_counter(const doctest::ContextOptions&) {}
-  void test_run_start() override { empty_ = false, cases_ = 0; }
-  void test_case_start(const doctest::TestCaseData& data) override { name_ = data.m_name, ++cases_; }
+  void test_run_start() override { empty_ = false; cases_ = 0; }
+  void test_case_start(const doctest::TestCaseData& data) override { name_ = data.m_name; ++cases_; }
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
     if (stats.numAssertsCurrentTest > 0) return;
     std::fprintf(stderr, "the test case \"%s\" makes no assertion\n", name_);

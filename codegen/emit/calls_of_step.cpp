@@ -97,7 +97,7 @@ class call_counter {
   void add(const calls_of_step& one) {
     const auto at = std::find_if(all_.begin(), all_.end(), [&](const calls_of_step& c) { return c.name == one.name; });
     if (at == all_.end()) return all_.push_back(one);
-    at->count += one.count, at->operations += one.operations, at->bytes += one.bytes, at->least += one.least;
+    at->count += one.count; at->operations += one.operations; at->bytes += one.bytes; at->least += one.least;
   }
 
   double real() const { return static_cast<double>(l_.real_bytes()); }

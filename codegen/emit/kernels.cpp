@@ -54,7 +54,7 @@ std::vector<std::string> needed_sizes(const op_row& row, target t) {
     for (std::string_view symbol : split(product, '*')) add_once(needed, std::string(symbol));
   for (const port& p : row.used_ports())
     for (int d = 0; d < p.shape.ndim; ++d)
-      if (!p.shape.dim[d].unit.empty()) add_once(needed, std::string(p.shape.dim[d].count)), add_once(needed, std::string(p.shape.dim[d].unit));
+      if (!p.shape.dim[d].unit.empty()) { add_once(needed, std::string(p.shape.dim[d].count)); add_once(needed, std::string(p.shape.dim[d].unit)); }
   return needed;
 }
 

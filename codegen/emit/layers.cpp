@@ -219,12 +219,12 @@ class layer_text {
     give("over", std::string("over::") + role_name(role_over(n.over)));
     const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
-    if (shifts) give("second_to", name(n.ports[1])), give("from", name(n.ports[2])), give("second_from", name(n.ports[3]));
+    if (shifts) { give("second_to", name(n.ports[1])); give("from", name(n.ports[2])); give("second_from", name(n.ports[3])); }
     if (n.row->converts == conversion::all_to_all || n.slab > 0) give("scratch", name(n.ports[1]));
     if (!in_place && !shifts) give("from", name(n.ports[n.slab > 0 ? 2 : n.ports.size() - 1]));
     if (n.slab > 0 && n.ports.size() > 3) give("offsets", name(n.ports[3]));
     if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
-    if (n.slab > 0) give("ranks", fmt::format("size<{}>", rankc::name(n.over))), give("slab", fmt::format("size<{}>", n.slab));
+    if (n.slab > 0) { give("ranks", fmt::format("size<{}>", rankc::name(n.over))); give("slab", fmt::format("size<{}>", n.slab)); }
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
   }

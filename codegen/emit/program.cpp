@@ -203,7 +203,7 @@ prediction_text text_of_prediction(const lowered& l) {
   for (std::size_t s = 0; s < known->stages.size(); ++s) {
     const auto& [forward, input, weight] = known->stages[s];
     const std::string stage = std::to_string(s);
-    row(stage + "F", forward), row(stage + "B", input + weight), row(stage + "I", input), row(stage + "W", weight);
+    row(stage + "F", forward); row(stage + "B", input + weight); row(stage + "I", input); row(stage + "W", weight);
   }
   row("STEP", known->step.optimizer);
   return {fmt::format("\nconstexpr rankc::runtime::predicted_action predicted[] = {{{}}};\n", fmt::join(rows, ", ")),

@@ -24,7 +24,7 @@ std::vector<repetition> repetitions(const lowered& l) {
     layer_form kept = forms[f];
     kept.recomputes = false;
     r.without = lower_layer(*l.plan, kept, b.name, l.type, l.target).saved_bytes;
-    for (const node& n : b.backward) r.nodes += n.again, r.collectives += n.again && n.row->communicates();
+    for (const node& n : b.backward) { r.nodes += n.again; r.collectives += n.again && n.row->communicates(); }
     r.flops = repeated_flops(t, b.setting.recompute);
     if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
     all.push_back(r);

@@ -62,13 +62,13 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
       for (const step& k : all) is_known |= std::find(k.ranks.begin(), k.ranks.end(), member) != k.ranks.end();
       std::int64_t by = 0;
       for (int d = 0; d < own.size(); ++d)
-        if (!((*other)[d] == own[d])) s.dim = d, by = (*other)[d].at[0].begin - own[d].at[0].begin;
+        if (!((*other)[d] == own[d])) { s.dim = d; by = (*other)[d].at[0].begin - own[d].at[0].begin; }
       is_shifted &= shifted(own, s.dim, by) == *other;
       if (!is_shifted && s.in_line)
         throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
                                   rank, text_of(own), member, text_of(*other)));
       if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
-      s.ranks.push_back(member), s.by.push_back(by);
+      s.ranks.push_back(member); s.by.push_back(by);
     }
     if (!s.by.empty() && !is_known && is_shifted) all.push_back(std::move(s));
   }

@@ -109,7 +109,7 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   if (own.begin < 0 || own.end > experts) throw refusal(fmt::format("it has experts {}..{} of {}", own.begin, own.end - 1, experts));
   const term own_order = hasher(7) << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
   holding &places_of_own = space.make(), &offsets_of_own = space.make();
-  places_of_own = places, offsets_of_own = offsets;
+  places_of_own = places; offsets_of_own = offsets;
   places_of_own.box[1].arranged = own_order.a | 1;
   offsets_of_own.box[1] = {runs(own.begin, own.end), experts, own_order.a | 1};
   if (own.end - own.begin < experts) {

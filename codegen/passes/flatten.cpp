@@ -89,7 +89,7 @@ flattener::place flattener::of_microbatch(const placed_value& v) const {
 
 /// Rows, or the statistics of routers that lie so many bytes behind their begin.
 flattener::place flattener::handed(place all, std::size_t offset, std::size_t bytes) const {
-  all.begin += offset, all.bytes = bytes;
+  all.begin += offset; all.bytes = bytes;
   all.what.back() += offset > 0;
   if (offset > 0) all.type = wide();
   return all;
@@ -320,7 +320,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.row = n.row->name;
     o.number = n.number;
   }
-  o.rows = n.slab > 0 ? n.slab : n.rows, o.seq = n.seq;
+  o.rows = n.slab > 0 ? n.slab : n.rows; o.seq = n.seq;
   if (n.row->communicates()) o.by_rows = n.by_rows;
   return o;
 }

@@ -313,7 +313,7 @@ std::vector<op> flattener::flatten(const item& i) {
   }
   if (out.empty()) {  // half a backward of layers that have nothing for it
     op& none = out.emplace_back();
-    none.name = i.name, none.stream = i.on;
+    none.name = i.name; none.stream = i.on;
   }
   if (!is_of_layers(i))
     for (op& o : out) o.stream = i.on;

@@ -273,7 +273,7 @@ class builder {
       issue(i);
     };
     if (!r_.squares_of(norm_over::experts).empty())
-      square(norm_over::experts, "norm of experts"), sum(repeats_tokens(l_.plan->dims) ? axis::ep : axis::replicas);
+      { square(norm_over::experts, "norm of experts"); sum(repeats_tokens(l_.plan->dims) ? axis::ep : axis::replicas); }
     if (!r_.squares_of(norm_over::tp).empty()) square(norm_over::tp, "norm of sharded gradients");
     if (counts && l_.plan->dims.tp > 1) sum(axis::tp);
     const bool any = counts || !r_.squares_of(norm_over::nothing).empty();

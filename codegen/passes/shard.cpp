@@ -40,7 +40,7 @@ class sharder {
           use.gathered_base[g] = use.summed_base[g] = use.base[g];
           if (!is_shared_out(static_cast<group>(g), l_.plan->dims)) continue;
           const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g], g != static_cast<int>(group::frozen));
-          use.gathered_base[g] = at.weights, use.summed_base[g] = at.sums;
+          use.gathered_base[g] = at.weights; use.summed_base[g] = at.sums;
         }
         for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p)
           add(l_.bodies[use.kind].parameters[p].experts ? experts : own, use, p);
@@ -99,7 +99,7 @@ class sharder {
       put(alone, known->second);
       keep(std::move(alone), in);
     }
-    here.gathered = known->second.weights, here.summed = known->second.sums;
+    here.gathered = known->second.weights; here.summed = known->second.sums;
   }
 
   /// What was counted from the begin of a place lies in that place.
@@ -108,7 +108,7 @@ class sharder {
     for (std::size_t g = 0; g < places_.size(); ++g) {
       gathering& of = r_.gatherings[g];
       const auto [weight, sum] = places_[g];
-      of.first = weights[weight], of.last = of.first + turns_.weights.size(weight);
+      of.first = weights[weight]; of.last = of.first + turns_.weights.size(weight);
       for (gathering::part& p : of.parts) p.whole += weights[weight];
       for (gathering::part& p : of.trained) p.whole += sums[sum];
       for (auto* parts : {&of.parts, &of.trained})
@@ -116,10 +116,10 @@ class sharder {
     }
     for (const auto& [use, in] : uses_) {
       for (int g = 0; g < n_groups; ++g)
-        if (is_shared_out(static_cast<group>(g), l_.plan->dims)) use->gathered_base[g] += weights[in.weights], use->summed_base[g] += sums[in.sums];
+        if (is_shared_out(static_cast<group>(g), l_.plan->dims)) { use->gathered_base[g] += weights[in.weights]; use->summed_base[g] += sums[in.sums]; }
       if (!shares_out_dense()) continue;
       const place shared = l_.reshards() ? in : turns_.shared();
-      for (shared_use& each : use->shared) each.gathered += weights[shared.weights], each.summed += sums[shared.sums];
+      for (shared_use& each : use->shared) { each.gathered += weights[shared.weights]; each.summed += sums[shared.sums]; }
     }
   }
 

@@ -13,7 +13,7 @@ specification::op recorded(const rankc::op& o) {
     if (v >= 0) made.in.push_back(v);
   for (int v : o.out)
     if (v >= 0) made.out.push_back(v);
-  made.rows = o.with.rows, made.seq = o.with.seq, made.number = o.with.number, made.scaling = o.with.scaling;
+  made.rows = o.with.rows; made.seq = o.with.seq; made.number = o.with.number; made.scaling = o.with.scaling;
   return made;
 }
 

@@ -74,7 +74,7 @@ class value_maker {
     const auto known = std::find_if(pools.begin(), pools.end(), [&](const pool& p) { return p.what == what && p.unit == unit; });
     v.pool = static_cast<int>(known - pools.begin());
     if (known == pools.end()) pools.push_back({what, unit});
-    v.first = begin_of(v.first), v.last = end_of(v.last);
+    v.first = begin_of(v.first); v.last = end_of(v.last);
     v.lives = token(t_.actions[v.first]) + " .. " + token(t_.actions[v.last]);
     if (out_.index.try_emplace({static_cast<int>(v.what), v.stage, v.microbatch, v.layer}, static_cast<int>(out_.values.size())).second)
       out_.values.push_back(std::move(v));

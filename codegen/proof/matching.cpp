@@ -100,7 +100,7 @@ joint_events gather(const std::vector<int>& leader) {
   std::vector<int> number(n), filled;
   std::vector<int> count;
   for (int i = 0; i < n; ++i)
-    if (leader[i] == i) number[i] = static_cast<int>(count.size()), count.push_back(0);
+    if (leader[i] == i) { number[i] = static_cast<int>(count.size()); count.push_back(0); }
   events.of.resize(n);
   for (int i = 0; i < n; ++i) ++count[events.of[i] = number[leader[i]]];
   for (int c : count) events.members.first.push_back(events.members.first.back() + c);

@@ -33,7 +33,7 @@ class summation {
       places_.push_back({sums_[s].at, s, place_kind::sum});
       if (sums_[s].collected != byte_range{}) places_.push_back({sums_[s].collected, s, place_kind::collected});
       for (const byte_range& u : sums_[s].updates)
-        places_.push_back({u, s, place_kind::update}), updated_[u.begin] = false;
+        { places_.push_back({u, s, place_kind::update}); updated_[u.begin] = false; }
       if (sums_[s].kind == sum_kind::norm) norm_ = static_cast<int>(s);
     }
     std::sort(places_.begin(), places_.end(),
@@ -109,7 +109,7 @@ class summation {
       }
     for (const access& a : o.writes)
       if (const place* p = find(i, a); p && o.kind != op_kind::begin) {
-        if (p->kind == place_kind::update) updates.push_back(p->sum), update(i, *p);
+        if (p->kind == place_kind::update) { updates.push_back(p->sum); update(i, *p); }
         else of(p->sum).write = &a;
       }
     std::set<std::size_t> whole;  // sums that are read for another purpose
@@ -205,7 +205,7 @@ class summation {
       if (!first && of != shards)
         refuse(i, "adds to the norm both of shards over {} and of what is whole",
                names(of.empty() ? shards : of));
-      shards = of, first = false;
+      shards = of; first = false;
     }
     pending.insert(shards.begin(), shards.end());
     return pending;
@@ -249,7 +249,7 @@ class summation {
     if (!is_collected(t, *t.write)) return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
     if (sums_[t.sum].kind == sum_kind::norm)
-      after.terms = static_cast<int>(whole.size()), after.counted = whole;
+      { after.terms = static_cast<int>(whole.size()); after.counted = whole; }
     for (std::size_t g : after.counted)
       if (!sums_[g].counted) refuse(i, "counts {} in the norm, which another rank counts", name(g));
     if (t.read) {

@@ -15,7 +15,7 @@ specification::op to_model_op(const json& j) {
   if (!j.is_array() || j.size() < 6 || j.size() > 7)
     refuse("an op of the model", "must be [row, in, out, rows, seq, number], with a seventh where rotary positions are slowed");
   specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
-  o.rows = to_count(j[3], "rows"), o.seq = to_count(j[4], "seq"), o.number = to_number(j[5], "number");
+  o.rows = to_count(j[3], "rows"); o.seq = to_count(j[4], "seq"); o.number = to_number(j[5], "number");
   if (j.size() > 6) o.scaling = to_scaling(j[6], "an op of the model");
   return o;
 }
@@ -39,7 +39,7 @@ specification::layer to_layer(const json& j) {
   if (has_statistics) {
     const std::vector<int> of = to_ints(j["statistics"], "statistics");
     if (of.size() != 2) refuse("statistics", "must be [handed in, handed on]");
-    l.statistics = of[0], l.statistics_result = of[1];
+    l.statistics = of[0]; l.statistics_result = of[1];
   }
   l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
     constexpr const char* what = "a parameter of the model";

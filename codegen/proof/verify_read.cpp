@@ -266,7 +266,7 @@ class reader {
     });
     d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
     std::vector<std::size_t> values, firsts;
-    for (const auto& r : d.routines) values.push_back(count_values(r)), firsts.push_back(count_firsts(r));
+    for (const auto& r : d.routines) { values.push_back(count_values(r)); firsts.push_back(count_firsts(r)); }
     d.workers = to_list(j["ranks"], "ranks", [&](const json& w) {
       expect_fields(w, {"rank", "program", "communicators", "values", "firsts"}, "a rank");
       worker made{to_int(w["rank"], "rank"),

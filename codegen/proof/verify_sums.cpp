@@ -107,7 +107,7 @@ class follower {
       const std::vector<int> known = ends_of(t, ways);
       const std::vector<int>& members = group_of(rank_, t, g);
       if (std::all_of(members.begin(), members.end(), [&](int r) { return std::count(known.begin(), known.end(), r) > 0; })) continue;
-      ways.push_back(g), bits |= std::uint64_t{1} << over[g].first;
+      ways.push_back(g); bits |= std::uint64_t{1} << over[g].first;
     }
     std::vector<int> ends = ends_of(t, ways);
     std::sort(ends.begin(), ends.end());
@@ -221,7 +221,7 @@ class follower {
         if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
         shards = of;
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
-        mine.counted.push_back(g), ++mine.terms;
+        mine.counted.push_back(g); ++mine.terms;
       }
       mine.unsummed |= shards.value_or(0);
     }

@@ -48,7 +48,7 @@ void search(const std::vector<double*>& constants, const std::function<double()>
       for (const double sign : {1.0, -1.0}) {
         *constants[i] = kept * std::exp(sign * steps[i]);
         if (const double now = loss(); now < best) {
-          best = now, helps = true;
+          best = now; helps = true;
           break;
         }
         *constants[i] = kept;
@@ -109,11 +109,11 @@ double predicted(const gpu_speed& g, const timed_kernel& k) {
 
 gpu_speed fit(const timed_gpu& t, gpu_speed g) {
   g.processors = t.processors;
-  g.products = 0.9 * g.peak, g.product_start = 3e-6, g.tile_start = 4e-7, g.narrow_tile = 0.02, g.stores_beside = 0.3, g.split_sums = 0.03;
+  g.products = 0.9 * g.peak; g.product_start = 3e-6; g.tile_start = 4e-7; g.narrow_tile = 0.02; g.stores_beside = 0.3; g.split_sums = 0.03;
   g.with_bias = g.two_results = 0.9;
   for (cost_model::attention_speed* s : {g.forward, g.backward})
     for (int heads = 0; heads < 2; ++heads) s[heads] = {.start = 1e-5, .per_second = g.peak / 2, .half_at = 500, .joules = 0};
-  g.passes = {2e-6, 4e12}, g.column_sums = {8e-6, 3e12}, g.sweeps = {4e-6, 4e12};
+  g.passes = {2e-6, 4e12}; g.column_sums = {8e-6, 3e12}; g.sweeps = {4e-6, 4e12};
   const auto passes = [](const timed_kernel& k) { return k.bytes > 0 && !sums_columns(k) && !sweeps(k); };
   fit_to(t, g, passes, 0, {&g.passes.start, &g.passes.per_second});
   fit_to(t, g, sums_columns, 0, {&g.column_sums.start, &g.column_sums.per_second});

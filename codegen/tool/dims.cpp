@@ -34,7 +34,7 @@ void write_axes(std::string& out, const layout& l) {
     if (!is_shown(l, a)) continue;
     int size = 1, stride = 1;
     for (const axis_extent& x : is_dense(a) ? l.dense() : l.expert())
-      if (parts_of(a).has(x.axis)) size *= x.size, stride = x.stride;
+      if (parts_of(a).has(x.axis)) { size *= x.size; stride = x.stride; }
     write_extent(out, name(a), size, stride);
   }
   out += '}';

@@ -85,7 +85,7 @@ account carried(const rankc::runtime::description& about, int rank, std::span<co
                each = static_cast<std::int64_t>(size_of(about.type));
     entry& e = all[{phase_of(t.site, t.action), t.how == rankc::runtime::reduction::max ? kind + "_max" : kind, axis,
                     is_index ? "i32" : about.type == rankc::runtime::dtype::f64 ? "f64" : "f32"}];
-    ++e.count, ++e.tensors;
+    ++e.count; ++e.tensors;
     e.elements += bytes / (is_index ? 4 : each) * (is_message || is_sum || is_shift ? 1 : ranks);
     if (is_message) e.sent = e.sent + (kind == "send" ? bytes : 0);
     else if (is_shift) e.sent = e.sent + bytes;
@@ -102,7 +102,7 @@ account as_carried(const account& of) {
     if (what.axis == "ep" && what.kind != "all_reduce") here.kind = "all_to_all";
     if (what.axis == "etp") here.kind = what.kind == "scatter_slots" || what.kind == "reduce_scatter" ? "reduce_scatter" : "all_gather";
     entry& to = all[here];
-    to.count += e.tensors, to.tensors += e.tensors, to.elements += e.elements;
+    to.count += e.tensors; to.tensors += e.tensors; to.elements += e.elements;
     to.sent = to.sent + e.sent;
   }
   return all;

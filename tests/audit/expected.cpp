@@ -62,14 +62,14 @@ class accountant {
     const bool sp = d_.sequence_parallel, full = l.recomputes && plan_.recipe.recompute.full;
     if (l.role == layer_role::embedding) {
       if (!sp) return add(10, m);
-      add(11, m), add(12, m);
+      add(11, m); add(12, m);
     } else if (l.role == layer_role::head) {
-      if (sp) add(14, m), add(15, m);  // what is gathered for the head is kept: no row 16
+      if (sp) { add(14, m); add(15, m); }  // what is gathered for the head is kept: no row 16
       else add(13, m);
-      add(17, m), add(19, m);
+      add(17, m); add(19, m);
     } else if (sp) {
       const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
-      add(3, times), add(4, times);
+      add(3, times); add(4, times);
       // Gathered again where norms are repeated: a conversion is, with the op whose result it converts. Of what goes to experts
       // backward reads the slots, which are kept.
       const bool norms = l.recomputes && plan_.recipe.recompute.norms;
@@ -78,7 +78,7 @@ class accountant {
       add(8, times);
       if (full) add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
     } else {
-      add(1, m), add(2, m);
+      add(1, m); add(2, m);
       if (full) add(1, m * fraction(1, 2), {.phase = "backward"});
     }
     if (l.role == layer_role::block && of_.model.experts && d_.ep == 1) add_logits(l, m);
@@ -87,7 +87,7 @@ class accountant {
   void add_logits(const layer& l, std::int64_t m) {
     with logits{.given = {{"h", of_.model.experts}}};
     if (!d_.sequence_parallel) return add(13, m, logits);
-    add(14, m, logits), add(15, m, logits);
+    add(14, m, logits); add(15, m, logits);
     logits.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
   }
@@ -121,7 +121,7 @@ class accountant {
   void add_sums_over_experts(const layer& l) {
     const std::int64_t m = microbatches(l.stage), own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
     with of{.axis = "ep", .given = {{"t", d_.ep}, {"N", own}}};
-    add(1, m * fraction(1, 2), of), add(2, m * fraction(1, 2), of);
+    add(1, m * fraction(1, 2), of); add(2, m * fraction(1, 2), of);
     of.given["h"] = of_.model.experts;
     add(13, m, of);
   }
@@ -157,7 +157,7 @@ class accountant {
     with heads{.axis = d_.ulysses < d_.cp ? "ulysses" : "cp",
                .given = {{"c", d_.ulysses}, {"Nc", tokens()}, {"a", of_.model.heads}, {"g", of_.model.kv_heads},
                          {"dh", of_.model.hidden / of_.model.heads}}};
-    add(28, m, heads), add(29, m, heads);
+    add(28, m, heads); add(29, m, heads);
     heads.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) return add(28, m, heads);
     // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
@@ -175,7 +175,7 @@ class accountant {
       if (again || (l.recomputes && plan_.recipe.recompute.attention)) add(22, m, of);
       return;
     }
-    add(25, m, of), add(26, m, of);
+    add(25, m, of); add(26, m, of);
     if (again) add(27, m, of);
   }
 
@@ -202,7 +202,7 @@ class accountant {
   unit unit_of(const layer& l, part p) const {
     unit u;
     for (const tensor& w : l.tensors)
-      if (part_of(w) == p) u.elements += w.shard_rows(shards_of(p)) * shards_of(p) * w.cols, ++u.tensors;
+      if (part_of(w) == p) { u.elements += w.shard_rows(shards_of(p)) * shards_of(p) * w.cols; ++u.tensors; }
     return u;
   }
   void add_unit(int id, const layer& l, part p, const std::string& phase) {
@@ -215,7 +215,7 @@ class accountant {
            .tensors = u.tensors});
   }
   void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
-    add_unit(id, l, part::own, phase), add_unit(id, l, part::experts, phase);
+    add_unit(id, l, part::own, phase); add_unit(id, l, part::experts, phase);
     if (with_shared) add_unit(id, l, part::shared, phase);
   }
 
@@ -294,7 +294,7 @@ class accountant {
     for (const layer& l : layers_) {
       for (const tensor& w : l.tensors) {
         const bool counts = !l.is_copy && !(w.is_shared && l.role == layer_role::head && counts_table_elsewhere());
-        split |= counts && w.is_split, spread |= counts && w.is_spread, any |= counts;
+        split |= counts && w.is_split; spread |= counts && w.is_spread; any |= counts;
       }
       has_loss |= l.role == layer_role::head;
     }

@@ -14,7 +14,7 @@ struct fraction {
   std::int64_t over = 0, under = 1;
   fraction(std::int64_t whole = 0) : over(whole) {}
   fraction(std::int64_t o, std::int64_t u) : over(o), under(u) {
-    if (const std::int64_t g = std::gcd(over, under) * (under < 0 ? -1 : 1); g != 0) over /= g, under /= g;
+    if (const std::int64_t g = std::gcd(over, under) * (under < 0 ? -1 : 1); g != 0) { over /= g; under /= g; }
   }
   bool operator==(const fraction&) const = default;
 };

@@ -52,7 +52,7 @@ std::vector<memory> place(const std::vector<layer>& layers, int shards, int expe
              here.meets(all[other]);
     };
     for (std::size_t other = 0; other < layers.size();)
-      if (in_the_way(other)) here = {all[other].last, all[other].last + size[l]}, other = 0;
+      if (in_the_way(other)) { here = {all[other].last, all[other].last + size[l]}; other = 0; }
       else ++other;
   }
   return all;

@@ -91,7 +91,7 @@ void compare(const auto& model, const planner::question& q, int top, tally& t) {
   check_same(found.front, all.front());
   if (all.fitting.empty()) return;
   ++t.feasible;
-  t.all += all.n, t.judged += found.counts.judged;
+  t.all += all.n; t.judged += found.counts.judged;
 }
 
 /// Small problems, of one of three families, on nodes of any size, with memory for all plans, some or none.

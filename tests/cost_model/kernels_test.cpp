@@ -51,7 +51,7 @@ TEST_CASE("constants are near the kernels that they were fitted by, and near the
   for (const cost_model::gpu_speed* g : cost_model::timed) {
     std::map<std::string, std::pair<double, int>> off;
     for (const timed_kernel& k : rows_of(*g).kernels)
-      if (const double takes = predicted(*g, k); takes > 0) off[k.name].first += std::abs(takes / k.seconds - 1), ++off[k.name].second;
+      if (const double takes = predicted(*g, k); takes > 0) { off[k.name].first += std::abs(takes / k.seconds - 1); ++off[k.name].second; }
     for (const auto& [name, limit] : at_most) {
       INFO(g->name << ", " << name);
       REQUIRE(off.count(name) == 1);
@@ -63,7 +63,7 @@ TEST_CASE("constants are near the kernels that they were fitted by, and near the
 TEST_CASE("a fit finds the constants again that rows were made with, and nothing faster than what is stated") {
   timed_gpu t = rows_of(cost_model::h200);
   cost_model::gpu_speed made = cost_model::h200;
-  made.products = 800e12, made.tile_start = 0.6e-6, made.forward[1].per_second = 600e12, made.backward[0].half_at = 700, made.passes.per_second = 3e12;
+  made.products = 800e12; made.tile_start = 0.6e-6; made.forward[1].per_second = 600e12; made.backward[0].half_at = 700; made.passes.per_second = 3e12;
   for (timed_kernel& k : t.kernels)
     if (const double takes = predicted(made, k); takes > 0) k.seconds = takes;
   const cost_model::gpu_speed found = fit(t, cost_model::h200);

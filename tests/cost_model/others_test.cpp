@@ -25,7 +25,7 @@ namespace {
 struct distance {
   double sum = 0, most = 0;
   int rows = 0;
-  void add(double off) { sum += std::abs(off), most = std::max(most, std::abs(off)), ++rows; }
+  void add(double off) { sum += std::abs(off); most = std::max(most, std::abs(off)); ++rows; }
   double mean() const { return rows ? sum / rows : 0; }
 };
 struct set_distance {

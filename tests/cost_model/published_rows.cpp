@@ -49,7 +49,7 @@ parallel_dims dims_of(const json& r, bool before, bool repeats_all) {
 std::vector<int> split(int layers, int stages) {
   if (layers % stages == 0) return std::vector<int>(static_cast<std::size_t>(stages), layers / stages);
   std::vector<int> each(static_cast<std::size_t>(stages), (layers + 2) / stages);
-  --each.front(), --each.back();
+  --each.front(); --each.back();
   return each;
 }
 
@@ -78,7 +78,7 @@ cost_model::gpu_speed gpu_of(const json& r) {
   const cost_model::gpu_speed* const g = cost_model::find_speed(r.at("gpu").get<std::string>());
   REQUIRE(g);
   cost_model::gpu_speed own = *g;
-  if (r.at("set") == "vtrain") own.network.bandwidth /= 2, own.network.message_bandwidth /= 2;
+  if (r.at("set") == "vtrain") { own.network.bandwidth /= 2; own.network.message_bandwidth /= 2; }
   return own;
 }
 
@@ -106,10 +106,10 @@ std::vector<row> read(const std::string& file) {
     }
     const std::string set = r.at("set");
     row& made = rows.emplace_back();
-    made.set = set, made.id = r.at("id"), made.seconds = r.at("seconds"), made.gib = r.value("gib", 0.0);
+    made.set = set; made.id = r.at("id"); made.seconds = r.at("seconds"); made.gib = r.value("gib", 0.0);
     made.fitted = of_set[set]++ % 4 == 0 && !is_only_tested(set);
     made.plan = plan_of(r, models.at(r.at("of")), is_of_years_before(set));
-    made.gpu = gpu_of(r), made.by = &framework_of(r);
+    made.gpu = gpu_of(r); made.by = &framework_of(r);
   }
   return rows;
 }

@@ -84,7 +84,7 @@ TEST_CASE("every row of the table is whole, and of a name of its own") {
 
 TEST_CASE("a fusion has the operands of its two ops, less what only they had") {
   int fusions = 0;
-  ops::each_fusion([&](const fusion& f) { check(f), ++fusions; });
+  ops::each_fusion([&](const fusion& f) { check(f); ++fusions; });
   CHECK(fusions == 23);
 }
 

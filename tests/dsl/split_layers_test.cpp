@@ -52,7 +52,7 @@ std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const nu
     for (int i = 0; i < e.count; ++i) {
       if (e.repeated) {
         while (left == 0) left = blocks[++stage];
-        --left, ++before;
+        --left; ++before;
       }
       const std::size_t at = e.repeated ? stage : before == 0 ? 0 : before == all ? blocks.size() - 1 : stage;
       of_stage[at] += e.each.in(false);

@@ -48,7 +48,7 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
       if (own.empty() || other.empty()) continue;
       const access from = subject::read_of(*other.at(0), port);
       access& to = subject::read_of(*own.at(0), port);
-      to.value = from.value, to.begin = from.begin, to.end = from.end;
+      to.value = from.value; to.begin = from.begin; to.end = from.end;
       ++swaps;
     }
     CHECK(swaps > 0);
@@ -112,7 +112,7 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
       int changes = 0;
       for (rank_program& r : s.p.ranks)
         for (op& o : r.ops)
-          if (o.row == row) change(o), ++changes;
+          if (o.row == row) { change(o); ++changes; }
       CHECK(changes > 0);
     };
   };
@@ -120,7 +120,7 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
     check_refused(*sound, "", change_all("balance_loss", [](op& o) {  // of the rank's own choices
                     const access own = subject::read_of(o, "s");
                     access& whole = subject::read_of(o, "whole");
-                    whole.value = own.value, whole.begin = own.begin, whole.end = own.end;
+                    whole.value = own.value; whole.begin = own.begin; whole.end = own.end;
                   }));
     check_refused(*sound, "", change_all("softmax_statistics", [](op& o) { o.seq /= 2; }));
     check_refused(*sound, "", change_all("balance_loss", [](op& o) { o.number *= 2; }));

@@ -224,7 +224,7 @@ TEST_CASE("members that exchange in another order than their tokens lie are refu
   };
   check_refused(of_four(), "writes over what it reads", [&](subject& s) {
     op& o = first(s);
-    o.writes[1].begin = o.reads[0].begin, o.writes[1].end = o.reads[0].end;
+    o.writes[1].begin = o.reads[0].begin; o.writes[1].end = o.reads[0].end;
   });
   check_refused(of_four(), "its scratch is of another size", [&](subject& s) { first(s).writes[1].end -= 2; });
 }

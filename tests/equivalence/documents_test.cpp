@@ -117,8 +117,8 @@ TEST_CASE("an op that takes its tokens for another rank's, or its sequences for 
   };
   for (const char* row : {"document_attention", "document_attention_grad"}) {
     check_refused(of_one(), "expected 32 tokens", told(row, [](op& o) { o.seq = 8; }));
-    check_refused(of_one(), "", told(row, [](op& o) { o.rows = 4, o.seq = 8; }));
-    check_refused(of_heads(), "", told(row, [](op& o) { o.rows = 1, o.seq = 32; }));
+    check_refused(of_one(), "", told(row, [](op& o) { o.rows = 4; o.seq = 8; }));
+    check_refused(of_heads(), "", told(row, [](op& o) { o.rows = 1; o.seq = 32; }));
   }
   check_refused(of_chunks(), "are taken for", told("document_chunk_attention", [](op& o) { subject::port(o, "q").first += 16; }));
   check_refused(of_chunks(), "are taken for", told("document_chunk_position", [](op& o) { subject::port(o, "x").first += 8; }));

@@ -65,7 +65,7 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
       const access& other = subject::read_of(*s.find(r, with, row).at(n), port);
       access& own = subject::read_of(*s.find(r, of, row).at(n), port);
-      own.value = other.value, own.begin = other.begin, own.end = other.end;
+      own.value = other.value; own.begin = other.begin; own.end = other.end;
     }
   };
 }
@@ -144,7 +144,7 @@ TEST_CASE("slots that were gathered in another order than their offsets are refu
   check_refused(sound, "slots in different orders", [](subject& s) {  // those of another layer
     const access other = s.find(1, "gather_slots of received").at(0)->reads[0];
     access& own = s.find(1, "gather_slots of received").at(1)->reads[0];
-    own.value = other.value, own.begin = other.begin, own.end = other.end;
+    own.value = other.value; own.begin = other.begin; own.end = other.end;
   });
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
         for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
           const access other = subject::read_of(*s.find(r, name).at(with), port);
           access& own = subject::read_of(*s.find(r, name).at(of), port);
-          own.value = other.value, own.begin = other.begin, own.end = other.end;
+          own.value = other.value; own.begin = other.begin; own.end = other.end;
         }
       };
     };
@@ -215,7 +215,7 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
         const access own = s.find(r, "share_offsets").at(0)->reads[0];
         access& of = subject::read_of(*s.find(r, "F0: layers.0", "expert_up").at(0), "offsets");
-        of.value = own.value, of.begin = own.begin, of.end = own.end;
+        of.value = own.value; of.begin = own.begin; of.end = own.end;
       }
     });
     check_refused(*sound, "slabs", [](subject& s) {  // with less room than tokens may have picks
@@ -282,12 +282,12 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
       int changes = 0;
       for (rank_program& r : s.p.ranks)
         for (op& o : r.ops)
-          if (o.row == row) change(o), ++changes;
+          if (o.row == row) { change(o); ++changes; }
       CHECK(changes > 0);
     };
   };
   check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.number = 2; }));
-  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.seq = 4, o.rows /= 2; }));
+  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.seq = 4; o.rows /= 2; }));
   check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.row = "arrange"; }));
   check_refused(sound, "expected 4 tokens", change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
   check_refused(sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));

@@ -69,7 +69,7 @@ void place_output_over_input(subject& s) {
   op& o = *s.find(0, "0F0: layers.0: linear", "linear").at(0);
   const access& x = subject::read_of(o, "x");
   access& y = o.writes[0];
-  y.end = x.begin + (y.end - y.begin), y.begin = x.begin;
+  y.end = x.begin + (y.end - y.begin); y.begin = x.begin;
 }
 
 const bug bugs[]{
@@ -143,7 +143,7 @@ const bug bugs[]{
     {"of before: a collective of fewer bytes", base::gpt, [](subject& s) { for (op* o : s.find_all("over dp")) o->bytes /= 2; }},
     {"of before: ops that touch nothing", base::gpt,
      [](subject& s) {
-       for (op* o : s.find(0, "layers.0: gelu", "gelu")) o->reads.clear(), o->writes.clear();
+       for (op* o : s.find(0, "layers.0: gelu", "gelu")) { o->reads.clear(); o->writes.clear(); }
      }}};
 
 }  // namespace

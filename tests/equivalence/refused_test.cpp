@@ -148,7 +148,7 @@ TEST_CASE("a sum over tokens, a moment or the norm is of a type with few digits"
       for (op& o : r.ops)
         for (auto* accesses : {&o.reads, &o.writes})
           for (access& a : *accesses)
-            if (a.value == value) a.type = element_type::bf16, a.end = a.begin + (a.end - a.begin) / 2;
+            if (a.value == value) { a.type = element_type::bf16; a.end = a.begin + (a.end - a.begin) / 2; }
   };
   check_refused(llama(), "dw is summed in bf16; expected f32, or what is summed", [&](subject& s) {
     op& o = *s.find(0, "0B0: layers.1: linear_dw", "linear_dw").at(0);

@@ -28,7 +28,7 @@ TEST_CASE("plans that are split compute what one rank does") {
     step_by_calls(r, false);
     const tensors w = r.tensors(region::weights);
     if (program.layout == "one") {
-      gradients[program.job] = g, weights[program.job] = w, first[program.job] = output;
+      gradients[program.job] = g; weights[program.job] = w; first[program.job] = output;
       continue;
     }
     const tensors &one = gradients.at(program.job), &one_w = weights.at(program.job);

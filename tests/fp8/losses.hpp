@@ -39,7 +39,7 @@ inline double distance(const tensors& found, const tensors& expected) {
   double off = 0, all = 0;
   for (const auto& [name, values] : expected)
     for (std::size_t i = 0; i < values.size(); ++i)
-      off += std::pow(found.at(name)[i] - values[i], 2), all += std::pow(values[i], 2);
+      { off += std::pow(found.at(name)[i] - values[i], 2); all += std::pow(values[i], 2); }
   return std::sqrt(off / all);
 }
 

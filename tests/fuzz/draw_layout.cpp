@@ -68,7 +68,7 @@ parallel_dims draw_dims(draws& d, const plan& p) {
       if (must_fit) wanted.sequence_parallel = wanted.tp > 1;
       const int layout = d.below(100);
       if (layout < 30) wanted.expert_layout = expert_layout::folded_over_replicas;
-      else if (layout < 55) wanted.expert_layout = expert_layout::independent, wanted.world *= wanted.ep;
+      else if (layout < 55) { wanted.expert_layout = expert_layout::independent; wanted.world *= wanted.ep; }
     }
     if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
     x = wanted;
@@ -116,7 +116,7 @@ std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   std::vector<int> out(static_cast<std::size_t>(stages), 1);
   int missing = stages - blocks;  // where each stage has one
   for (int* end : {&out.back(), &out.front()})
-    if (stages > 1 && (missing > 0 || d.chance(25))) *end = 0, --missing;
+    if (stages > 1 && (missing > 0 || d.chance(25))) { *end = 0; --missing; }
   for (int left = (d.chance(4) ? d.between(-1, 1) : 0) - missing; left > 0; --left)
     ++out[static_cast<std::size_t>(d.below(stages))];
   return out;

@@ -116,7 +116,7 @@ void tell_apart(draws& d, fuzz::model& m) {
 /// Give a parameter the handle and the start of an earlier one.
 void share(parameter& later, parameter& earlier, int& handles) {
   if (!earlier.handle) earlier.handle = ++handles;
-  later.name = earlier.name, later.start = earlier.start, later.std = earlier.std, later.handle = earlier.handle;
+  later.name = earlier.name; later.start = earlier.start; later.std = earlier.std; later.handle = earlier.handle;
 }
 
 /// The head's table is the embedding's.
@@ -226,7 +226,7 @@ void draw_model(plan& p) {
                .tied_embeddings = is_tied};
     for (const entry& e : m.entries)
       for (const step& s : e.layer.steps)
-        if (s.kind == step_kind::experts) m.sizes.experts = s.with.count, m.sizes.top_k = s.with.picks;
+        if (s.kind == step_kind::experts) { m.sizes.experts = s.with.count; m.sizes.top_k = s.with.picks; }
   }
   std::vector<int> counts;
   for (int k = 1; k <= p.recipe.global_batch; ++k)

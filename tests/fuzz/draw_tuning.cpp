@@ -29,7 +29,7 @@ names_of_model find_names(const fuzz::model& m) {
     for (const step& s : e.layer.steps) {
       if (s.kind != step_kind::layer_norm || s.weights.size() < 2) continue;
       const auto name = [&](std::size_t i) { return e.layer.parameters[static_cast<std::size_t>(s.weights[i])].name; };
-      partner[name(0)] = name(1), partner[name(1)] = name(0);
+      partner[name(0)] = name(1); partner[name(1)] = name(0);
     }
   }
   names_of_model found;

@@ -71,7 +71,7 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
       bool steady = true;
       in >> steady >> elements >> differences >> number[0] >> number[1] >> number[2] >> number[3] >> number[4];
       v.steady &= steady;
-      v.elements += elements, v.differences += differences;
+      v.elements += elements; v.differences += differences;
       int n = 0;
       for (double* d : {&v.loss, &v.gradients, &v.weights, &v.reference, &v.finite})
         *d = std::max(*d, std::stod(number[n++]));

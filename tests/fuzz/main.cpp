@@ -43,8 +43,8 @@ struct tally {
     }
     elements += v.elements;
     differences += v.differences;
-    loss = std::max(loss, v.loss), gradients = std::max(gradients, v.gradients), weights = std::max(weights, v.weights);
-    reference = std::max(reference, v.reference), finite = std::max(finite, v.finite);
+    loss = std::max(loss, v.loss); gradients = std::max(gradients, v.gradients); weights = std::max(weights, v.weights);
+    reference = std::max(reference, v.reference); finite = std::max(finite, v.finite);
   }
 };
 
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   app.add_flag("--sentences", says_all, "print what refused plans are told");
   app.add_flag("--keep", keeps, "leave the programs there");
   CLI11_PARSE(app, argc, argv);
-  if (index) first = *index, count = 1;
+  if (index) { first = *index; count = 1; }
 
   fuzz::tally all;
   for (int done = 0; done < count;) {

@@ -84,7 +84,7 @@ plan on_one_rank(const plan& p) {
   const int as_large = p.schedule.microbatches * dims.dp_replicate * dims.dp_shard;
   one.schedule = {.microbatches = p.rounded && as_large > 0 ? as_large : p.one_rank_microbatches};
   one.stage_layers.clear();
-  if (trains_nothing(one)) one.schedule.by = order::looped_bfs, one.schedule.inference = true;
+  if (trains_nothing(one)) { one.schedule.by = order::looped_bfs; one.schedule.inference = true; }
   return one;
 }
 

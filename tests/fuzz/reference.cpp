@@ -67,9 +67,9 @@ matrix norm(const matrix& x, std::span<const double> gain, std::span<const doubl
 /// Rows of each head by itself.
 matrix of_heads(matrix x, std::size_t head, auto f) {
   const std::size_t rows = x.rows, cols = x.cols;
-  x.rows = rows * (cols / head), x.cols = head;
+  x.rows = rows * (cols / head); x.cols = head;
   x = f(x);
-  x.rows = rows, x.cols = x.at.size() / rows;
+  x.rows = rows; x.cols = x.at.size() / rows;
   return x;
 }
 
@@ -342,7 +342,7 @@ reference_result evaluate_reference(const rankc::plan_data& plan, const tensors&
   reference_result out;
   for (std::size_t first = 0; first < b.tokens.size(); first += tokens) {
     matrix x(tokens, 1), targets(tokens, 1);
-    for (std::size_t n = 0; n < tokens; ++n) x(n, 0) = b.tokens[first + n], targets(n, 0) = b.targets[first + n];
+    for (std::size_t n = 0; n < tokens; ++n) { x(n, 0) = b.tokens[first + n]; targets(n, 0) = b.targets[first + n]; }
     std::size_t number = 0;
     for (const rankc::layer_kind& k : plan.kinds)
       for (int i = 0; i < k.count; ++i) {

@@ -112,7 +112,7 @@ std::string draw_text(draws& d, const schedule& from) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool pairs = i + 1 < all.size() && (all[i].overlaps_next || (overlaps && d.chance(15)));
       s << (i ? ", " : "");
-      if (pairs) s << "OVERLAP(" << all[i] << "," << all[i + 1] << ")", ++i;
+      if (pairs) { s << "OVERLAP(" << all[i] << "," << all[i + 1] << ")"; ++i; }
       else s << all[i];
     }
     s << "\n";

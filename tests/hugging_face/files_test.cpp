@@ -84,7 +84,7 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
         }
         tensors expected = tensors_of(folder_of(model)), found = tensors_of(out);
         if (model == "gpt2_sharded")
-          for (const auto& [name, values] : tensors(expected)) expected["transformer." + name] = values, expected.erase(name);
+          for (const auto& [name, values] : tensors(expected)) { expected["transformer." + name] = values; expected.erase(name); }
         keep_positions(expected, 32 * 32);
         CHECK((found == expected));
         from.step();
@@ -245,7 +245,7 @@ TEST_CASE("weights with parts beside them are exported as dense weights") {
     export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
     run dense = start(program_of(model, "one"), out, "arith:1234");
     dense.steps = adapted.steps;
-    dense.load(), adapted.load();
+    dense.load(); adapted.load();
     CHECK(std::abs(dense.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
   }
 }

@@ -54,7 +54,7 @@ TEST_CASE("two sequences of an oracle, packed into one, have its losses, logits 
     oracle.step();
     const tensors whole = oracle.tensors(region::gradients);
     rankc::runtime::load_weights(*oracle.engine, folder_of(model));
-    oracle.steps = 0, oracle.load(), oracle.engine->evaluate();
+    oracle.steps = 0; oracle.load(); oracle.engine->evaluate();
     double loss = 0;
     tensors gradients;
     for (const packed& p : pairs) {

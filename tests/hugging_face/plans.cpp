@@ -67,13 +67,13 @@ std::vector<split_plan> plans() {
   constexpr models::qwen3_moe sparse{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 16, .experts = 8, .top_k = 2,
                                      .expert_ffn = 16, .vocab = 128, .router_losses = {.balance = 0.02}};
   l.add_balanced_layouts("qwen3_moe_norm", sparse);
-  l.add("qwen3_moe_nonorm", "one", [&] { models::qwen3_moe m = sparse; m.norm_topk_prob = false, m.tied = true, m.router_losses.balance = 0.05; return m; }(), {}, schedules::gpipe{1});
+  l.add("qwen3_moe_nonorm", "one", [&] { models::qwen3_moe m = sparse; m.norm_topk_prob = false; m.tied = true; m.router_losses.balance = 0.05; return m; }(), {}, schedules::gpipe{1});
   constexpr models::qwen3_moe partly{.layers = 3, .hidden = 32, .heads = 4, .kv_heads = 1, .head_dim = 8, .experts = 8, .top_k = 2, .expert_ffn = 12,
                                      .vocab = 128, .ffn = 48, .mlp_only_layers = {0}, .router_losses = {.balance = 0.01}};
   l.add("qwen3_moe_mlp_only", "one", partly, {}, schedules::gpipe{1});
   l.add("qwen3_moe_sparse_step", "one", [&] {
     models::qwen3_moe m = partly;
-    m.layers = 4, m.mlp_only_layers = {}, m.decoder_sparse_step = 2, m.tied = true;
+    m.layers = 4; m.mlp_only_layers = {}; m.decoder_sparse_step = 2; m.tied = true;
     return m;
   }(), {}, schedules::gpipe{1});
   l.add_balanced_layouts("mixtral", models::mixtral{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .experts = 8, .top_k = 2,

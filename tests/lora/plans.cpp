@@ -33,7 +33,7 @@ class list : public plan_list {
  public:
   list() : plan_list("lora", {}) {}
   void add(const std::string& job, const char* layout, const auto& model, training r, const parallel_dims& dims, const auto& schedule) {
-    r.seq = 8, r.global_batch = 12, r.precision = f64;
+    r.seq = 8; r.global_batch = 12; r.precision = f64;
     plan_list::add(job, layout, model, dims, schedule, r);
   }
   void add_layouts(const std::string& job, const auto& model, const training& r) {

@@ -119,7 +119,7 @@ struct parts {
     const auto [e, f] = split(leave_tp(sums, c), hidden, in);
     const auto [first, second] = split(e, left, right);
     const auto [kept, also_unused] = split(f, right, left);
-    (void)unused, (void)also_unused;
+    (void)unused; (void)also_unused;
     value z = concat(second * kept, first, dim{"hidden", 12});
     return x + z;
   }

@@ -59,11 +59,11 @@ class list {
     for (const auto& [name, way] : {std::pair("after_layer", reshard::after_layer),
                                     {"after_stage", reshard::after_stage},
                                     {"after_step", reshard::after_step}})
-      if (has(name)) d.dp_shard = 2, d.reshard = way;
+      if (has(name)) { d.dp_shard = 2; d.reshard = way; }
     d.tp = has("tp") || has("sequence_parallel") ? 2 : 1;
     d.sequence_parallel = has("sequence_parallel");
     d.pp = std::any_of(t.begin(), t.end(), is_order) ? 2 : 1;
-    if (has("cp")) d.cp = 2, d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
+    if (has("cp")) { d.cp = 2; d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate; }
     d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
     d.prefetch = turn % 3;

@@ -151,7 +151,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* made, void* scalar, ncclDataT
   cudaMemcpy(bytes, scalar, type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2, cudaMemcpyDefault);
   float f32 = 0;
   double f64 = 0;
-  std::memcpy(&f32, bytes, sizeof(f32)), std::memcpy(&f64, bytes, sizeof(f64));
+  std::memcpy(&f32, bytes, sizeof(f32)); std::memcpy(&f64, bytes, sizeof(f64));
   if (type == ncclBfloat16) {
     const unsigned char wide[4]{0, 0, bytes[0], bytes[1]};
     std::memcpy(&f32, wide, sizeof(f32));

@@ -20,7 +20,7 @@ using element = rankc::runtime::safetensors_reader::element;
 
 struct folder {
   fs::path path = fs::temp_directory_path() / ("rankc_optimizer_" + std::to_string(getpid()));
-  folder() { fs::remove_all(path), fs::create_directories(path); }
+  folder() { fs::remove_all(path); fs::create_directories(path); }
   ~folder() { fs::remove_all(path); }
 };
 
@@ -41,7 +41,7 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
     CAPTURE(program.job);
     const folder here;
     run r(program, "arith", 0.01);
-    r.step(), r.step();
+    r.step(); r.step();
     const rankc::runtime::run_state state{.step = 2, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = r.about.plan_hash};
     const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
     std::size_t kept = 0;
@@ -66,7 +66,7 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
     run again(program, "arith", 0.01);
     rankc::runtime::load_checkpoint(*again.engine, at);
     again.steps = r.steps;
-    again.step(), r.step();
+    again.step(); r.step();
     CHECK((again.tensors(region::weights) == r.tensors(region::weights)));
     CHECK((moments(again) == moments(r)));
   }

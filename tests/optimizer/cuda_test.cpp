@@ -72,7 +72,7 @@ TEST_CASE("2 GPUs: gradients that are sent in bf16 are numbers of bf16, and thos
     CAPTURE(layout);
     const registered &narrow = find("adamw_reduced", layout), &wide = find("adamw_stochastic", layout);  // alike up to the update
     run a(narrow), b(wide);
-    a.step(), b.step();
+    a.step(); b.step();
     const tensors found = a.tensors(region::gradients), expected = b.tensors(region::gradients);
     REQUIRE(found.size() == expected.size());
     std::size_t others = 0;

@@ -249,7 +249,7 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
   {
     subject s(find("sgd_plain"));  // and one that updates nothing
     op& o = s.update();
-    o.row = {}, o.reads.clear(), o.writes.clear(), o.views.clear();
+    o.row = {}; o.reads.clear(); o.writes.clear(); o.views.clear();
     CHECK(s.reason().find("nothing writes the weight") != std::string::npos);
   }
 }

@@ -232,7 +232,7 @@ TEST_CASE("a program that leaves out a repeated op, or repeats it of something e
       op& gone = p.ranks[0].ops[at];
       gone.kind = op_kind::compute;
       gone.row = {};
-      gone.reads.clear(), gone.writes.clear(), gone.views.clear();
+      gone.reads.clear(); gone.writes.clear(); gone.views.clear();
       CHECK(!prove(p).ok);
       ++left_out;
     }

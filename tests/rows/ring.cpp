@@ -75,13 +75,13 @@ void check_ring(machine& on, const sharing& by, const std::string& which) {
   const operands want = on.run(attention, all, given);
   const values &q = given[2], &k = given[3], &v = given[4];
   operands back = random_operands(on, gradient, all, 32);  // dq, dk, dv, do, q, k, v, o, lse
-  back[4] = q, back[5] = k, back[6] = v, back[7] = want[0], back[8] = want[1];
+  back[4] = q; back[5] = k; back[6] = v; back[7] = want[0]; back[8] = want[1];
   std::copy(starts.begin(), starts.end(), back.begin() + 9);
   const operands want_back = on.run(gradient, all, back);
   operands got{values(want[0].size()), values(want[1].size())},
       got_back{values(want_back[0].size()), values(want_back[1].size()), values(want_back[2].size())};
   setting own = all;
-  own.ring = by.ranks, own.size['t'] = own.size['u'] = by.tokens() / by.ranks;
+  own.ring = by.ranks; own.size['t'] = own.size['u'] = by.tokens() / by.ranks;
   for (int rank = 0; rank < by.ranks; ++rank) {
     own.first = rank * own.size['t'];
     operands whole;

@@ -168,7 +168,7 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   s.size['m'] = 1;  // a rank's tokens are of one group
   if (r.is->counts || r.op->name.starts_with("overflow_loss")) s.size['r'] = std::max(2, s.size['r']);
   if (r.op == &ops::push || r.op == &ops::push_grad) s.size['o'] = s.size['i'] = 2 * s.size['l'];
-  if (r.is->grouped) s.size['l'] = 3, s.size['i'] = std::min(s.size['i'], s.size['r']);  // picks
+  if (r.is->grouped) { s.size['l'] = 3; s.size['i'] = std::min(s.size['i'], s.size['r']); }  // picks
   if (r.op->find("kept") >= 0) s.number = std::min(2, s.size['e']);  // experts that a group is scored by
   if (r.op->find("whole") >= 0) s.size['l'] = 6;  // statistics of two layers
   return s;

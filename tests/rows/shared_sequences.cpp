@@ -32,7 +32,7 @@ void check_chunks(machine& on, const row& r, const row& whole, int ranks, int ro
   setting all{
       {{'t', rows * seq}, {'u', rows * seq}, {'n', rows * seq}, {'s', seq}, {'w', 5}, {'h', 4}, {'k', 2}, {'d', 6}, {'v', 1}}, 0, 0, 0};
   setting own = all;
-  own.size['t'] = rows * seq / ranks, own.number = ranks;
+  own.size['t'] = rows * seq / ranks; own.number = ranks;
   const operands given = random_operands(on, whole, all, 31), want = on.run(whole, all, given);
   std::vector<int> gathered;
   for (int rank = 0; rank < ranks; ++rank)

@@ -78,7 +78,7 @@ values columns(const values& offsets, int begin, int end) {
 void check_experts(machine& on, const values& chosen, const values& slots, const values& gradient, const values& w, int begin, int end) {
   const setting s = sizes_of(tokens);
   setting some = s, twice = sizes_of(2 * tokens);
-  some.size['r'] = some.size['g'] = twice.size['r'] = end - begin, twice.size['g'] = 2 * (end - begin);
+  some.size['r'] = some.size['g'] = twice.size['r'] = end - begin; twice.size['g'] = 2 * (end - begin);
   const values offsets = run(on, "arrange", s, {chosen}, 1), own = columns(offsets, begin, end), of_own = rows_of(w, begin * in, end * in, out);
   values both, in_line = slots, gradients_in_line = gradient;  // the first rank's segments and the second's, in either row
   for (const int row : {0, 1})
@@ -106,7 +106,7 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
 /// Of places and offsets of all experts' slots those of experts [begin, end), by the definition.
 void check_own(machine& on, const values& places, const values& offsets, int begin, int end) {
   setting s = sizes_of(static_cast<int>(places.size()) / picks);
-  s.size['g'] = end - begin, s.first = begin;
+  s.size['g'] = end - begin; s.first = begin;
   const double from = offsets[static_cast<std::size_t>(begin)], to = offsets[static_cast<std::size_t>(experts + end - 1)];
   values own = places, of_own = columns(offsets, begin, end);
   for (double& place : own) place = place >= from && place < to ? place - from : -1;
@@ -125,9 +125,9 @@ void check_own_add_up(machine& on, const std::map<std::string, values>& given, i
   for (const auto& [begin, end] : {std::pair(0, middle), {middle, experts}}) {
     check_own(on, places, offsets, begin, end);
     setting s = all;
-    s.size['r'] = s.size['g'] = end - begin, s.first = begin;
+    s.size['r'] = s.size['g'] = end - begin; s.first = begin;
     setting of_places = all;
-    of_places.size['g'] = end - begin, of_places.first = begin;
+    of_places.size['g'] = end - begin; of_places.first = begin;
     const values own = run(on, "own_slots", of_places, {places, offsets}), by = run(on, "own_slots", of_places, {places, offsets}, 1),
                  w = rows_of(given.at("w"), begin * in, end * in, out), rows = run(on, "dispatch", s, {given.at("x"), own}),
                  up = run(on, "expert_up", s, {rows, w, by}), down = run(on, "expert_down", s, {up, w, by});
@@ -167,7 +167,7 @@ values places_by_definition(const values& chosen, int group, int most, values& o
 /// Experts that take so many picks of each group: which these are, and that nothing is made of the others.
 void check_limited(machine& on, int all, int group, int most) {
   setting s = sizes_of(all);
-  s.size['s'] = group, s.number = most;
+  s.size['s'] = group; s.number = most;
   INFO(on.name() << " " << all << " tokens in groups of " << group << ", of which an expert takes " << most);
   const row& arrange = find_row("arrange_limited");
   const values chosen = random_port(on, arrange, 2, s, 1), places = run(on, "arrange_limited", s, {chosen});
@@ -190,8 +190,8 @@ void check_limited(machine& on, int all, int group, int most) {
       combined[token + c] += weights[i] * slots[slot];
       collected[token + c] += slots[slot];
       want_dweights.back() += dy[token + c] * slots[slot];
-      made_rows.push_back(rows[slot]), want_rows.push_back(x[token + c]);
-      made_dslots.push_back(dslots[slot]), want_dslots.push_back(weights[i] * dy[token + c]);
+      made_rows.push_back(rows[slot]); want_rows.push_back(x[token + c]);
+      made_dslots.push_back(dslots[slot]); want_dslots.push_back(weights[i] * dy[token + c]);
     }
   }
   CHECK(made_rows == want_rows);
@@ -200,7 +200,7 @@ void check_limited(machine& on, int all, int group, int most) {
   CHECK(deviation(made_dslots, want_dslots) <= on.tolerance());
   CHECK(deviation(dweights, want_dweights) <= on.tolerance());
   for (std::size_t i = 0; i < places.size(); ++i) CHECK((places[i] >= 0 || dweights[i] == 0));
-  s.size['l'] = 3, s.size['i'] = picks, s.size['m'] = 1;
+  s.size['l'] = 3; s.size['i'] = picks; s.size['m'] = 1;
   values counts(3 * experts, 0.0);
   counts[2 * experts + 1] = dropped;
   CHECK(run(on, "dropped_statistics", s, {places}) == counts);

@@ -102,7 +102,7 @@ TEST_CASE(
                     static_cast<std::size_t>((source.offsets[static_cast<std::size_t>(e)] + i) * width + c);
                 CHECK(made[static_cast<std::size_t>(from)].back[at] == (i < room ? source.rows[at] : 0));
               }
-            kept += room, dropped += all - room;
+            kept += room; dropped += all - room;
           }
           for (int row = 0; row < slab; ++row)
             if (!is_slot[static_cast<std::size_t>(row)])

@@ -25,7 +25,7 @@ class tensor_shards {
   static constexpr std::size_t gap = 5;  // between the two
 
   tensor_shards(const sharing& s, int dp, int tp) {
-    about.tp = s.tp, about.shards = s.shards, about.dp = 2 * s.shards;
+    about.tp = s.tp; about.shards = s.shards; about.dp = 2 * s.shards;
     row = {0, dp, tp, {}};
     const int r = s.shard_dim == 0 ? rows / s.tp : rows, c = s.shard_dim == 1 ? columns / s.tp : columns;
     add("matrix", r, c, s.shard_dim, s, columns);

@@ -338,7 +338,7 @@ namespace translation {
 recording record(const rankc::cuda::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::cuda::rank r;
-  r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  r.about = &p.about; r.row = &with.row(); r.where = &with.where(); r.index = rank;
   for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({.of = &r, .index = i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();

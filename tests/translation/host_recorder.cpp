@@ -212,7 +212,7 @@ namespace translation {
 recording record(const rankc::host::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::host::rank r;
-  r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  r.about = &p.about; r.row = &with.row(); r.where = &with.where(); r.index = rank;
   r.all_lanes.clear();
   for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);

@@ -55,7 +55,7 @@ call& recorder::add(std::string function, int lane) {
 
 void recorder::move_by_rows(std::string function, int lane) {
   if (!by_rows_.empty()) misuse("rows move by " + function + " while those of " + by_rows_ + " do");
-  by_rows_ = std::move(function), by_rows_on_ = lane;
+  by_rows_ = std::move(function); by_rows_on_ = lane;
 }
 
 communication recorder::meet(int lane, runtime::over what, const runtime::message& site, std::size_t bytes) {

@@ -57,7 +57,7 @@ struct index_range {
   struct iterator {
     int at;
     int operator*() const { return at; }
-    iterator& operator++() { return ++at, *this; }
+    iterator& operator++() {  ++at; return *this; }
     bool operator==(const iterator&) const = default;
   };
   std::size_t size() const { return static_cast<std::size_t>(count); }

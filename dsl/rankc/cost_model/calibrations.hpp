@@ -73,7 +73,7 @@ inline constexpr gpu_speed h100{
 /// Of GPUs whose energy was not measured: what power allows is in how fast they are.
 constexpr gpu_speed without_energy(gpu_speed g) {
   for (attention_speed* s : {g.forward, g.backward}) s[0].joules = s[1].joules = 0;
-  g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0, g.in_steps = 1;
+  g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0; g.in_steps = 1;
   return g;
 }
 
@@ -83,12 +83,12 @@ constexpr gpu_speed without_energy(gpu_speed g) {
 /// the rest as of an H100.
 inline constexpr gpu_speed a100 = [] {
   gpu_speed g = h100;
-  g.name = "a100", g.processors = 108, g.peak = 3.12e+14, g.memory = 2.039e+12, g.power = 400;
-  g.products = 2.616e+14, g.stores_beside = 0.3412;
-  g.forward[0].per_second = 1.497e+14, g.forward[1].per_second = 2.298e+14;
-  g.backward[0].per_second = 1.462e+14, g.backward[1].per_second = 2.038e+14;
-  g.passes.per_second = g.column_sums.per_second = 1.248e+12, g.sweeps.per_second = 1.83e+12;
-  g.node = {2e-05, 2e+11, 2e+11}, g.network = {3e-05, 2.366e+10, 2.366e+10};
+  g.name = "a100"; g.processors = 108; g.peak = 3.12e+14; g.memory = 2.039e+12; g.power = 400;
+  g.products = 2.616e+14; g.stores_beside = 0.3412;
+  g.forward[0].per_second = 1.497e+14; g.forward[1].per_second = 2.298e+14;
+  g.backward[0].per_second = 1.462e+14; g.backward[1].per_second = 2.038e+14;
+  g.passes.per_second = g.column_sums.per_second = 1.248e+12; g.sweeps.per_second = 1.83e+12;
+  g.node = {2e-05, 2e+11, 2e+11}; g.network = {3e-05, 2.366e+10, 2.366e+10};
   return without_energy(g);
 }();
 
@@ -98,11 +98,11 @@ inline constexpr gpu_speed a100 = [] {
 /// H200's: NVIDIA DGX B200 datasheet.
 inline constexpr gpu_speed b200 = [] {
   gpu_speed g = h200;
-  g.name = "b200", g.processors = 148, g.peak = 2.25e+15, g.memory = 8e+12, g.power = 1000;
+  g.name = "b200"; g.processors = 148; g.peak = 2.25e+15; g.memory = 8e+12; g.power = 1000;
   g.products = 9.95e+14;
-  g.forward[0].per_second = 6.719e+14, g.forward[1].per_second = 1.02e+15;
-  g.backward[0].per_second = 6.447e+14, g.backward[1].per_second = 8.877e+14;
-  g.passes.per_second = 7.147e+12, g.column_sums.per_second = 5.085e+12, g.sweeps.per_second = 7.56e+12;
+  g.forward[0].per_second = 6.719e+14; g.forward[1].per_second = 1.02e+15;
+  g.backward[0].per_second = 6.447e+14; g.backward[1].per_second = 8.877e+14;
+  g.passes.per_second = 7.147e+12; g.column_sums.per_second = 5.085e+12; g.sweeps.per_second = 7.56e+12;
   g.node = {2e-05, 3.24e+11, 5.46e+11};
   return without_energy(g);
 }();
@@ -112,7 +112,7 @@ inline constexpr gpu_speed b200 = [] {
 /// Source: NVIDIA GB200 NVL72 datasheet.
 inline constexpr gpu_speed gb200 = [] {
   gpu_speed g = b200;
-  g.name = "gb200", g.processors = 152, g.peak = 2.5e+15, g.power = 1200;
+  g.name = "gb200"; g.processors = 152; g.peak = 2.5e+15; g.power = 1200;
   g.products = 1.348e+15;
   return g;
 }();

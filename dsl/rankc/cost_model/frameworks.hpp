@@ -26,7 +26,7 @@ inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
 /// Source: github.com/NVIDIA/Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication.
 inline constexpr framework megatron_2022 = [] {
   framework f = megatron_2021;
-  f.name = "Megatron-LM 2022", f.adds_apart = false, f.tensor_sums_beside = true;
+  f.name = "Megatron-LM 2022"; f.adds_apart = false; f.tensor_sums_beside = true;
   return f;
 }();
 
@@ -41,7 +41,7 @@ inline constexpr framework nemo_2025{.name = "NeMo 2025", .joules = 1.049, .wait
 /// gathers them in 8. The joules of an operation are fitted by the same steps.
 inline constexpr framework nemo_2025_fp8 = [] {
   framework f = nemo_2025;
-  f.name = "NeMo 2025, fp8", f.products = {.speed = 2, .joules = 0.5244, .gathered = 0.5, .cast_bytes = 4};
+  f.name = "NeMo 2025, fp8"; f.products = {.speed = 2, .joules = 0.5244, .gathered = 0.5, .cast_bytes = 4};
   return f;
 }();
 

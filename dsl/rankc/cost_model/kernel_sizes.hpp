@@ -15,7 +15,7 @@ constexpr work work_of(const op_row& row) {
   if (row.communicates()) return work::communication;
   if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
   bool sums = false, writes = false;  // columns; rows
-  for (const port& p : row.used_ports()) sums |= p.as == use::sum && p.shape.ndim == 1, writes |= p.as == use::out;
+  for (const port& p : row.used_ports()) { sums |= p.as == use::sum && p.shape.ndim == 1; writes |= p.as == use::out; }
   return sums && writes ? work::column_sum : work::pass;
 }
 

@@ -15,7 +15,7 @@ namespace rankc::cost_model {
 struct effort {
   double seconds = 0, joules = 0;
   constexpr effort& operator+=(const effort& more) {
-    seconds += more.seconds, joules += more.joules;
+    seconds += more.seconds; joules += more.joules;
     return *this;
   }
   constexpr effort operator*(double times) const { return {seconds * times, joules * times}; }
@@ -51,7 +51,7 @@ class kernel_times : public kernel_sizes {
     bool has_bias = false;
     for (std::size_t p = n.ports.size(); p-- > 0;) {
       const port& as = n.row->ports[p];
-      if (as.is_written() && as.shape.ndim == 2) written = p, ++results;
+      if (as.is_written() && as.shape.ndim == 2) { written = p; ++results; }
       has_bias |= as.shape.ndim == 1 && (as.as == use::sum || as.as == use::parameter);
     }
     const bool of_weight = n.row->ports[written].as == use::sum;

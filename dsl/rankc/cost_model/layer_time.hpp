@@ -23,7 +23,7 @@ struct spent {
   }
   constexpr double seconds() const { return computing().seconds + links; }
   constexpr spent& operator+=(const spent& more) {
-    products += more.products, attention += more.attention, passes += more.passes, links += more.links;
+    products += more.products; attention += more.attention; passes += more.passes; links += more.links;
     return *this;
   }
   constexpr spent operator*(double times) const { return {products * times, attention * times, passes * times, links * times}; }

@@ -43,7 +43,7 @@ struct held {
     return *this;
   }
   constexpr held& operator+=(const held& more) {
-    trained += more.trained, gathered += more.gathered, summed += more.summed;
+    trained += more.trained; gathered += more.gathered; summed += more.summed;
     return *this;
   }
 };

@@ -23,8 +23,8 @@ class predictor {
       stages_.emplace_back();
       for (int f : forms) {
         const stage_spent& one = layers_[static_cast<std::size_t>(f)].takes;
-        stages_.back().forward += one.forward, stages_.back().input += one.input;
-        stages_.back().weight += one.weight, stages_.back().again += one.again;
+        stages_.back().forward += one.forward; stages_.back().input += one.input;
+        stages_.back().weight += one.weight; stages_.back().again += one.again;
       }
     }
     if (!f_.sends_beside) add_messages();
@@ -39,7 +39,7 @@ class predictor {
     double slowed = 1, busy = 0;  // by power, of the rank that it limits most; of the one that has most to do
     for (const pipeline_rank& r : ranks_) {
       slowed = std::max(slowed, 1 + r.alone.limited / (r.alone.step - r.alone.limited));
-      if (r.alone.step > out.step) out = r.alone, busy = r.busy;
+      if (r.alone.step > out.step) { out = r.alone; busy = r.busy; }
     }
     out.bubble = std::max(0.0, slowed * (makespan - busy));
     out.step += out.bubble;
@@ -94,7 +94,7 @@ class predictor {
       for (int f : forms_[static_cast<std::size_t>(stage)]) {
         h += own[static_cast<std::size_t>(f)];
         for (const program::layer_parameter& w : layers_[static_cast<std::size_t>(f)].parameters)
-          if (w.shared && std::find(seen.begin(), seen.end(), w.name) == seen.end()) seen.push_back(w.name), h += w;
+          if (w.shared && std::find(seen.begin(), seen.end(), w.name) == seen.end()) { seen.push_back(w.name); h += w; }
       }
     }
     return h;
@@ -104,7 +104,7 @@ class predictor {
   constexpr costs action_costs() const {
     costs c{.forward = 1, .input_grad = 1, .weight_grad = 1};
     double forward = 0, weight = 0;
-    for (const stage_spent& s : stages_) forward += s.forward.seconds(), weight += s.weight.seconds();
+    for (const stage_spent& s : stages_) { forward += s.forward.seconds(); weight += s.weight.seconds(); }
     c.weight_grad = forward > 0 ? weight / forward : 0;
     for (const stage_spent& s : stages_) {
       const double f = s.forward.seconds(), whole = s.input.seconds() + s.weight.seconds() + s.again.seconds();
@@ -121,7 +121,7 @@ class predictor {
   constexpr void add_messages() {
     const double send = sending_time();
     for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage)
-      if (sends(stage)) stages_[stage].forward.links += send, stages_[stage + 1].input.links += send;
+      if (sends(stage)) { stages_[stage].forward.links += send; stages_[stage + 1].input.links += send; }
   }
   /// Of a message, while its sender goes on.
   constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }

@@ -57,7 +57,7 @@ class traffic_counter {
   constexpr traffic count() const {
     traffic sent;
     for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i)
-      if (const action& a = t_.actions[i]; computes(a.kind)) sent.layers += sent_in(a), sent.messages += handed_on(a);
+      if (const action& a = t_.actions[i]; computes(a.kind)) { sent.layers += sent_in(a); sent.messages += handed_on(a); }
     sent.weights = reshards_after_layer(s_.dims) ? gathered_by_layers() : gathered_by_stages();
     if (s_.trains) sent.gradients = dealt_out() + summed();
     return sent;

@@ -104,7 +104,7 @@ constexpr void keep_own_statistics(value logits, value bias, const experts_of_la
 /// Where ranks of ep have the same tokens: what experts make of these, each rank's of its own slots, summed up.
 constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arrangement& slots, const expert_weights& weights, int layers) {
   const arrangement own = own_slots(slots);
-  as("own_places", own.places), as("own_offsets", own.offsets);
+  as("own_places", own.places); as("own_offsets", own.offsets);
   value rows = as("rows", dispatch(replicate(n2, axis::ep), own));
   value down = swiglu_experts(t, rows, own, weights, layers);
   return all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep);
@@ -145,7 +145,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   const routing routed = route(!spread ? enter_tp(logits, c) : c.repeats_tokens ? replicate(logits, axis::ep) : logits, e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
-  as("places", slots.places), as("offsets", slots.offsets);
+  as("places", slots.places); as("offsets", slots.offsets);
   detail::keep_own_statistics(logits, bias, e, chosen, slots.places, c.sequence_parallel && !spread, c);
   if (!spread) {
     value h2 = enter_tp(n2, c);

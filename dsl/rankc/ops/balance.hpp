@@ -69,7 +69,7 @@ constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups)
 constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
   const type &logits = in[0], &chosen = in[1];
   if (!rules::rows(c, "the value", logits)) return;
-  out[0].shape[0] = o.with.whole, out[0].shape[1] = o.with.first;
+  out[0].shape[0] = o.with.whole; out[0].shape[1] = o.with.first;
   for (axis a : axes) {
     if (logits[a] == P) c.found(a, "the value", logits, rules::any_but_pending, rules::reduce_first);
     if (logits[a] == V(1))
@@ -93,7 +93,7 @@ constexpr void statistics_gradient(complaint& c, types in, type* out, const op&)
 /// Of places: each rank of tp that has all tokens counts all that are dropped.
 constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
   const type& places = in[0];
-  out[0].shape[0] = o.with.whole, out[0].shape[1] = o.with.first;
+  out[0].shape[0] = o.with.whole; out[0].shape[1] = o.with.first;
   for (axis a : axes) {
     if (places[a].k == placement::P || places[a] == V(1)) c.found(a, "the places", places, "those of whole tokens", rules::reduce_first);
     out[0][a] = places[a] == R ? I : sum_of_tokens(a, places, o.with.whole);
@@ -102,7 +102,7 @@ constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
     c.begin() << "they are counted behind the sum of squares, and there is " << o.with.first.unit << " expert; expected 2 or more";
 }
 constexpr void push_rule(complaint& c, types in, type* out, const op&) {
-  out[0].shape[0] = in[0].shape[0], out[0].shape[1] = in[0].shape[1];
+  out[0].shape[0] = in[0].shape[0]; out[0].shape[1] = in[0].shape[1];
   for (axis a : axes) {
     if (in[1][a] != in[0][a])
       c.found(a, "the layer's part", in[1], "the placement of what came before",
@@ -118,7 +118,7 @@ constexpr void push_rule(complaint& c, types in, type* out, const op&) {
 /// Both results are parts of the gradient.
 constexpr void push_gradient(complaint&, types in, type* out, const op& o) {
   out[0].shape[0] = out[1].shape[0] = in[0].shape[0];
-  out[0].shape[1] = in[0].shape[1], out[1].shape[1] = o.with.first;
+  out[0].shape[1] = in[0].shape[1]; out[1].shape[1] = o.with.first;
   for (axis a : axes) out[0][a] = out[1][a] = in[0][a];
 }
 /// A loss that is linear in `s`, of numbers of choices that are whole.

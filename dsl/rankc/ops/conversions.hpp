@@ -62,7 +62,7 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
 /// Two tensors of a rank's tokens go to the next rank of the ring, or, `by` -1, to the one before.
 constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   constexpr std::string_view who[]{"the first value", "the second value"};
-  out[0] = in[0], out[1] = in[1];
+  out[0] = in[0]; out[1] = in[1];
   for (int i = 0; i < 2; ++i)
     if (!rules::rows(c, who[i], in[i])) return;
   if (o.over != axis::cp)

@@ -75,7 +75,7 @@ constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
   for (axis a : axes) {
     if (is_of_own_experts(a, in[3])) {
       if (g[a] != R) c.found(a, "the gradient", g, "that of a part (R)", "check the op's dual");
-      out[0][a] = varying, out[1][a] = P;
+      out[0][a] = varying; out[1][a] = P;
       continue;
     }
     out[0][a] = rules::linear_in(c, a, g, in.subspan(2));
@@ -91,9 +91,9 @@ constexpr void own_slots_rule(complaint& c, types in, type* out, const op& o) {
       c.found(a, "the offset table", offsets, "that of the places' tokens", "give it that of arrange");
     if (a == axis::ep && places[a] != R)
       c.found(a, "the table of places", places, "that of tokens that every rank of ep has (R)", "arrange the choice of replicated logits");
-    out[0][a] = places[a], out[1][a] = offsets[a];
+    out[0][a] = places[a]; out[1][a] = offsets[a];
   }
-  out[0][axis::ep] = varying, out[1][axis::ep] = V(1);
+  out[0][axis::ep] = varying; out[1][axis::ep] = V(1);
 }
 
 /// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are spread over ep, and their

@@ -140,8 +140,8 @@ constexpr const op_row* cast_to(element e, bool of_weights) {
 /// All rows that make operands of eight bits, or take them.
 constexpr void each_fp8_row(auto visit) {
   for (const fp8_cast& c : fp8_casts) visit(*c.row);
-  for (const narrowed_row& p : fp8_products) visit(*p.in_fp8), visit(*p.in_rows);
-  for (const narrowed_row& m : fp8_makers) visit(*m.in_fp8), visit(*m.in_rows);
+  for (const narrowed_row& p : fp8_products) { visit(*p.in_fp8); visit(*p.in_rows); }
+  for (const narrowed_row& m : fp8_makers) { visit(*m.in_fp8); visit(*m.in_rows); }
 }
 /// A row's like with operands of eight bits; none where it has none.
 constexpr const op_row* in_fp8(const op_row& row, linear_precision p) {

@@ -84,9 +84,9 @@ constexpr value adapted(operand x, value w, value y) {
   weight_info beside = t.weights[static_cast<std::size_t>(index)];
   if (!lora.targets.has(beside.name.declared)) return y;
   const dim rank{"lora_rank", lora.rank};
-  beside.start = initial::normal, beside.std = 1 / square_root(3.0 * beside.holds.shape[1].size);
+  beside.start = initial::normal; beside.std = 1 / square_root(3.0 * beside.holds.shape[1].size);
   value a = part_beside(t, beside, ".lora_a", 0, rank, x.from);
-  beside.start = initial::zeros, beside.std = 0;
+  beside.start = initial::zeros; beside.std = 0;
   value b = part_beside(t, beside, ".lora_b", 1, rank, x.from);
   value low = scale({t.apply(ops::linear, {x.v, a}, x.from), x.from.file, x.from.line}, lora.alpha / lora.rank);
   return t.apply(ops::add, {y, t.apply(ops::linear, {low, b}, x.from)}, x.from);

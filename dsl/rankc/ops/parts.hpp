@@ -41,7 +41,7 @@ constexpr void check_parts(complaint& c, std::string_view who, const type& x, co
 constexpr void split_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = out[1] = in[0];
   if (!rules::rows(c, "the value", in[0])) return;
-  out[0].shape[1] = o.with.first, out[1].shape[1] = o.with.second;
+  out[0].shape[1] = o.with.first; out[1].shape[1] = o.with.second;
   check_parts(c, "the value", in[0], o);
 }
 constexpr void concat_rule(complaint& c, types in, type* out, const op& o) {

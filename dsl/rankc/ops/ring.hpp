@@ -46,7 +46,7 @@ constexpr void ring_attention_gradient(complaint& c, types in, type* out, const 
 }
 /// Two parts of one result.
 constexpr void merge_attention(complaint& c, types in, type* out, const op&) {
-  out[0] = in[0], out[1] = in[1];
+  out[0] = in[0]; out[1] = in[1];
   for (int i = 0; i < 2 && !c.said; ++i)
     if (in[i] != in[i + 2]) {
       complaint::put_shape(c.begin() << "one part is ", in[i]);
@@ -63,7 +63,7 @@ constexpr value_pair whole_of(trace& t, const op_row& merge, int part) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     if (o.kind != &merge || (o.in[0] != result && o.in[2] != result)) continue;
-    result = o.out[0], sums = o.out[1];
+    result = o.out[0]; sums = o.out[1];
   }
   return {{&t, result}, {&t, sums}};
 }
@@ -72,7 +72,7 @@ constexpr value_pair handed_back(trace& t, value_pair kv, int ring) {
   int steps = 0;
   for (std::size_t i = t.forward_ops; i-- > 0;)
     if (const op& o = t.ops[i]; o.kind == &ops::shift && o.out[0] == kv.first.id)
-      kv = {{&t, o.in[0]}, {&t, o.in[1]}}, ++steps;
+      { kv = {{&t, o.in[0]}, {&t, o.in[1]}}; ++steps; }
   for (int n = steps; steps > 0 && n < ring; ++n) {
     const op* known = nullptr;
     for (std::size_t i = t.forward_ops; i < t.ops.size(); ++i)

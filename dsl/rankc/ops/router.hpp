@@ -256,7 +256,7 @@ struct routing {
 namespace detail {
 /// Experts in units of a group.
 constexpr dim in_groups(dim experts, const router_rule& by) {
-  if (by.groups > 0 && experts.size % by.groups == 0) experts.unit = experts.size / by.groups, experts.unit_name = "experts_of_group";
+  if (by.groups > 0 && experts.size % by.groups == 0) { experts.unit = experts.size / by.groups; experts.unit_name = "experts_of_group"; }
   return experts;
 }
 /// Scores to choose by, of groups those of the groups taken.

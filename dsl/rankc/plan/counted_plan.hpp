@@ -70,7 +70,7 @@ constexpr worst_rank find_worst(const auto& p, const auto& layers, const program
   worst_rank worst;
   int rank = 0;
   for (const program::rank_memory& m : program::memory_of(p, layers, s, bounds)) {
-    if (m.total() > worst.bytes) worst.rank = rank, worst.bytes = m.total();
+    if (m.total() > worst.bytes) { worst.rank = rank; worst.bytes = m.total(); }
     worst.at_most = std::max(worst.at_most, m.total() + m.between);
     ++rank;
   }

@@ -55,7 +55,7 @@ constexpr router_statistics statistics_of(const auto& model, int tokens, int of_
 constexpr type statistics_type(const layer_context& c) {
   type t;
   t.ndim = 2;
-  t.shape[0] = c.routers.groups, t.shape[1] = c.routers.of_layers();
+  t.shape[0] = c.routers.groups; t.shape[1] = c.routers.of_layers();
   t.holds = element::wide;
   type tokens = token_type(c.tokens);
   if (c.sequence_parallel) tokens[axis::tp] = V(0);
@@ -71,7 +71,7 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   const value x = t.add(input);
   t.input = x.id;
   c.targets = t.add(token_type(c.tokens));
-  if (recipe.has_documents()) c.starts = t.add(starts_type(c.tokens)), t.starts = c.starts.id;
+  if (recipe.has_documents()) { c.starts = t.add(starts_type(c.tokens)); t.starts = c.starts.id; }
   if (c.routers.any()) {
     const bool is_first = input.holds == element::index;
     const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));

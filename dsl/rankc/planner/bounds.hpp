@@ -115,7 +115,7 @@ class choice_bounds {
     planned p{.dims = resolve(c.dims), .recipe = q_.recipe, .machines = q_.machines, .actions = std::move(actions), .kinds = alike.kinds,
               .expected = {}, .rows = rows_of(q_, c), .setting = alike.setting};
     p.recipe.recompute = c.recompute;
-    p.setting.dims = p.dims, p.setting.splits_backward = in_halves;
+    p.setting.dims = p.dims; p.setting.splits_backward = in_halves;
     p.blocks_of_stage = layers_.split(alike, p.dims, p.actions);
     for (const layer_form& f : forms_of(p)) {
       lowered_form& lowered = layers_.lower(alike, f, c.recompute, in_halves);

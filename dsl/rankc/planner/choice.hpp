@@ -55,9 +55,9 @@ constexpr std::vector<parallel_dims> dims_of(const question& q, int experts) {
           for (const int ep : divisors(experts > 1 ? shards * cp * tp : 1)) {
             if (ep > 1 && experts % ep != 0) continue;
             parallel_dims d{.world = q.gpus, .dp_replicate = data / shards, .dp_shard = shards, .cp = cp, .tp = tp, .pp = pp};
-            d.ep = ep, d.ulysses = cp, d.sequence_parallel = tp > 1;
+            d.ep = ep; d.ulysses = cp; d.sequence_parallel = tp > 1;
             all.push_back(d);
-            if (shards * cp > 1 && pp == 1) d.reshard = reshard::after_step, all.push_back(d);
+            if (shards * cp > 1 && pp == 1) { d.reshard = reshard::after_step; all.push_back(d); }
           }
       }
     }

@@ -65,7 +65,7 @@ constexpr form_bytes bytes_of(const program::layer_program& l, int times) {
       if (!b.uses(does, v.where) && l.touches(does, v)) b.used |= form_bytes::bit(does, v.where);
   if (times == 1) return b;
   b.saved_bytes = b.halfway_bytes = 0;
-  b.x_bytes *= static_cast<std::size_t>(times), b.y_bytes *= static_cast<std::size_t>(times);
+  b.x_bytes *= static_cast<std::size_t>(times); b.y_bytes *= static_cast<std::size_t>(times);
   std::vector<std::size_t> bytes;
   for (const program::value& v : l.values) {
     bytes.push_back(detail::has_tokens(l, v) ? detail::bytes_of_elements(l, v) * static_cast<std::size_t>(times) : v.bytes);

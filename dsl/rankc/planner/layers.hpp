@@ -101,7 +101,7 @@ class layer_cache {
     rankc::detail::counted_plan p = rankc::detail::count_plan(out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
     if (!accepts(out)) return nullptr;
     alike_layers& a = all_.emplace_back();
-    a.dims = p.dims, a.rows = rows, a.setting = rankc::detail::setting_for(p, target::cuda), a.kinds = std::move(p.kinds);
+    a.dims = p.dims; a.rows = rows; a.setting = rankc::detail::setting_for(p, target::cuda); a.kinds = std::move(p.kinds);
     a.sum_over_batch = sums_over_batch(a.kinds);
     for (std::size_t k = 0; k < a.kinds.size(); ++k) {
       a.parameters.push_back(program::local_parameters(a.kinds, k, a.dims));
@@ -139,9 +139,9 @@ class layer_cache {
       if (f.form == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
     const auto kind = static_cast<std::size_t>(wanted.kind);
     program::layer_setting s = program::of_form(a.setting, wanted);
-    s.recompute = repeats, s.splits_backward = in_halves;
+    s.recompute = repeats; s.splits_backward = in_halves;
     lowered_form& f = a.forms.emplace_back();
-    f.form = wanted, f.recompute = repeats, f.in_halves = in_halves, f.setting = s;
+    f.form = wanted; f.recompute = repeats; f.in_halves = in_halves; f.setting = s;
     f.program = program::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);
     return f;
   }

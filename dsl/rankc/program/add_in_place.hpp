@@ -43,7 +43,7 @@ constexpr void add_in_place(auto& p) {
     list.erase(list.begin() + j);
     // The earlier gradient, the part and their sum are one value from here on.
     if (p.values[after].where == space::dx) {
-      p.values[before].where = space::dx, p.values[before].offset = p.values[after].offset;
+      p.values[before].where = space::dx; p.values[before].offset = p.values[after].offset;
       p.values[after].where = space::temp;
     }
     if (p.values[after].name.of_model && !p.values[before].name.of_model) p.values[before].name = p.values[after].name;

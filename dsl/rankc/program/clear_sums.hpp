@@ -35,7 +35,7 @@ constexpr std::vector<int> count_sums(const auto& p) {
     for (const node& n : p.backward) {
       int fewest = 2, most = 0;
       const std::vector<int> of = gradients_of(p, n);
-      for (int v : of) fewest = std::min(fewest, sums[v]), most = std::max(most, sums[v]);
+      for (int v : of) { fewest = std::min(fewest, sums[v]); most = std::max(most, sums[v]); }
       if (most < 2 || fewest >= 2) continue;
       for (int v : of) sums[v] = std::max(sums[v], 2);
       again = true;

@@ -63,12 +63,12 @@ class gathered_places {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t p = first; p < end; ++p)
-        if (at[p] != unknown && here < at[p] + most_[p] && at[p] < here + most_[place]) here = at[p] + most_[p], moved = true;
+        if (at[p] != unknown && here < at[p] + most_[p] && at[p] < here + most_[place]) { here = at[p] + most_[p]; moved = true; }
     }
     return here;
   }
   constexpr void grow(std::size_t place) {
-    if (most_.size() <= place) used_.resize(place + 1, 0), most_.resize(place + 1, 0);
+    if (most_.size() <= place) { used_.resize(place + 1, 0); most_.resize(place + 1, 0); }
   }
   std::size_t apart_;
   std::vector<std::size_t> used_, most_;
@@ -100,7 +100,7 @@ class stage_colouring {
       for (bool again = true; again;) {
         again = false;
         for (std::size_t other = 0; other < s; ++other)
-          if (places[other] == places[s] && meet(uses_[other], uses_[s])) again = true, ++places[s];
+          if (places[other] == places[s] && meet(uses_[other], uses_[s])) { again = true; ++places[s]; }
       }
       n = std::max(n, places[s] + 1);
     }
@@ -143,7 +143,7 @@ constexpr stage_places places_of_stages(const action_table& step, const action_t
   stage_places p;
   if (!gathers) {
     p.n_weights = p.n_sums = step.stages();
-    for (int s = 0; s < step.stages(); ++s) p.weights.push_back(s), p.sums.push_back(s);
+    for (int s = 0; s < step.stages(); ++s) { p.weights.push_back(s); p.sums.push_back(s); }
     return p;
   }
   detail::stage_colouring weights(step.stages()), sums(step.stages());
@@ -177,7 +177,7 @@ class layer_turns {
                       : place{static_cast<std::size_t>(stages_.weights[stage]), static_cast<std::size_t>(stages_.sums[stage])};
     ++count_;
     shares_sums_ |= !by_layers_ && is_stage && sums.has(now_.sums);
-    if (by_layers_ || is_stage) weights.restart(now_.weights), sums.restart(now_.sums), arriving.restart(now_.sums);
+    if (by_layers_ || is_stage) { weights.restart(now_.weights); sums.restart(now_.sums); arriving.restart(now_.sums); }
     return now_;
   }
   /// The place of a tensor that layers share: where layers take turns, that of the layer.

@@ -92,7 +92,7 @@ class rank_counter {
     const std::vector<int>& forms = forms_[static_cast<std::size_t>(stage)];
     const auto &front = layer(forms.front()), &back = layer(forms.back());
     stage_units u{.stage = stage};
-    u.keeps_x = front.uses(phase::backward_weight, space::x), u.keeps_dx = front.uses(phase::backward_weight, space::dx);
+    u.keeps_x = front.uses(phase::backward_weight, space::x); u.keeps_dx = front.uses(phase::backward_weight, space::dx);
     u.keeps_dy = back.uses(phase::backward_weight, space::dy);
     pools_.front().unit = std::max({pools_.front().unit, aligned(front.x_bytes), aligned(back.y_bytes)});
     for (std::size_t i = 0; i < forms.size(); ++i) {

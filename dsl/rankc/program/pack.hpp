@@ -255,7 +255,7 @@ class packer {
     std::vector<int> gone;
     const auto join = [&](int part::*which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
-      for (const part& q : parts) last = std::max(last, q.*which), earliest = std::min(earliest, q.*which);
+      for (const part& q : parts) { last = std::max(last, q.*which); earliest = std::min(earliest, q.*which); }
       for (const part& q : parts)
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
@@ -273,7 +273,7 @@ class packer {
     if (first.dx >= 0) join_parameters(join(&part::dx)["w"], parts, &part::weight, whole);
     if (first.bias >= 0) join_parameters(join(&part::db)["db"], parts, &part::bias, whole);
     std::sort(gone.begin(), gone.end());
-    while (!gone.empty()) p_.backward.erase(p_.backward.begin() + gone.back()), gone.pop_back();
+    while (!gone.empty()) { p_.backward.erase(p_.backward.begin() + gone.back()); gone.pop_back(); }
   }
 
   /// The units of two dims side by side.

@@ -116,7 +116,7 @@ class repeater {
     for (const bool for_weights : {false, true}) {
       for (node& n : all[for_weights]) out.push_back(std::move(n));
       for (node& n : p_.backward)
-        if (n.row && n.for_weights == for_weights) out.push_back(std::move(n)), n.row = nullptr;
+        if (n.row && n.for_weights == for_weights) { out.push_back(std::move(n)); n.row = nullptr; }
     }
     p_.backward = std::move(out);
   }

@@ -135,8 +135,8 @@ class selector {
     int read = 0, written = 0, scratch_at = -1;
     n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
     for (const port& p : row.used_ports()) {
-      if (p.as == use::rotary) n.ports.push_back(rope_table(o)), n.seq /= s_.dims.cp;  // its own positions alone
-      else if (p.as == use::scratch) n.ports.push_back(scratch(o)), scratch_at = n.ports.back().at.value;
+      if (p.as == use::rotary) { n.ports.push_back(rope_table(o)); n.seq /= s_.dims.cp; }  // its own positions alone
+      else if (p.as == use::scratch) { n.ports.push_back(scratch(o)); scratch_at = n.ports.back().at.value; }
       else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
       if (p.as == use::sum) n.accumulate = accumulation::after_first;
       if (p.adds) n.accumulate = accumulation::overwrite;
@@ -159,7 +159,7 @@ class selector {
   /// Of what one rank of ep sends another, or a rank of etp has received.
   constexpr int rows_of_slab(const op& o) const {
     type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
-    if (o.kind->converts >= conversion::share_offsets) received = t_.values[o.in[0]], received.shape[0] = o.with.first;
+    if (o.kind->converts >= conversion::share_offsets) { received = t_.values[o.in[0]]; received.shape[0] = o.with.first; }
     for (axis a : axes)
       if (received[a] == P) received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
     return static_cast<int>(local(received, 0, s_.dims).width()) / (s_.dims.*row(o.over).degree);
@@ -187,7 +187,7 @@ class selector {
     }
     n.ports.push_back(use_of(o.out[0]));
     if (o.kind->converts == conversion::all_to_all) {
-      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims); n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
       out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
     }
@@ -202,7 +202,7 @@ class selector {
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
     if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 && s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
-      list.push_back(n), list.back().over = axis::ring;
+      list.push_back(n); list.back().over = axis::ring;
       n.over = axis::ulysses;
     }
     list.push_back(std::move(n));

@@ -22,7 +22,7 @@ constexpr void split_backward(auto& p) {
   nodes halves;
   for (const bool for_weights : {false, true})
     for (node& n : p.backward)
-      if (n.row && n.for_weights == for_weights) halves.push_back(std::move(n)), n.row = nullptr;
+      if (n.row && n.for_weights == for_weights) { halves.push_back(std::move(n)); n.row = nullptr; }
   p.backward = std::move(halves);
 }
 

@@ -34,9 +34,9 @@ struct costed_layers {
         after = has_after = 0;
         for (int i = 0; i < e.count; ++i) blocks.push_back(cost);
       } else if (blocks.empty()) {
-        before += cost, has_before = true;
+        before += cost; has_before = true;
       } else {
-        after += cost, has_after = true;
+        after += cost; has_after = true;
       }
     }
   }

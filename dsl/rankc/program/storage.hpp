@@ -126,7 +126,7 @@ constexpr void compact(auto& p) {
 constexpr std::size_t place_kept(auto& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
-    if (v.where == where) at += aligned(v.bytes), v.offset = at - aligned(v.bytes);
+    if (v.where == where) { at += aligned(v.bytes); v.offset = at - aligned(v.bytes); }
   return at;
 }
 

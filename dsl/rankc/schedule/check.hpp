@@ -174,7 +174,7 @@ constexpr void check_actions(report& out, const action_table& t) {
   // A compiler runs this for hundreds of thousands of actions: so plain pointers, no calls, and one byte per cell.
   const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
   std::vector<unsigned char> bytes(static_cast<std::size_t>(stages + 2) * m, 0);
-  for (int mb = 0; mb < m; ++mb) bytes[mb] = forward, bytes[(stages + 1) * m + mb] = input_gradient;
+  for (int mb = 0; mb < m; ++mb) { bytes[mb] = forward; bytes[(stages + 1) * m + mb] = input_gradient; }
   unsigned char* const cells = bytes.data() + m;
   const action* const actions = t.actions.data();
   const int* const rank_of = t.rank_of_stage.data();

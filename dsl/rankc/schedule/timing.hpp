@@ -80,7 +80,7 @@ struct beside_computation {
       : table(t), cost(c), begin_of(begin), end_of(end), reduced(t) {}
 
   constexpr void record(int i, double begin, double end) {
-    if (begin_of) begin_of[i] = begin, end_of[i] = end;
+    if (begin_of) { begin_of[i] = begin; end_of[i] = end; }
   }
 
   /// The rank comes to action `i`, of no microbatch, at a time; says whether it can run.

@@ -151,7 +151,7 @@ class list_scheduler {
         }
         if (s.backward_turn < turn_at - rounding) {
           turn = {&s, false};
-          turn_at = s.backward_turn, turn_input = input;
+          turn_at = s.backward_turn; turn_input = input;
         }
         if (input > now) {
           if (input < arrives) arrives = input;
@@ -166,7 +166,7 @@ class list_scheduler {
         if (fits) {
           if (s.forward_turn < turn_at - rounding) {
             turn = {&s, true};
-            turn_at = s.forward_turn, turn_input = input;
+            turn_at = s.forward_turn; turn_input = input;
           }
           const bool room = stuck_ || s.forwards - s.backwards + s.reserve < limit;
           if (input <= now && early_forward && room && s.forward_turn < early_at - rounding) {
@@ -207,10 +207,10 @@ class list_scheduler {
       if (rank_progress& other = progress_[load_.rank_of_stage[to]]; there < other.wake)
         other.wake = there > other.free_at ? there : other.free_at;
     if (forward) {
-      ++s.forwards, ++rank.forwards, ++rank.held;
+      ++s.forwards; ++rank.forwards; ++rank.held;
       s.forward_turn += interval_;
     } else {
-      ++s.backwards, ++rank.backwards;
+      ++s.backwards; ++rank.backwards;
       s.backward_turn += interval_;
       if (splits_) ++rank.due;
       else --rank.held;

@@ -92,7 +92,7 @@ struct port {
   constexpr port e5m2() const { return with_element(element::e5m2); }
   constexpr port over(std::string_view a, std::string_view b = {}) const {
     port p = *this;
-    p.may_replace[0] = a, p.may_replace[1] = b;
+    p.may_replace[0] = a; p.may_replace[1] = b;
     return p;
   }
   constexpr port adding() const {
@@ -189,7 +189,7 @@ struct fusion {
   struct side {
     const op_row* kind;
     std::string_view operands;
-  } first, second, into;
+  } first; second; into;
 };
 
 /// A name that a row has not; in a constant expression the compiler stops there.
@@ -203,7 +203,7 @@ class op_sizes {
   constexpr explicit op_sizes(const op_row& row) : row_(row) {}
   /// Take what a port's dim has: whole units, elements of a unit.
   constexpr void bind(int port, int dim, long long count, long long unit) { dims_[port][dim] = {count, unit}; }
-  constexpr void bind_attributes(long long rows, long long seq, long long ring) { rows_ = rows, seq_ = seq, ring_ = ring; }
+  constexpr void bind_attributes(long long rows, long long seq, long long ring) { rows_ = rows; seq_ = seq; ring_ = ring; }
   /// Errors: no_such_name where no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);

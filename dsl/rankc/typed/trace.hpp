@@ -155,7 +155,7 @@ struct trace {
     if (l.bad) return;
     complaint c{"add_loss", {}, loss.from};
     if (l.ndim != 0)
-      complaint::put_shape(c.begin() << "the value is ", l), c.text << "; expected a loss, as cross_entropy makes";
+      { complaint::put_shape(c.begin() << "the value is ", l); c.text << "; expected a loss, as cross_entropy makes"; }
     for (axis a : axes) {
       if (row(a).shares == part::sequences || row(a).shares == part::positions) {
         if (l[a] != P) c.found(a, "the loss", l, "a pending sum (P)", "make it of values that are sharded along the tokens");

@@ -25,7 +25,7 @@ RANKC_HOST_DEVICE inline random_words philox(random_words counter, std::uint32_t
     c[1] = static_cast<std::uint32_t>(y);
     c[2] = static_cast<std::uint32_t>(x >> 32) ^ c3 ^ key1;
     c[3] = static_cast<std::uint32_t>(x);
-    key0 += 0x9E3779B9, key1 += 0xBB67AE85;
+    key0 += 0x9E3779B9; key1 += 0xBB67AE85;
   }
   return counter;
 }

@@ -120,7 +120,7 @@ void collective_check::enqueue() {
     for (const by done : {by::nccl, by::peers}) {
       if (done == by::nccl ? k.nccl == nullptr : !of_peers) continue;
       if (of_layers || of_shards) gather<T>(k, done);
-      if (of_layers) reduce_scatter<T>(k, done), all_reduce<T>(k, done);
+      if (of_layers) { reduce_scatter<T>(k, done); all_reduce<T>(k, done); }
       if (of_shards) reduce_scatter<float>(k, done);
       if (k.over == over::dp) all_reduce<float>(k, done);
     }

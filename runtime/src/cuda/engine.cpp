@@ -241,7 +241,7 @@ class cuda_engine final : public engine {
   void stop_the_others() {
     broken_ = true;
     *stop_ = 1;
-    if (edges_ != nullptr) edges_->let_go(), groups_->let_go();
+    if (edges_ != nullptr) { edges_->let_go(); groups_->let_go(); }
     const auto until = std::chrono::steady_clock::now() + 2s;
     const auto busy = [this] {
       for (const auto& w : workers_)
@@ -282,7 +282,7 @@ class cuda_engine final : public engine {
     communicators_.reset();
     places_.clear();
     ranks_.clear();
-    edges_.reset(), groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
+    edges_.reset(); groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
     cudaFreeHost(stop_);
   }
 

@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(arrange_threads)
     arrange_expert(std::int32_t* places, std::int32_t* offsets, const std::int32_t* chosen, int all, int segments) {
   const int expert = static_cast<int>(blockIdx.x);
   int lower = 0, own = 0;
-  for (int i = threadIdx.x; i < all; i += arrange_threads) lower += chosen[i] < expert, own += chosen[i] == expert;
+  for (int i = threadIdx.x; i < all; i += arrange_threads) { lower += chosen[i] < expert; own += chosen[i] == expert; }
   const int begin = block_count(lower), count = block_count(own);
-  if (threadIdx.x == 0) offsets[expert] = begin, offsets[segments + expert] = begin + count;
+  if (threadIdx.x == 0) { offsets[expert] = begin; offsets[segments + expert] = begin + count; }
   give_slots(places, chosen, all, expert, begin, begin + count);
 }
 
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(arrange_threads)
   const int group = static_cast<int>(blockIdx.x), groups = static_cast<int>(gridDim.x), expert = static_cast<int>(blockIdx.y),
             experts = static_cast<int>(gridDim.y);
   const std::int32_t* begin = begins + expert * groups;
-  if (group == 0 && threadIdx.x == 0) offsets[expert] = begin[0], offsets[experts + expert] = begin[groups];
+  if (group == 0 && threadIdx.x == 0) { offsets[expert] = begin[0]; offsets[experts + expert] = begin[groups]; }
   const std::size_t first = static_cast<std::size_t>(group) * of_group;
   give_slots(places + first, chosen + first, of_group, expert, begin[group], begin[group + 1]);
 }
@@ -106,7 +106,7 @@ __global__ void keep_own(std::int32_t* own_places, std::int32_t* own_offsets, co
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int from = offsets[first], until = offsets[experts + first + own - 1];
   if (i < all) own_places[i] = places[i] >= from && places[i] < until ? places[i] - from : -1;
-  if (i < own) own_offsets[i] = offsets[first + i] - from, own_offsets[own + i] = offsets[experts + first + i] - from;
+  if (i < own) { own_offsets[i] = offsets[first + i] - from; own_offsets[own + i] = offsets[experts + first + i] - from; }
 }
 
 /// A block to a token, whose row goes to each of its slots.
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(pick_threads)
     float d[N], made[N];
     unpack(d, load<T, N>(grad + c));
     unpack(made, load<T, N>(slots + slot + c));
-    for (int i = 0; i < N; ++i) dot += d[i] * made[i], d[i] *= weight;
+    for (int i = 0; i < N; ++i) { dot += d[i] * made[i]; d[i] *= weight; }
     store(dslots + slot + c, packed<T>(d));
   }
   dot = warp_sum(dot);

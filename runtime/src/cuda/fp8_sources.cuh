@@ -60,7 +60,7 @@ struct swiglu_gradients {
     unpack(to[1], load<T, fp8_each>(up + at));
     for (int i = 0; i < fp8_each; ++i) {
       take_swiglu_grad<T>(d[i], to[0][i], to[1][i]);
-      to[0][i] = through<T>(to[0][i]), to[1][i] = through<T>(to[1][i]);
+      to[0][i] = through<T>(to[0][i]); to[1][i] = through<T>(to[1][i]);
     }
   }
 };

@@ -30,12 +30,12 @@ class pack_places {
  public:
   __device__ explicit pack_places(unsigned packs) : packs_(packs) {
     const unsigned first = blockIdx.x * fp8_threads + threadIdx.x, step = gridDim.x * fp8_threads;
-    row = first / packs, pack = first % packs;
-    rows_on_ = step / packs, packs_on_ = step % packs;
+    row = first / packs; pack = first % packs;
+    rows_on_ = step / packs; packs_on_ = step % packs;
   }
   __device__ void next() {
-    row += rows_on_, pack += packs_on_;
-    if (pack >= packs_) pack -= packs_, ++row;
+    row += rows_on_; pack += packs_on_;
+    if (pack >= packs_) { pack -= packs_; ++row; }
   }
   unsigned row, pack;
 

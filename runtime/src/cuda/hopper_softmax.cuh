@@ -15,7 +15,7 @@ class running_softmax {
     float most[2];
     find_most(most, p);
 #pragma unroll
-    for (int row = 0; row < 2; ++row) top_[row] = most_of_four(most[row]) * factor, total_[row] = 0.0f;
+    for (int row = 0; row < 2; ++row) { top_[row] = most_of_four(most[row]) * factor; total_[row] = 0.0f; }
     weigh(p, factor);
   }
 

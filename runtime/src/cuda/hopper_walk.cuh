@@ -32,7 +32,7 @@ class attention_walk {
     double least = std::numeric_limits<double>::max();
     for (int quarters = 4; quarters <= 4 * most_rounds && least > even; ++quarters) {
       turn_ = std::max(1, quarters * processors / (4 * items_));
-      if (const double work = most_work(); work < least) least = work, best = turn_;
+      if (const double work = most_work(); work < least) { least = work; best = turn_; }
     }
     turn_ = best;
   }

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(threads)
       const std::size_t token = begin + r * teams + mine;
       const bool is_row = token < tokens;
       float d[n] = {}, hat[n] = {}, sum = 0.0f;
-      if (is_row) unpack(d, grads[r]), unpack(hat, rows[r]);
+      if (is_row) { unpack(d, grads[r]); unpack(hat, rows[r]); }
       for (int i = 0; i < n; ++i) {
         hat[i] *= is_row ? scale[r] : 0.0f;
         dgain[i] += d[i] * hat[i];

@@ -136,7 +136,7 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
   if constexpr (Rule::moments > 0) m = load<Moment, Count>(all.m + e);
   if constexpr (Rule::moments > 1) v = load<Moment, Count>(all.v + e);
   float new_w[Count], new_m[Count], new_v[Count];
-  unpack(new_w, w), unpack(new_m, m), unpack(new_v, v);
+  unpack(new_w, w); unpack(new_m, m); unpack(new_v, v);
   for (int n = 0; n < Count; ++n) Rule::update(new_w[n], g.element[n] * scale, new_m[n], new_v[n], h, tile.decay);
   if constexpr (How == rounding::stochastic) {
     const element_place& place = table.place[tile.range];
@@ -148,7 +148,7 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
       v.element[n] = by_bits<Moment>(new_v[n], bits.second_moment);
     }
   } else {
-    w = packed<Weight>(new_w), m = packed<Moment>(new_m), v = packed<Moment>(new_v);
+    w = packed<Weight>(new_w); m = packed<Moment>(new_m); v = packed<Moment>(new_v);
   }
   store(all.w + e, w);
   if constexpr (Rule::moments > 0) store(all.m + e, m);
@@ -207,7 +207,7 @@ class table_maker {
   }
   void finish() {
     if (table_.ranges > 0) f_(table_);
-    table_ = {}, end_ = 0;
+    table_ = {}; end_ = 0;
   }
 
  private:

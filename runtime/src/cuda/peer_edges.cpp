@@ -29,8 +29,8 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
     map(sender, receiver);
     const auto first = 2 * static_cast<std::size_t>(g);
     peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(peer_edge{words_.at(first), words_.at(first + 1), {}})).get();
-    out->place = 0, out->edge = made;
-    in->place = 1, in->edge = made;
+    out->place = 0; out->edge = made;
+    in->place = 1; in->edge = made;
   }
 }
 

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(router_block)
   const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
   if (n >= tokens) return;
   float sum = static_cast<float>(runtime::smallest_row_sum), dot = 0.0f;
-  for (int k = 0; k < width; ++k) sum += x[n * width + k], dot += x[n * width + k] * dy[n * width + k];
+  for (int k = 0; k < width; ++k) { sum += x[n * width + k]; dot += x[n * width + k] * dy[n * width + k]; }
   for (int k = 0; k < width; ++k) dx[n * width + k] = total / sum * (dy[n * width + k] - dot / sum);
 }
 

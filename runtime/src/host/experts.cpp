@@ -17,7 +17,7 @@ void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int p
   std::fill_n(end, segments, 0);
   for (std::size_t i = 0; i < all; ++i) ++end[choice[i]];
   std::int32_t before = 0;
-  for (int s = 0; s < segments; ++s) begin[s] = before, before += end[s], end[s] = begin[s];
+  for (int s = 0; s < segments; ++s) { begin[s] = before; before += end[s]; end[s] = begin[s]; }
   for (std::size_t i = 0; i < all; ++i) place[i] = end[choice[i]]++;
 }
 
@@ -33,10 +33,10 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
   for (int g = 0; g < groups; ++g)
     for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
       std::int32_t& so_far = taken[g * experts + choice[i]];
-      if (so_far < most) ++so_far, ++end[choice[i]];
+      if (so_far < most) { ++so_far; ++end[choice[i]]; }
     }
   std::int32_t before = 0;
-  for (int e = 0; e < experts; ++e) begin[e] = before, before += end[e], end[e] = begin[e];
+  for (int e = 0; e < experts; ++e) { begin[e] = before; before += end[e]; end[e] = begin[e]; }
   for (int g = 0; g < groups; ++g)
     for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
       std::int32_t& left = taken[g * experts + choice[i]];
@@ -51,7 +51,7 @@ void own_slots(const lane& on, at own_places, at own_offsets, at places, at offs
   const std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets) + first, *end = begin + experts;
   std::int32_t *to = on.at<std::int32_t>(own_places), *own_begin = on.at<std::int32_t>(own_offsets);
   const std::int32_t from = begin[0], until = end[own - 1];
-  for (int e = 0; e < own; ++e) own_begin[e] = begin[e] - from, own_begin[own + e] = end[e] - from;
+  for (int e = 0; e < own; ++e) { own_begin[e] = begin[e] - from; own_begin[own + e] = end[e] - from; }
   for (std::size_t i = 0; i < static_cast<std::size_t>(tokens) * picks; ++i) to[i] = place[i] >= from && place[i] < until ? place[i] - from : -1;
 }
 

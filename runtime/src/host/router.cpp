@@ -75,7 +75,7 @@ void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, d
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T *from = on.at<T>(x) + n * width, *grad = on.at<T>(dy) + n * width;
     double sum = runtime::smallest_row_sum, dot = 0;
-    for (int k = 0; k < width; ++k) sum += static_cast<double>(from[k]), dot += static_cast<double>(from[k]) * static_cast<double>(grad[k]);
+    for (int k = 0; k < width; ++k) { sum += static_cast<double>(from[k]); dot += static_cast<double>(from[k]) * static_cast<double>(grad[k]); }
     for (int k = 0; k < width; ++k) on.at<T>(dx)[n * width + k] = static_cast<T>(total / sum * (static_cast<double>(grad[k]) - dot / sum));
   }
 }

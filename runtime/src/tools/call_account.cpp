@@ -46,8 +46,8 @@ struct sum {
   int count = 0;
   double ms = 0, beside = 0, operations = 0, bytes = 0, least_ms = 0;
   void add(const measured_calls& c) {
-    count += c.of->count, ms += c.ms, beside += c.beside;
-    if (c.ms + c.beside > 0) operations += c.of->operations, bytes += c.of->bytes, least_ms += c.of->least_ms;
+    count += c.of->count; ms += c.ms; beside += c.beside;
+    if (c.ms + c.beside > 0) { operations += c.of->operations; bytes += c.of->bytes; least_ms += c.of->least_ms; }
   }
   double all() const { return ms + beside; }
 };
@@ -84,7 +84,7 @@ call_account account_of(const description& about, int rank, std::span<const std:
       const auto at = by_name.find(name);
       if (at == by_name.end()) throw failure(70, "rank " + std::to_string(rank) + " calls " + name + ", of which its program's table has none");
       measured_calls& of = account.calls[at->second];
-      first = last == 0 ? t.begin : std::min(first, t.begin), last = std::max(last, t.end);
+      first = last == 0 ? t.begin : std::min(first, t.begin); last = std::max(last, t.end);
       const bool computes = where.lanes[static_cast<std::size_t>(t.lane)].computes;
       if (computes) computing.push_back({t.begin, t.end});
       else ends_beside[t.end] = &of;
@@ -111,7 +111,7 @@ std::vector<std::string> account_table(const call_account& account) {
     lines.push_back(line(kind_names[static_cast<int>(kind)], all, account.step_ms));
     for (const measured_calls& c : calls) {
       sum one;
-      if (c.of->kind == kind) one.add(c), lines.push_back(line(fmt::format("  {}", c.of->name), one, account.step_ms));
+      if (c.of->kind == kind) { one.add(c); lines.push_back(line(fmt::format("  {}", c.of->name), one, account.step_ms)); }
     }
   }
   const auto idle = [&](const std::string& name, double ms) {

@@ -182,7 +182,7 @@ std::vector<std::string> load_weights(engine& e, const fs::path& path, const pla
   for (const global_parameter& p : all) (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
   const std::unique_ptr<tensor_source> in = open_source(e.about(), given, path);
   const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
-  if (has_any) given = all, beside.clear();
+  if (has_any) { given = all; beside.clear(); }
   check_tensors(*in, given, weights_alone);
   check_values(*in, given, weights_alone, where);
   load_tensors(e, given, weights_alone, *in);

@@ -81,7 +81,7 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
   std::vector<std::vector<const joined*>> files(1);
   std::size_t bytes = 0;
   for (const joined& j : all) {
-    if (bytes > 0 && bytes + bytes_of(j) > file_bytes) files.emplace_back(), bytes = 0;
+    if (bytes > 0 && bytes + bytes_of(j) > file_bytes) { files.emplace_back(); bytes = 0; }
     files.back().push_back(&j);
     bytes += bytes_of(j);
   }

@@ -31,7 +31,7 @@ double balance_of_all(const router_sums& s, double tokens) {
   double sum = 0;
   for (std::size_t e = 0; e < s.experts; ++e) {
     double choices = 0, scores = 0;
-    for (std::size_t l = 0; l < s.layers; ++l) choices += s.choices(l, e), scores += s.scores(l, e);
+    for (std::size_t l = 0; l < s.layers; ++l) { choices += s.choices(l, e); scores += s.scores(l, e); }
     sum += choices * scores;
   }
   const double all = tokens * static_cast<double>(s.layers);

@@ -94,7 +94,7 @@ void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const
         tokens_->pieces()[static_cast<std::size_t>(order_->sequences[static_cast<std::size_t>(d)])];
     const std::uint64_t skipped = static_cast<std::uint64_t>(offset), count = std::min(missing, piece.count - skipped);
     tokens_->copy(piece, skipped, count, tokens);
-    tokens += count, missing -= count;
+    tokens += count; missing -= count;
   }
 }
 

@@ -34,7 +34,7 @@ std::vector<std::string> time_table(const description& about, std::vector<double
     double sum = 0;
     int count = 0;
     for (const traced& t : times)
-      if (is_one_of(t.name, a.name)) sum += (t.end - t.begin) / 1e3, ++count;
+      if (is_one_of(t.name, a.name)) { sum += (t.end - t.begin) / 1e3; ++count; }
     if (count > 0) lines.push_back(row(a.name, sum / count, a.ms));
   }
   const double tokens = static_cast<double>(about.global_batch()) * about.seq;

@@ -239,7 +239,7 @@ void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* 
   for (--piece; count > 0; ++piece) {
     const std::uint64_t skipped = first - piece->first, part = std::min(count, piece->count - skipped);
     copy(*piece, skipped, part, to);
-    first += part, to += part, count -= part;
+    first += part; to += part; count -= part;
   }
 }
 

@@ -46,7 +46,7 @@ class stand {
   /// Inputs come from the arena's first half, which stays as it is, and results from the second.
   at input(std::size_t bytes) { return take(inputs_, bytes, arena_bytes / 2); }
   at result(std::size_t bytes) { return take(results_, bytes, arena_bytes); }
-  void rewind() { inputs_ = 0, results_ = arena_bytes / 2; }
+  void rewind() { inputs_ = 0; results_ = arena_bytes / 2; }
 
   /// Milliseconds of a call, over ten.
   float time(const std::function<void(const lane&)>& call) {

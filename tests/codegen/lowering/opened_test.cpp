@@ -34,7 +34,7 @@ void check_counts(const rankc::plan_data& plan) {
     CHECK(o.computing_lanes == std::count_if(lanes.begin(), lanes.end(), [](const lane& each) { return each.computes; }));
     CHECK(bytes_beside_arena(l, l.ranks[static_cast<std::size_t>(pp)]) ==
           (std::size_t{576} + 64 * o.computing_lanes + (plan.dims.world > 1 ? 336 + 512 * (named.size() + 1) : 0)) << 20);
-    ++ranks_seen, with_edges += o.edges > 0, with_ties += ties, with_overlap += o.computing_lanes > 1;
+    ++ranks_seen; with_edges += o.edges > 0; with_ties += ties; with_overlap += o.computing_lanes > 1;
   }
 }
 

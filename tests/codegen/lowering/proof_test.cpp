@@ -26,7 +26,7 @@ void check_text(const program& p, const verdict& v, const specification& model) 
   certified read = read_certificate(text);
   REQUIRE(read.steps.size() == 1);
   program& again = read.steps[0].program;
-  again.plan = p.plan, again.plan_hash = p.plan_hash;  // read by no checker
+  again.plan = p.plan; again.plan_hash = p.plan_hash;  // read by no checker
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
     for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
       CHECK(again.ranks[r].ops[i].views == p.ranks[r].ops[i].views);

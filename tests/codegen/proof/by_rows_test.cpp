@@ -66,7 +66,7 @@ void put(rank_program& r, const rankc::codegen::access& what, std::size_t first)
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
       for (auto& a : *accesses)
-        if (a.value == value) a.begin = first, a.end = first + size;
+        if (a.value == value) { a.begin = first; a.end = first + size; }
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ TEST_CASE("a collective and its product go at once") {
 }
 
 TEST_CASE("what the later writes may not lie where the earlier reads") {
-  expect_refused([](rank_program& r) { put(r, r.ops[takes_rows].writes[0], 0), put(r, r.ops[begins].writes[1], 256); },  // y over x
+  expect_refused([](rank_program& r) { put(r, r.ops[takes_rows].writes[0], 0); put(r, r.ops[begins].writes[1], 256); },  // y over x
                  "\"gather\" goes by rows, and \"takes rows\" writes bytes 0..128 while \"gather\" touches 0..64",
                  "goes by rows with \"takes rows\", and the later writes bytes of the earlier");
   expect_refused([](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s over y
@@ -109,9 +109,9 @@ TEST_CASE("other collectives do not go so, and all members go alike") {
   program p = right();
   for (rank_program& r : p.ranks) {
     op& o = r.ops[deals];
-    o.does = collective_kind::all_reduce, o.bytes = whole;
-    o.writes[0].begin = o.reads[0].begin, o.writes[0].end = o.reads[0].end, o.writes[0].replaces = 0;
-    r.ops[uses].reads[0].begin = o.writes[0].begin, r.ops[uses].reads[0].end = o.writes[0].end;
+    o.does = collective_kind::all_reduce; o.bytes = whole;
+    o.writes[0].begin = o.reads[0].begin; o.writes[0].end = o.reads[0].end; o.writes[0].replaces = 0;
+    r.ops[uses].reads[0].begin = o.writes[0].begin; r.ops[uses].reads[0].end = o.writes[0].end;
   }
   const verdict order = prove(right());
   CHECK(prove(p).reasons.front().find("goes by rows; an all_gather does, or a reduce_scatter") != std::string::npos);
@@ -166,7 +166,7 @@ TEST_CASE("what runs meanwhile is a kernel") {
       [](rank_program& r) {
         put_between(r, gathers, gathers, 640, 648);
         op& o = r.ops[gathers + 1];
-        o.kind = op_kind::collective, o.communicator = 0, o.bytes = 8, o.message = 2;
+        o.kind = op_kind::collective; o.communicator = 0; o.bytes = 8; o.message = 2;
         o.writes = {{640, 648, 99, element_type::f32, 0}};
       },
       "\"gather\" goes by rows while \"between\" runs, which is no kernel on its stream", "goes by rows, and \"between\" is no kernel on its stream");

@@ -60,7 +60,7 @@ void execution_model::find_sums() {
 
 void execution_model::expect_sums() {
   const int ranks = static_cast<int>(program_.ranks.size());
-  tensor_of_.resize(ranks), expected_.resize(ranks);
+  tensor_of_.resize(ranks); expected_.resize(ranks);
   for (int r = 0; r < ranks; ++r)
     for (const sum& s : program_.ranks[r].sums)
       tensor_of_[r].push_back(s.kind == sum_kind::gradient ? tensor(r, s) : -1);

@@ -183,7 +183,7 @@ TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers an
   CHECK(first(line_of(13, 26), "h200") == 13);
   CHECK(first(line_of(1, 1), "h100") == 1);
   json line = line_of(4, 4);
-  line["model"] = small_model, line["model"]["layers"] = 1;
+  line["model"] = small_model; line["model"]["layers"] = 1;
   CHECK(search(line)["top"].size() == 10);
 }
 
@@ -229,13 +229,13 @@ TEST_CASE("lines that ask nothing are refused") {
   json line = line_of(8, 32);
   line.erase("gpus");
   CHECK(said(line) == "the line has no gpus, which it needs");
-  line = line_of(8, 32), line["model"] = "llama4";
+  line = line_of(8, 32); line["model"] = "llama4";
   CHECK(said(line).starts_with("model is \"llama4\"; it must be one of gpt2-124m, "));
   line = line_of(1 << 20, 32);
   CHECK(said(line) == "gpus is 1048576; it must be at most 16384");
-  line = line_of(8, 32), line["model"] = {{"family", "llama"}, {"layers", 2}};
+  line = line_of(8, 32); line["model"] = {{"family", "llama"}, {"layers", 2}};
   CHECK(said(line) == "the line has no hidden, which it needs");
-  line = line_of(8, 32), line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
+  line = line_of(8, 32); line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
   CHECK(said(line) == "memory_gb is 0; it must be more than 0, and at most 1000000");
   line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 1e300}};
   CHECK(said(line) == "memory_gb is 1e+300; it must be more than 0, and at most 1000000");
@@ -243,11 +243,11 @@ TEST_CASE("lines that ask nothing are refused") {
   CHECK(said(line) == "ranks_per_node is 2147483647; it must be at most 16384");
   line = line_of(8, 2'000'000'000);
   CHECK(said(line) == "a step has 16384000000000 tokens; they are counted up to 2147483647");
-  line = line_of(8, 32), line["model"] = small_model, line["model"]["heads"] = 7;
+  line = line_of(8, 32); line["model"] = small_model; line["model"]["heads"] = 7;
   CHECK(said(line).starts_with("hidden=1024 does not divide into heads=7: take heads="));
-  line = line_of(8, 32), line["strategy"] = "1d";
+  line = line_of(8, 32); line["strategy"] = "1d";
   CHECK(said(line).find("strategy") != std::string::npos);
-  line = line_of(8, 32), line["predict"] = {{"pp", 3}};
+  line = line_of(8, 32); line["predict"] = {{"pp", 3}};
   CHECK(search(line)["diagnostics"][0]["id"] == "RC101");
   line["predict"] = {{"tp", 8}, {"microbatches", 5}};
   CHECK(search(line)["diagnostics"][0]["id"] == "RC221");

@@ -42,7 +42,7 @@ static_assert(n_axes == 7 && index(axis::xp) == 5 && name(axis::xp) == "xp");
 constexpr placement after_gather() {
   trace t;
   type x;
-  x.ndim = 2, x.shape[0] = {"tokens", 6}, x.shape[1] = {"features", 12};
+  x.ndim = 2; x.shape[0] = {"tokens", 6}; x.shape[1] = {"features", 12};
   x[axis::xp] = V(1);
   const value y = all_gather(t.add(x), axis::xp, "features");
   return t.said.empty() ? t.of(y)[axis::xp] : P;

@@ -68,14 +68,14 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
         "axis 'loss' is lowered without a degree");
   CHECK(said_of([](rows& r) { of(r, axis::edp).stays_in_node = true; }) ==
         "axis 'edp' stays in a node without a degree");
-  CHECK(said_of([](rows& r) { of(r, axis::ep).lowered = lowering::tokens, of(r, axis::ep).places = false; }) ==
+  CHECK(said_of([](rows& r) { of(r, axis::ep).lowered = lowering::tokens; of(r, axis::ep).places = false; }) ==
         "axis 'ep' is lowered for tokens, which are not placed on it");
   CHECK(said_of([](rows& r) { of(r, axis::pp).expert = seen::never; }) ==
         "axis 'pp' is outside of dp_replicate and in the dense view alone; experts have its ranks too");
   CHECK(said_of([](rows& r) { of(r, axis::edp).joins = {axis::loss}; }) ==
         "axis 'edp' joins 'loss', which joins others: name those");
   CHECK(said_of([](rows& r) {
-          of(r, axis::ulysses).degree = nullptr, of(r, axis::ulysses).size = [](const parallel_dims&) { return 1; };
+          of(r, axis::ulysses).degree = nullptr; of(r, axis::ulysses).size = [](const parallel_dims&) { return 1; };
           of(r, axis::ulysses).stays_in_node = false;
           of(r, axis::ulysses).lowered = lowering::nothing;
         }) == "parallel_dims has 8 degrees, and 7 have a row");

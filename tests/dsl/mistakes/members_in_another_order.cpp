@@ -16,7 +16,7 @@ inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .head
                           .cluster = clusters::cpu,
                           .recipe = training{.seq = 8, .global_batch = 4}};
 #else
-                          .recipe = training{.seq = 8, .global_batch = 4},
+                          .recipe = training{.seq = 8, .global_batch = 4};
                           .cluster = clusters::cpu};
 #endif
 static_assert(valid<gpt>);

@@ -116,6 +116,6 @@ inline constexpr auto columns_of_three = over_ranks({.world = 6, .dp_shard = 6, 
 }(), {.seq = 8, .global_batch = 12});
 static_assert(valid<columns_of_three>);  // error: RC202: ffn=16 does not divide by etp=3: take etp=1, or ffn=15 or ffn=18
 inline constexpr auto rows_over_the_rest =
-    over_ranks({.world = 12, .dp_replicate = 3, .dp_shard = 4, .ep = 2, .etp = 2}, [](parallel_dims& d) { d.dp_replicate = 1, d.dp_shard = 12; }, four_experts,
+    over_ranks({.world = 12, .dp_replicate = 3, .dp_shard = 4, .ep = 2, .etp = 2}, [](parallel_dims& d) { d.dp_replicate = 1; d.dp_shard = 12; }, four_experts,
                {.seq = 8, .global_batch = 12});
 static_assert(valid<rows_over_the_rest>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_shard * cp * tp / (ep * etp) (dp_replicate takes the rest): take dp_shard=4

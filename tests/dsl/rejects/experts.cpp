@@ -156,9 +156,9 @@ inline constexpr auto no_dense_ffn = sparse<[](models::qwen3_moe& m) { m.decoder
 static_assert(valid<no_dense_ffn>);  // error: RC206: ffn=0; a size is at least 1
 inline constexpr auto too_many_picks = sparse<[](models::qwen3_moe& m) { m.top_k = 6; }>;
 static_assert(valid<too_many_picks>);  // error: RC215: top_k=6 is more than experts=4: take top_k=3 or top_k=4, or experts=6 or experts=7
-inline constexpr auto a_layer_that_is_not_there = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {1, 4}, m.ffn = 64; }>;
+inline constexpr auto a_layer_that_is_not_there = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {1, 4}; m.ffn = 64; }>;
 static_assert(valid<a_layer_that_is_not_there>);  // error: RC253: mlp_only_layers names layer 4; the model has layers 0 to 3
-inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, m.ffn = 64; }>;
+inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; m.ffn = 64; }>;
 static_assert(valid<too_many_dense_layers>);  // error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out as many as are regular)
 
 // ---- experts over ranks
@@ -248,12 +248,12 @@ constexpr auto over_ranks(const parallel_dims& right, auto change, const models:
 }
 constexpr parallel_dims four_ranks{.world = 4, .dp_shard = 4, .ep = 4}, with_tp{.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true},
     with_cp{.world = 4, .dp_shard = 2, .cp = 2, .ep = 4};
-inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2; });
+inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2; d.dp_shard = 2; });
 static_assert(valid<experts_over_more_than_a_replica>);  // error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp * tp): take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or expert_layout=folded_over_replicas
 inline constexpr auto whole_tokens_on_tp = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
 static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
 inline constexpr auto whole_weights_on_cp =
-    over_ranks(with_cp, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 1, d.cp_weights = cp_weights::replicate, d.ep = 2; });
+    over_ranks(with_cp, [](parallel_dims& d) { d.dp_replicate = 2; d.dp_shard = 1; d.cp_weights = cp_weights::replicate; d.ep = 2; });
 static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for ranks of cp have other experts and replicas the same: set cp_weights=shard, or expert_layout=folded_over_replicas
 inline constexpr auto six_experts_on_four_ranks = over_ranks(four_ranks, [](parallel_dims&) {}, [] {
   models::mixtral m = four_experts;
@@ -262,7 +262,7 @@ inline constexpr auto six_experts_on_four_ranks = over_ranks(four_ranks, [](para
 }());
 static_assert(valid<six_experts_on_four_ranks>);  // error: RC209: experts=6 does not divide by ep=4: take ep=1 or ep=2, or experts=4 or experts=8
 inline constexpr auto rows_over_three_ranks =
-    over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.dp_replicate = 1, d.dp_shard = 6; }, four_experts,
+    over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.dp_replicate = 1; d.dp_shard = 6; }, four_experts,
                {.seq = 8, .global_batch = 12});
 static_assert(valid<rows_over_three_ranks>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest): take dp_shard=2
 inline constexpr auto rows_over_three_replicas =

@@ -131,5 +131,5 @@ inline constexpr auto whole_tokens_on_tp = over_ranks({.world = 4, .tp = 2, .ep 
                                                       [](parallel_dims& d) { d.sequence_parallel = false; });
 static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or tp=1
 inline constexpr auto rows_over_three_ranks =
-    over_ranks({.world = 6, .dp_replicate = 3, .ep = 2, .expert_layout = independent}, [](parallel_dims& d) { d.dp_replicate = 1, d.dp_shard = 3; });
+    over_ranks({.world = 6, .dp_replicate = 3, .ep = 2, .expert_layout = independent}, [](parallel_dims& d) { d.dp_replicate = 1; d.dp_shard = 3; });
 static_assert(valid<rows_over_three_ranks>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_shard * cp * tp (dp_replicate takes the rest): take dp_shard=1

@@ -52,7 +52,7 @@ void compute_row(rank_state& rank, const op& o) {
   for (std::size_t i = 0; i < at.size(); ++i)
     if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
   call c;
-  c.rows = o.rows, c.seq = o.seq, c.number = o.number;
+  c.rows = o.rows; c.seq = o.seq; c.number = o.number;
   for (std::size_t i = 0; i < at.size(); ++i) {
     const view& v = o.views[i];
     if (v.written) c.want(v.port, at[i].is, v.first);
@@ -143,7 +143,7 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
       const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared,
                                p.weight->port == "weight", p.weight->balances);
-      made[0].of[i] = u.weight, made[1].of[i] = u.first_moment, made[2].of[i] = u.second_moment;
+      made[0].of[i] = u.weight; made[1].of[i] = u.first_moment; made[2].of[i] = u.second_moment;
     }
     for (const view* v : p.written) {
       const operand to = operand_of(o, *v);

@@ -87,7 +87,7 @@ TEST_CASE("biases of routers: the checker accepts no mutant that is different, a
       int moved = 0;
       for (op& o : p.ranks[0].ops)
         for (view& v : o.views)
-          if (v.port == "balanced_weight") v.balances = by, ++moved;
+          if (v.port == "balanced_weight") { v.balances = by; ++moved; }
       if (moved == 0) continue;  // an evaluation
       CAPTURE(s.name);
       CHECK_FALSE(check_terms(p, s.model).empty());

@@ -55,13 +55,13 @@ void swiglu(call& c) {
 }
 void swiglu_grad(call& c) {
   const matrix &dy = c.in("dy"), &gate = c.in("gate"), &up = c.in("up");
-  expect_alike(dy, gate), expect_alike(dy, up);
+  expect_alike(dy, gate); expect_alike(dy, up);
   matrix &dgate = out_like(c, "dgate", gate), &dup = out_like(c, "dup", up);
   kernel_memory k;
   const host::at to_gate = k.room(dgate), to_up = k.room(dup), at_dy = k.put(dy), at_gate = k.put(gate),
                  at_up = k.put(up);
   host::swiglu_grad<double>(k.lane(), to_gate, to_up, at_dy, at_gate, at_up, count_of(dy));
-  k.take(to_gate, dgate), k.take(to_up, dup);
+  k.take(to_gate, dgate); k.take(to_up, dup);
 }
 
 }  // namespace elements
@@ -93,7 +93,7 @@ void normalize(call& c, int statistics_of_part, const matrix* shift) {
                  at_shift = shift ? k.put(*shift) : host::at{};
   if (shift) host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width, c.number);
   else host::rms_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, parts, width, c.number);
-  k.take(to_y, y), k.take(to_statistics, statistics);
+  k.take(to_y, y); k.take(to_statistics, statistics);
 }
 
 void sum_gains(call& c, matrix& dgain, matrix* dshift) {

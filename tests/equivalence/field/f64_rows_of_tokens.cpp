@@ -22,7 +22,7 @@ void forward(call& c, const heads& n, auto&& kernel) {
   } else {
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
   }
-  m.take(to_o, o), m.take(to_lse, lse);
+  m.take(to_o, o); m.take(to_lse, lse);
 }
 
 template <bool Documents = false>
@@ -41,7 +41,7 @@ void backward(call& c, const heads& n, auto&& kernel) {
   } else {
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
   }
-  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+  m.take(to_q, dq); m.take(to_k, dk); m.take(to_v, dv);
 }
 
 void attention(call& c) {
@@ -149,7 +149,7 @@ void merge_attention(call& c) {
                  b = m.put(parts.o_more), sums_b = m.put(parts.lse_more);
   host::merge_attention<double>(m.lane(), to_o, to_lse, a, sums_a, b, sums_b, whole(c.rows), whole(tokens), whole(heads),
                                 whole(o.is.cols / heads));
-  m.take(to_o, o), m.take(to_lse, lse);
+  m.take(to_o, o); m.take(to_lse, lse);
 }
 
 }  // namespace attentions

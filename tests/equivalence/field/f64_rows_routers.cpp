@@ -16,7 +16,7 @@ void take_top(call& c, auto kernel) {
   kernel_memory m;
   const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits);
   kernel(m.lane(), to, to_chosen, from, whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
-  m.take(to, weights), m.take_ids(to_chosen, chosen);
+  m.take(to, weights); m.take_ids(to_chosen, chosen);
 }
 
 void take_top_back(call& c, auto kernel) {
@@ -58,7 +58,7 @@ void keep(call& c, auto kernel, const auto&... bias) {
     kernel(m.lane(), to, to_kept, from, at_bias..., whole(scores.is.rows), whole(groups), whole(each), whole(kept.is.cols), c.number);
   };
   call_with(m.put(bias)...);
-  m.take(to, y), m.take_ids(to_kept, kept);
+  m.take(to, y); m.take_ids(to_kept, kept);
 }
 
 void take_top_by(call& c, auto kernel, const auto&... bias) {
@@ -73,7 +73,7 @@ void take_top_by(call& c, auto kernel, const auto&... bias) {
     kernel(m.lane(), to, to_chosen, from, by, at_bias..., whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
   };
   call_with(m.put(bias)...);
-  m.take(to, weights), m.take_ids(to_chosen, chosen);
+  m.take(to, weights); m.take_ids(to_chosen, chosen);
 }
 
 /// A group's tokens.

@@ -58,10 +58,10 @@ fault draw_fault(judged& j, std::mt19937& random) {
 }
 
 void add_to(tally& sum, const tally& one) {
-  sum.mutants += one.mutants, sum.different += one.different, sum.no_program += one.no_program;
-  sum.proven += one.proven, sum.proven_wrong += one.proven_wrong;
-  sum.accepted += one.accepted, sum.refused_equal += one.refused_equal;
-  sum.different_f64 += one.different_f64, sum.field_only += one.field_only, sum.f64_only += one.f64_only;
+  sum.mutants += one.mutants; sum.different += one.different; sum.no_program += one.no_program;
+  sum.proven += one.proven; sum.proven_wrong += one.proven_wrong;
+  sum.accepted += one.accepted; sum.refused_equal += one.refused_equal;
+  sum.different_f64 += one.different_f64; sum.field_only += one.field_only; sum.f64_only += one.f64_only;
 }
 
 /// What a checker says; that it came to no end is a refusal, and noted.
@@ -91,7 +91,7 @@ void judge(const judged& j, const fault& f, const opinion& checker, unsigned see
                   !in_f64.equal,
                   !o.equal && in_f64.equal,
                   o.equal && !in_f64.equal};
-  add_to(r.total, one), add_to(r.by_kind[f.kind], one);
+  add_to(r.total, one); add_to(r.by_kind[f.kind], one);
   if (reason.empty() && !o.equal) r.false_accepts.push_back(text + o.difference);
   if (reason.empty() && !in_f64.equal) r.false_accepts.push_back(text + "in f64 " + in_f64.difference);
   if (one.field_only) r.field_only[f.kind].push_back(text + o.difference);

@@ -93,7 +93,7 @@ class layer_run {
   extent size_of(int v) const { return extent_of(l_.values.at(static_cast<std::size_t>(v))); }
   call call_of(const specification::op& o) const {
     call c;
-    c.rows = o.rows, c.seq = o.seq, c.number = o.number;
+    c.rows = o.rows; c.seq = o.seq; c.number = o.number;
     return c;
   }
 
@@ -226,12 +226,12 @@ void update(model_run& m) {
     m.largest_gradient = std::max(m.largest_gradient, largest(p.gradient));
   }
   for (auto& [name, p] : m.parameters) {
-    p.new_weight = p.weight, p.new_first_moment = p.first_moment, p.new_second_moment = p.second_moment;
+    p.new_weight = p.weight; p.new_first_moment = p.first_moment; p.new_second_moment = p.second_moment;
     if (!p.trainable) continue;
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
       const updated u = field::update(m.optimizer.row, p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
                                       m.norm, p.ndim > 1, p.balances);
-      p.new_weight[i] = u.weight, p.new_first_moment[i] = u.first_moment, p.new_second_moment[i] = u.second_moment;
+      p.new_weight[i] = u.weight; p.new_first_moment[i] = u.first_moment; p.new_second_moment[i] = u.second_moment;
     }
   }
 }

@@ -52,9 +52,9 @@ void leave_out_sum(program& p, const op& of) {
   const std::vector<int> members = p.communicators[static_cast<std::size_t>(of.communicator)].ranks;
   each_member(p, of, [&](op& o) {
     o.kind = op_kind::compute;
-    o.views.clear(), o.row = {}, o.function.clear(), o.bytes = 0, o.communicator = o.message = -1;
+    o.views.clear(); o.row = {}; o.function.clear(); o.bytes = 0; o.communicator = o.message = -1;
     const std::vector<access> reads = o.reads, writes = o.writes;
-    o.reads.clear(), o.writes.clear();
+    o.reads.clear(); o.writes.clear();
     for (std::size_t k = 0; k < writes.size() && k < reads.size(); ++k)
       for (int r : members) rename(p, r, writes[k].value, reads[k].value);
   });

@@ -86,7 +86,7 @@ fault change_rotary(mutator& m) {
       m, "rotary table", [](const holding& h) { return h.kind == holding_kind::rotary; },
       [&](holding& h) {
         if (way == 0) h.theta *= 2;
-        else if (way == 1) h.positions *= 2, h.dim /= 2;
+        else if (way == 1) { h.positions *= 2; h.dim /= 2; }
         else if (way == 2) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2 * h.scaling.factor};
         else h.positions += 1;
       });

@@ -63,7 +63,7 @@ fault change_number(model_mutator& m) {
 }
 fault change_seq(model_mutator& m) {
   if (m.op.seq < 2) return {};
-  if (m.op.rows > 0 && m.op.seq % 2 == 0) m.op.rows *= 2, m.op.seq /= 2;
+  if (m.op.rows > 0 && m.op.seq % 2 == 0) { m.op.rows *= 2; m.op.seq /= 2; }
   else m.op.seq -= 1;
   return {"model: seq", m.text()};
 }

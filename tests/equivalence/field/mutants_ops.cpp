@@ -79,13 +79,13 @@ fault insert_op(mutator& m) {
           .unit = made.unit,
           .stride = made.stride},
       from = to;
-  from.port = "x", from.written = false;
+  from.port = "x"; from.written = false;
   op inserted;
-  inserted.name = own.name + ", then", inserted.stream = own.stream, inserted.function = "scale";
+  inserted.name = own.name + ", then"; inserted.stream = own.stream; inserted.function = "scale";
   inserted.row = m.below(3) ? "scale" : m.below(2) ? "sigmoid" : "clear";
   inserted.number = m.below(2) ? 0.5 : 2;
-  inserted.reads = {lies}, inserted.writes = {lies};
-  inserted.reads[0].replaces = -1, inserted.writes[0].replaces = 0, inserted.writes[0].value = m.fresh_value();
+  inserted.reads = {lies}; inserted.writes = {lies};
+  inserted.reads[0].replaces = -1; inserted.writes[0].replaces = 0; inserted.writes[0].value = m.fresh_value();
   inserted.views = {to};
   if (inserted.row != "clear") inserted.views.push_back(from);
   for (op& o : m.ops())
@@ -135,7 +135,7 @@ fault change_rows(mutator& m) {
   const int way = m.below(3);
   return m.done("rows and seq", "", m.change([&](op& o) {
     if (way == 0) std::swap(o.rows, o.seq);
-    else if (way == 1 && o.seq % 2 == 0) o.rows *= 2, o.seq /= 2;
+    else if (way == 1 && o.seq % 2 == 0) { o.rows *= 2; o.seq /= 2; }
     else o.rows += 1;
     return true;
   }));
@@ -143,7 +143,7 @@ fault change_rows(mutator& m) {
 fault change_seq(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.seq > 0 && o.rows == 0; })) return {};
   const int by = m.below(2) ? 1 : -1;
-  return m.done("seq", "", m.change([&](op& o) { return o.seq += by, true; }));
+  return m.done("seq", "", m.change([&](op& o) {  o.seq += by; return true; }));
 }
 
 /// Another value of as many bytes that is live: a read of an op near by, on the same stream.

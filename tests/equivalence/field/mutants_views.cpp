@@ -90,7 +90,7 @@ fault shrink_size(mutator& m) {
       for (std::size_t d = 0; d < w.shape.size(); ++d)
         if (w.shape[d] == old) {
           if (d + 1 == w.shape.size() && w.stride == old) w.stride -= by;
-          w.shape.dim[d] -= by, changed = true;
+          w.shape.dim[d] -= by; changed = true;
         }
     if (o.rows * o.seq == old && o.rows > 1 && by == old / 2) o.rows /= 2;
     return changed;

@@ -58,14 +58,14 @@ struct biased_model {
 models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m{.layers = layers, .hidden = 8, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = picks,
                       .expert_ffn = 4, .vocab = 16, .norm_topk_prob = picks != 3, .router_losses = losses};
-  if (dense) m.ffn = 8, m.mlp_only_layers = {0};
+  if (dense) { m.ffn = 8; m.mlp_only_layers = {0}; }
   return m;
 }
 
 /// Experts that take an even share of the picks of so many positions: some are dropped.
 models::qwen3_moe limited(int layers, int group, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m = qwen(layers, 2, losses, dense);
-  m.capacity = 1, m.capacity_group = group;
+  m.capacity = 1; m.capacity_group = group;
   return m;
 }
 
@@ -112,7 +112,7 @@ std::vector<plan_data> spread_plans() {
   l.add(limited(2, 0), {.dp_replicate = 4, .ep = 2, .expert_layout = over}, once);
   l.add(qwen(2, 3), {.dp_replicate = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .expert_layout = over, .reshard = reshard::after_step}, twice);
   models::qwen3_moe four_heads = qwen(2, 2);
-  four_heads.heads = four_heads.kv_heads = 4, four_heads.head_dim = 2;
+  four_heads.heads = four_heads.kv_heads = 4; four_heads.head_dim = 2;
   l.add(four_heads, {.tp = 4, .ep = 2, .sequence_parallel = true}, twice);
   return l.all;
 }

@@ -68,7 +68,7 @@ void run_definition(const row& r, call& c) {
   for (std::string_view p : ports_of(r).in) known[p] = &c.in(p);
   for (const statement& s : definition) {
     call& inner = steps.emplace_back();
-    inner.rows = c.rows, inner.seq = c.seq, inner.number = c.number;
+    inner.rows = c.rows; inner.seq = c.seq; inner.number = c.number;
     const signature& ports = ports_of(*s.does);
     for (std::size_t i = 0; i < s.in.size(); ++i) {
       const bool is_own = std::find(ports_of(r).in.begin(), ports_of(r).in.end(), s.in[i]) != ports_of(r).in.end();

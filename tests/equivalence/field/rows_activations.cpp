@@ -28,7 +28,7 @@ void swiglu(call& c) {
 }
 void swiglu_grad(call& c) {
   const matrix &dy = c.in("dy"), &gate = c.in("gate"), &up = c.in("up");
-  expect_alike(dy, gate), expect_alike(dy, up);
+  expect_alike(dy, gate); expect_alike(dy, up);
   matrix &dgate = out_like(c, "dgate", gate), &dup = out_like(c, "dup", up);
   for (std::size_t i = 0; i < dy.of.size(); ++i) {
     dgate.of[i] = multiply(dy.of[i], multiply(draw(mix(silu_slope, gate.of[i])), up.of[i]));

@@ -42,7 +42,7 @@ struct of_ring {
   explicit of_ring(const call& told) : first(told.first("q")) {
     const std::int64_t tokens = told.in("q").is.rows, ranks = told.rows * told.seq / tokens,
                        own = first / tokens;
-    c.rows = told.rows, c.seq = told.seq, c.number = static_cast<double>(ranks);
+    c.rows = told.rows; c.seq = told.seq; c.number = static_cast<double>(ranks);
     of_keys = (own - static_cast<std::int64_t>(told.number) + ranks) % ranks * tokens;
   }
   std::int64_t query(std::int64_t t) const { return token_of_chunks(c, first + t); }

@@ -91,7 +91,7 @@ void own_slots(call& c) {
   const std::int64_t begin = index_of(offsets.row(0)[first], slots + 1);
   for (std::int64_t e = 0; e < of_own.is.cols; ++e) {
     const std::int64_t from = index_of(offsets.row(0)[first + e], slots + 1), to = index_of(offsets.row(1)[first + e], slots + 1);
-    of_own.row(0)[e] = static_cast<element>(from - begin), of_own.row(1)[e] = static_cast<element>(to - begin);
+    of_own.row(0)[e] = static_cast<element>(from - begin); of_own.row(1)[e] = static_cast<element>(to - begin);
     each_pick(places, slots, [&](std::int64_t t, std::int64_t j, std::int64_t slot) {
       if (slot >= from && slot < to) own.row(t)[j] = static_cast<element>(slot - begin);
     });

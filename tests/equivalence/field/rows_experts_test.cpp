@@ -198,9 +198,9 @@ TEST_CASE("experts: of each group they take the first picks; what is past these 
   matrix chosen(extent{4, 2});
   chosen.of = {0, 1, 0, 2, 0, 1, 1, 0};
   call c;
-  c.rows = 2, c.seq = 2, c.number = 1;
+  c.rows = 2; c.seq = 2; c.number = 1;
   c.give("chosen", chosen);
-  c.want("places", {4, 2}), c.want("offsets", {2, expert_count});
+  c.want("places", {4, 2}); c.want("offsets", {2, expert_count});
   run(find_row("arrange_limited"), c);
   const matrix &places = c.result("places"), &offsets = c.result("offsets");
   constexpr element none = negate(1);
@@ -223,8 +223,8 @@ TEST_CASE("experts: what some make of their own slots and the others of theirs a
   matrix parts(all.is);
   for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, 1), {1, expert_count}}) {
     call c;
-    c.give("places", at.places), c.give("offsets", at.offsets);
-    c.want("own_places", at.places.is), c.want("own_offsets", {2, end - begin}, begin);
+    c.give("places", at.places); c.give("offsets", at.offsets);
+    c.want("own_places", at.places.is); c.want("own_offsets", {2, end - begin}, begin);
     run(find_row("own_slots"), c);
     const arranged own{at.weights, at.chosen, c.result("own_places"), c.result("own_offsets")};
     const matrix of_own = multiplied("expert_up", dispatched(x, own), rows_of(w, begin * in, (end - begin) * in), own.offsets, wide);

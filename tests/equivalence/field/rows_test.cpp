@@ -74,8 +74,8 @@ matrix operand_of(const row& r, std::string_view port) {
 
 call call_with(const row& r, const operands& given, std::int64_t of_tokens = tokens) {
   call c;
-  c.rows = of_tokens / seq, c.seq = seq, c.number = r.name.find("chunk") != r.name.npos ? 1 : factor;
-  if (r.name.find("ring") != r.name.npos) c.seq = 2 * seq, c.number = 0;  // the first of two ranks, and its own keys
+  c.rows = of_tokens / seq; c.seq = seq; c.number = r.name.find("chunk") != r.name.npos ? 1 : factor;
+  if (r.name.find("ring") != r.name.npos) { c.seq = 2 * seq; c.number = 0; }  // the first of two ranks, and its own keys
   for (std::string_view p : ports_of(r).in) c.give(p, given.at(p));
   const bool of_heads = r.name.starts_with("head");
   for (std::string_view p : ports_of(r).out) {
@@ -181,7 +181,7 @@ TEST_CASE("numbers: fractions are exact, and a hole in memory is no element") {
   CHECK(above_zero > 0);
   CHECK(above_zero < 100);
   memory m(64);
-  m.store(8, 4, 7), m.store(12, 4, 9);
+  m.store(8, 4, 7); m.store(12, 4, 9);
   CHECK(m.load(8, 4) == 7);
   m.store(10, 2, 7);
   CHECK(m.load(8, 4) != 7);
@@ -262,7 +262,7 @@ TEST_CASE("of an operand in which a row is linear the gradient is the transpose"
       }
       for (const statement& s : backward_of(r)) {
         call c;
-        c.rows = tokens / seq, c.seq = seq, c.number = factor;
+        c.rows = tokens / seq; c.seq = seq; c.number = factor;
         for (std::size_t i = 0; i < s.in.size(); ++i) c.give(ports_of(*s.does).in[i], known.at(s.in[i]));
         for (std::size_t i = 0; i < s.out.size(); ++i)
           c.want(ports_of(*s.does).out[i], given.at(s.out[i].substr(2)).is);
@@ -313,7 +313,7 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
       call c;
       matrix logits(extent{tokens, each});
       for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(given["logits"].row(t) + k * each, each, logits.row(t));
-      c.give("logits", logits, k * each), c.give("top", given["top"]), c.give("targets", given["targets"]);
+      c.give("logits", logits, k * each); c.give("top", given["top"]); c.give("targets", given["targets"]);
       if (dsums) c.give("dsums", *dsums);
       run(r, c);
       return c;
@@ -321,8 +321,8 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
     for (int k = 0; k < parts; ++k) total = sum(total, 1, part(sums, k, nullptr).result("sums"));
     call last, back;
     last.number = back.number = 0.25;
-    last.give("sums", total), back.give("sums", total);
-    run(entropy, last), run(find_row("cross_entropy_grad"), back);
+    last.give("sums", total); back.give("sums", total);
+    run(entropy, last); run(find_row("cross_entropy_grad"), back);
     for (int k = 0; k < parts; ++k) {
       const call c = part(gradient, k, &back.result("dsums"));
       for (std::int64_t t = 0; t < tokens; ++t)

@@ -29,7 +29,7 @@ slot_exchange drawn(std::int64_t slab) {
       offsets.row(0)[e] = static_cast<element>(first - expert_of.begin());
       offsets.row(1)[e] = static_cast<element>(end - expert_of.begin());
     }
-    x.given.push_back(given), x.offsets.push_back(offsets);
+    x.given.push_back(given); x.offsets.push_back(offsets);
   }
   return x;
 }

@@ -69,7 +69,7 @@ gradient_difference difference(const tensors& wanted, const tensors& got) {
     std::string scale = name;
     if (const auto at = scale.find("wk.bias"); at != scale.npos) scale[at + 1] = 'q';
     double largest = 0, square = 0, error = 0, error_square = 0;
-    for (double v : wanted.at(scale)) largest = std::max(largest, std::abs(v)), square += v * v;
+    for (double v : wanted.at(scale)) { largest = std::max(largest, std::abs(v)); square += v * v; }
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double off = std::abs(values[i] - others[i]);
       error = off <= error ? error : off;

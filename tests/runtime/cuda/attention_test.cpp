@@ -93,12 +93,12 @@ struct call {
     if (where == place::misplaced) b.misplace();
     q_stride = packed ? width() : query_width();
     kv_stride = packed ? width() : key_width();
-    n_q = tokens() * query_width(), n_k = tokens() * key_width(), n_lse = tokens() * s.heads;
-    q = random_numbers<T>(n_q, 1.5, 1), k = random_numbers<T>(n_k, 1.5, 2);
+    n_q = tokens() * query_width(); n_k = tokens() * key_width(); n_lse = tokens() * s.heads;
+    q = random_numbers<T>(n_q, 1.5, 1); k = random_numbers<T>(n_k, 1.5, 2);
     for (int row = 0; row < s.rows; ++row)
       for (int i = 0; i < first_keys * key_width(); ++i) k[static_cast<std::size_t>(row) * s.seq * key_width() + i] *= larger;
-    v = random_numbers<T>(n_k, 1.0, 3), dout = random_numbers<T>(n_q, 1.0, 4);
-    dout_at = b.put<T>(dout), o_at = b.room<T>(n_q), lse_at = b.room<float>(n_lse);
+    v = random_numbers<T>(n_k, 1.0, 3); dout = random_numbers<T>(n_q, 1.0, 4);
+    dout_at = b.put<T>(dout); o_at = b.room<T>(n_q); lse_at = b.room<float>(n_lse);
     if (packed) {
       numbers all(tokens() * width());
       for (std::size_t t = 0; t < tokens(); ++t) {
@@ -109,12 +109,12 @@ struct call {
         copy(k, key_width(), query_width());
         copy(v, key_width(), query_width() + key_width());
       }
-      q_at = b.put<T>(all), dq_at = b.room<T>(all.size());
-      k_at = q_at + query_width() * sizeof(T), dk_at = dq_at + query_width() * sizeof(T);
-      v_at = k_at + key_width() * sizeof(T), dv_at = dk_at + key_width() * sizeof(T);
+      q_at = b.put<T>(all); dq_at = b.room<T>(all.size());
+      k_at = q_at + query_width() * sizeof(T); dk_at = dq_at + query_width() * sizeof(T);
+      v_at = k_at + key_width() * sizeof(T); dv_at = dk_at + key_width() * sizeof(T);
     } else {
-      q_at = b.put<T>(q), k_at = b.put<T>(k), v_at = b.put<T>(v);
-      dq_at = b.room<T>(n_q), dk_at = b.room<T>(n_k), dv_at = b.room<T>(n_k);
+      q_at = b.put<T>(q); k_at = b.put<T>(k); v_at = b.put<T>(v);
+      dq_at = b.room<T>(n_q); dk_at = b.room<T>(n_k); dv_at = b.room<T>(n_k);
     }
     scratch_at = b.room<float>(attention_scratch(planned()) / sizeof(float));
     grad_scratch_at = b.room<float>(attention_grad_scratch(planned()) / sizeof(float));

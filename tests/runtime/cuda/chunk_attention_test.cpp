@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
         check_close("dq", b.take<T>(dq, own * width), by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2,
                     f32 ? 2e-5 : 3e-2);
         const numbers more_k = b.take<T>(at_dk, k.size()), more_v = b.take<T>(at_dv, v.size());
-        for (std::size_t i = 0; i < dk.size(); ++i) dk[i] += more_k[i], dv[i] += more_v[i];
+        for (std::size_t i = 0; i < dk.size(); ++i) { dk[i] += more_k[i]; dv[i] += more_v[i]; }
       }
       check_close("dk", dk, by.gathered(wanted.dk, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
       check_close("dv", dv, by.gathered(wanted.dv, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
@@ -193,7 +193,7 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
         const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
                       more_v = b.take<T>(at_dv, own * kv_width);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-        for (std::size_t i = 0; i < more_k.size(); ++i) dk[holder(step)][i] += more_k[i], dv[holder(step)][i] += more_v[i];
+        for (std::size_t i = 0; i < more_k.size(); ++i) { dk[holder(step)][i] += more_k[i]; dv[holder(step)][i] += more_v[i]; }
       }
       check_close("dq", sum, by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2, f32 ? 2e-5 : 3e-2);
     }

@@ -202,7 +202,7 @@ TEST_CASE_TEMPLATE("a grouped linear added to rows, and the sum of two", T, floa
       double first = 0;
       const numbers residual = random_numbers<T>(sum.size(), 4.0, 9);
       for (std::size_t i = 0; i < sum.size(); ++i) {
-        sum[i] += two.y[i], onto[i] += residual[i];
+        sum[i] += two.y[i]; onto[i] += residual[i];
         if (!std::isnan(one.y[i])) first = std::max(first, std::abs(one.y[i]));
       }
       bench b;

@@ -88,9 +88,9 @@ TEST_CASE("text gives back every choice that was timed, of its machine and shape
 
 TEST_CASE("a product of eight bits is another than of 16, and text says so") {
   product_shape narrow = shape(64);
-  narrow.in = CUDA_R_8F_E4M3, narrow.in_b = CUDA_R_8F_E5M2;
+  narrow.in = CUDA_R_8F_E4M3; narrow.in_b = CUDA_R_8F_E5M2;
   product_shape fast = narrow;
-  fast.in_b = narrow.in, fast.fast_sums = true;
+  fast.in_b = narrow.in; fast.fast_sums = true;
   product_shape of_rows = fast;
   of_rows.row_factors = true;
   product_choices first, second;

@@ -13,9 +13,9 @@ using namespace rankc::test;
 /// Another rank's tables in place of a bench's, as long as this lives.
 struct in_place_of {
   in_place_of(bench& b, const tensor_shards& t) : r(b.of()), about(r.about), where(r.where), row(r.row) {
-    r.about = &t.about, r.where = &t.where, r.row = &t.row;
+    r.about = &t.about; r.where = &t.where; r.row = &t.row;
   }
-  ~in_place_of() { r.about = about, r.where = where, r.row = row; }
+  ~in_place_of() { r.about = about; r.where = where; r.row = row; }
   rank& r;
   const description* about;
   const layout* where;
@@ -39,9 +39,9 @@ TEST_CASE("an update in bf16 alone leaves the host's bits, in shards of every ki
       for (std::size_t i = 0; i < n; ++i) {
         const given x = given_of(t.is_vector(i), t.elements[i]);
         const left then = left_of(t.is_vector(i), t.elements[i]);
-        w[i] = x.weight, g[i] = x.gradient, m[i] = x.moment;
-        want_w[i] = t.is_gap(i) ? w[i] : widened(then.weight), want_m[i] = t.is_gap(i) ? m[i] : widened(then.moment);
-        moved += want_w[i] != w[i], ++elements;
+        w[i] = x.weight; g[i] = x.gradient; m[i] = x.moment;
+        want_w[i] = t.is_gap(i) ? w[i] : widened(then.weight); want_m[i] = t.is_gap(i) ? m[i] : widened(then.moment);
+        moved += want_w[i] != w[i]; ++elements;
       }
       const at at_w = b.put<bf16>(w), at_g = b.put<float>(g), at_m = b.put<bf16>(m), norm = b.put<float>({1});
       const in_place_of other(b, t);
@@ -84,7 +84,7 @@ struct element {
   double w, m, v;
 };
 element after(element e, double g, double lr, int step) {
-  e.m = 0.9 * e.m + 0.1 * g, e.v = 0.95 * e.v + 0.05 * g * g;
+  e.m = 0.9 * e.m + 0.1 * g; e.v = 0.95 * e.v + 0.05 * g * g;
   e.w -= lr * 0.1 * e.w + lr / (1 - std::pow(0.9, step)) * e.m / (std::sqrt(e.v / (1 - std::pow(0.95, step))) + 1e-8);
   return e;
 }
@@ -124,7 +124,7 @@ void check_adamw(double units) {
     numbers want_w(count), want_m(count), want_v(count);
     for (std::size_t i = 0; i < count; ++i) {
       const element e = after({w[i], m[i], v[i]}, g[i], 0.01, 2);
-      want_w[i] = e.w, want_m[i] = e.m, want_v[i] = e.v;
+      want_w[i] = e.w; want_m[i] = e.m; want_v[i] = e.v;
     }
     const numbers got = b.take<Weight>(at_w, count);
     if (copies) check_close("w", got, want_w, 1e-5, 1e-6);

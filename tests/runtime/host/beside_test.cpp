@@ -58,7 +58,7 @@ TEST_CASE("what goes around a ring beside computation begins after what it follo
       const auto fill = [&](at where, double number) { std::fill_n(r.at<double>(where), count, number); };
       int& good = right[static_cast<std::size_t>(r.index)];
       for (int step = 0; step < 20; ++step) {
-        fill(x, r.index + 100 * step), fill(y, -r.index);
+        fill(x, r.index + 100 * step); fill(y, -r.index);
         follow(r[reduce], r[compute]);
         shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, ring_way::next);
         fill(own, step);  // meanwhile

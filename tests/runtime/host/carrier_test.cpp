@@ -189,7 +189,7 @@ TEST_CASE("what does not match is refused by all members, with both sites, befor
       return o;
     });
   };
-  for (const std::string& t : with(2, [](op& o) { o.what = {4, "norm"}, o.action = "update"; }))
+  for (const std::string& t : with(2, [](op& o) { o.what = {4, "norm"}; o.action = "update"; }))
     CHECK(t == "70: all_reduce sums of 1F0 meets all_reduce norm of update");
   for (const std::string& t : with(1, [](op& o) { o.kind = op_kind::all_gather; }))
     CHECK(t == "70: all_reduce sums of 1F0 meets all_gather sums of 1F0");

@@ -42,9 +42,9 @@ void check_rounding(int largest) {
 }  // namespace
 
 TEST_CASE("numbers of eight bits are what their types say") {
-  is<e4m3>(0x00, 0), is<e4m3>(0x01, 0x1p-9f), is<e4m3>(0x07, 7 * 0x1p-9f), is<e4m3>(0x08, 0x1p-6f), is<e4m3>(0x38, 1), is<e4m3>(0x7E, 448);
-  is<e5m2>(0x00, 0), is<e5m2>(0x01, 0x1p-16f), is<e5m2>(0x04, 0x1p-14f), is<e5m2>(0x3C, 1), is<e5m2>(0x7B, 57344);
-  is<e4m3>(0xB8, -1), is<e5m2>(0xBC, -1);
+  is<e4m3>(0x00, 0); is<e4m3>(0x01, 0x1p-9f); is<e4m3>(0x07, 7 * 0x1p-9f); is<e4m3>(0x08, 0x1p-6f); is<e4m3>(0x38, 1); is<e4m3>(0x7E, 448);
+  is<e5m2>(0x00, 0); is<e5m2>(0x01, 0x1p-16f); is<e5m2>(0x04, 0x1p-14f); is<e5m2>(0x3C, 1); is<e5m2>(0x7B, 57344);
+  is<e4m3>(0xB8, -1); is<e5m2>(0xBC, -1);
 }
 TEST_CASE("rounding to eight bits") {
   check_rounding<e4m3>(0x7E);

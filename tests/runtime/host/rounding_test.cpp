@@ -81,7 +81,7 @@ TEST_CASE("the bits of elements are their own: of tensor, index, step and seed, 
   bits_of_elements random(7, 7, 7);
   for (std::uint64_t e = 0; e < 100'000; ++e) {
     const element_bits b = random[e];
-    sum[0] += b.weight, sum[1] += b.first_moment, sum[2] += b.second_moment;
+    sum[0] += b.weight; sum[1] += b.first_moment; sum[2] += b.second_moment;
   }
   for (const double s : sum) CHECK(s / 100'000 == doctest::Approx(32767.5).epsilon(0.01));  // 5 standard deviations
 }
@@ -94,14 +94,14 @@ TEST_CASE("an update in bf16 alone leaves the same bits in shards of every kind"
     CAPTURE(tp);
     tensor_shards t(s, dp, tp);
     workspace<float> space;
-    space.rank().about = &t.about, space.rank().where = &t.where, space.rank().row = &t.row;
+    space.rank().about = &t.about; space.rank().where = &t.where; space.rank().row = &t.row;
     space.rank().input = exact_step;
     const std::size_t n = t.elements.size();
     const at w = space.room(n), m = space.room(n), g = space.room(n), norm = space.put(values{1});
     auto *weight = space.rank().at<bf16_bits>(w), *moment = space.rank().at<bf16_bits>(m);
     for (std::size_t i = 0; i < n; ++i) {
       const given x = given_of(t.is_vector(i), t.elements[i]);
-      weight[i] = rounded_to_nearest(x.weight), moment[i] = rounded_to_nearest(x.moment), space.rank().at<float>(g)[i] = x.gradient;
+      weight[i] = rounded_to_nearest(x.weight); moment[i] = rounded_to_nearest(x.moment); space.rank().at<float>(g)[i] = x.gradient;
       if (t.is_gap(i)) weight[i] = moment[i] = {0x7FC0};
     }
     host::sgd<float, bf16_bits, bf16_bits, rounding::stochastic>(space.lane(), w, g, m, norm, t.ranges);

@@ -266,7 +266,7 @@ TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others sta
   workspace<T> space;
   const at offsets = space.room(2 * segments);
   auto* o = space.lane().template at<std::int32_t>(offsets);
-  std::copy(std::begin(begin), std::end(begin), o), std::copy(std::begin(end), std::end(end), o + segments);
+  std::copy(std::begin(begin), std::end(begin), o); std::copy(std::begin(end), std::end(end), o + segments);
   const values x = random_values(rows * in, 1), dy = random_values(rows * out, 2), w = random_values(experts * out * in, 3);
   const at at_x = space.put(x), at_dy = space.put(dy), at_w = space.put(w), y = space.put(values(rows * out, 7.0)),
            dx = space.put(values(rows * in, 7.0)), dw = space.put(values(w.size(), 7.0));
@@ -278,7 +278,7 @@ TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others sta
       const int e = s % experts * out * in;
       for (int j = 0; j < out; ++j) {
         want_y[r * out + j] = 0;
-        for (int i = 0; i < in; ++i) want_y[r * out + j] += x[r * in + i] * w[e + j * in + i], want_dw[e + j * in + i] += dy[r * out + j] * x[r * in + i];
+        for (int i = 0; i < in; ++i) { want_y[r * out + j] += x[r * in + i] * w[e + j * in + i]; want_dw[e + j * in + i] += dy[r * out + j] * x[r * in + i]; }
       }
       for (int i = 0; i < in; ++i) {
         want_dx[r * in + i] = 0;

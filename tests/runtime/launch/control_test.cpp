@@ -122,7 +122,7 @@ TEST_CASE("ranks that do not agree all hear the same verdict") {
   job j(3);
   const auto thrown = together(3, [&](int r) {
     hello h = rank_of(r, 3);
-    if (r == 2) h.plan = "q 02", h.facts[0].second = "b";
+    if (r == 2) { h.plan = "q 02"; h.facts[0].second = "b"; }
     j.join(h, {.listing = [r] { return r == 2 ? "dims\nsend 1F0\n" : "dims\nreceive 1F0\n"; }});
   });
   for (const std::string& t : thrown) {

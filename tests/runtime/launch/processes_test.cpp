@@ -108,7 +108,7 @@ class running {
   }
   ~running() {
     for (const pid_t p : ranks_) ::kill(p, SIGKILL);
-    if (child_ > 0) ::kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+    if (child_ > 0) { ::kill(child_, SIGKILL); waitpid(child_, nullptr, 0); }
   }
   running(const running&) = delete;
 

@@ -82,7 +82,7 @@ int __wrap_rename(const char* from, const char* to) {
 
 int __real_renameat2(int, const char*, int, const char*, unsigned);
 int __wrap_renameat2(int one_at, const char* one, int other_at, const char* other, unsigned flags) {
-  if (active != nullptr && !active->exchanges) return errno = EINVAL, -1;
+  if (active != nullptr && !active->exchanges) {  errno = EINVAL; return -1; }
   if (note("exchange", " <-> ", fs::path(one), fs::path(other))) return -1;
   return __real_renameat2(one_at, one, other_at, other, flags);
 }

@@ -117,7 +117,7 @@ TEST_CASE("a process killed at any moment of its training leaves whole checkpoin
       fake_engine e(program);
       initialise(e, 1);
       saver saves(program.about, files.path(), 2, {});
-      for (std::int64_t n = 1; n <= 60; ++n) step(e, n), saves.begin(e, example_state(program.about, n));
+      for (std::int64_t n = 1; n <= 60; ++n) { step(e, n); saves.begin(e, example_state(program.about, n)); }
       saves.finish();
       _exit(0);
     }

@@ -102,7 +102,7 @@ constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<dom
     if (tp1 % in_domain.tp1 != 0 || tp2 % in_domain.tp2 != 0) continue;
     for (plan p : pipelines) {
       if (p.dp % in_domain.dp != 0 || p.pp % in_domain.pp != 0) continue;
-      p.nv_tp1 = in_domain.tp1, p.nv_tp2 = in_domain.tp2, p.nv_dp = in_domain.dp, p.nv_pp = in_domain.pp;
+      p.nv_tp1 = in_domain.tp1; p.nv_tp2 = in_domain.tp2; p.nv_dp = in_domain.dp; p.nv_pp = in_domain.pp;
       if (!q.on.fix.partial_domains || !detail::has_room(p, q.on.gpu.nvlink_size)) all.push_back(p);
     }
   }

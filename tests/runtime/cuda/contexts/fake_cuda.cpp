@@ -63,20 +63,20 @@ void* last_pinned() { return pinned; }
 extern "C" {
 
 // What asks nothing of a GPU.
-int cudaGetDeviceCount(int* count) { return *count = 2, 0; }
-int cudaGetDevice(int* device) { return *device = current, 0; }
+int cudaGetDeviceCount(int* count) {  *count = 2; return 0; }
+int cudaGetDevice(int* device) {  *device = current; return 0; }
 int cudaGetLastError() { return 0; }
-int cudaDeviceGetPCIBusId(char* id, int) { return *id = '\0', 0; }
-int cudaRuntimeGetVersion(int* version) { return *version = 13000, 0; }
-int ncclGetVersion(int* version) { return *version = 22800, 0; }
-int cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 1, 0; }
+int cudaDeviceGetPCIBusId(char* id, int) {  *id = '\0'; return 0; }
+int cudaRuntimeGetVersion(int* version) {  *version = 13000; return 0; }
+int ncclGetVersion(int* version) {  *version = 22800; return 0; }
+int cudaDeviceCanAccessPeer(int* can, int, int) {  *can = 1; return 0; }
 const char* cudaGetErrorString() { return ""; }
 const char* ncclGetErrorString() { return ""; }
 const char* ncclGetLastError() { return ""; }
 const char* cublasLtGetStatusString() { return ""; }
 const char* cudnnGetErrorString() { return ""; }
 void cudnnGetLastErrorString() {}
-int ncclGetUniqueId(void* id) { return std::memset(id, 0, 128), 0; }
+int ncclGetUniqueId(void* id) {  std::memset(id, 0, 128); return 0; }
 void** __cudaRegisterFatBinary() {
   static void* fat = nullptr;
   return &fat;
@@ -105,7 +105,7 @@ int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
 int cudaFree(void* p) { return release(p); }
 int cudaFreeHost(void* p) { return release(p); }
 int ncclMemFree(void* p) { return release(p); }
-int cudaMemGetInfo(std::size_t* free, std::size_t* total) { return *free = *total = std::size_t{1} << 40, touch(); }
+int cudaMemGetInfo(std::size_t* free, std::size_t* total) {  *free = *total = std::size_t{1} << 40; return touch(); }
 int cudaMemcpy(void* to, const void* from, std::size_t n, int) { return move(to, from, n); }
 int cudaMemcpyAsync(void* to, const void* from, std::size_t n, int, void*) { return move(to, from, n); }
 
@@ -114,16 +114,16 @@ int cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, uns
   return *answer = 0;
 }
 
-int cudaStreamCreateWithPriority(void** s, unsigned, int) { return make(s), touch(); }
-int cudaEventCreate(void** e) { return make(e), touch(); }
-int cudaEventCreateWithFlags(void** e, unsigned) { return make(e), touch(); }
-__attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) { return make(graph), touch(); }
-__attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) { return make(made), touch(); }
+int cudaStreamCreateWithPriority(void** s, unsigned, int) {  make(s); return touch(); }
+int cudaEventCreate(void** e) {  make(e); return touch(); }
+int cudaEventCreateWithFlags(void** e, unsigned) {  make(e); return touch(); }
+__attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) {  make(graph); return touch(); }
+__attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) {  make(made); return touch(); }
 std::size_t cublasLtGetVersion() { return 1; }
-int cublasLtCreate(void** handle) { return make(handle), touch(); }
-int ncclCommInitRankConfig(void** c) { return make(c), touch(); }
-int ncclCommGetAsyncError(void*, int* state) { return *state = 0, 0; }
-int ncclCommCount(void*, int* count) { return *count = 2, 0; }
+int cublasLtCreate(void** handle) {  make(handle); return touch(); }
+int ncclCommInitRankConfig(void** c) {  make(c); return touch(); }
+int ncclCommGetAsyncError(void*, int* state) {  *state = 0; return 0; }
+int ncclCommCount(void*, int* count) {  *count = 2; return 0; }
 int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
 
 #define TAKEN(name) \

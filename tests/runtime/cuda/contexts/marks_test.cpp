@@ -59,7 +59,7 @@ struct watched {
   }
   /// What is said where the lanes have come so far.
   standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
-    stored[compute] = computes, stored[to_next] = sends, stored[from_next] = receives, stored[reduce] = sums;
+    stored[compute] = computes; stored[to_next] = sends; stored[from_next] = receives; stored[reduce] = sums;
     place.follow();
     return place.look();
   }
