@@ -15,9 +15,10 @@ void fit_or_throw(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     const std::size_t needed = r.arena.bytes + bytes_beside_arena(l, r);
     if (l.plan->machines.memory > 0 && needed > static_cast<std::size_t>(l.plan->machines.memory))
-      throw std::runtime_error(fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, "
-                                           "or fewer rows per microbatch",
-                                           r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory)));
+      throw std::runtime_error(
+          fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, "
+                      "or fewer rows per microbatch",
+                      r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory)));
   }
 }
 
@@ -27,10 +28,12 @@ void prove_or_throw(const lowered& l) {
     if (expand == expand_train && !l.trains()) continue;
     const program p = expand(l);
     const verdict v = prove(p);
-    if (!v.ok) throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+    if (!v.ok)
+      throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
     const equivalence e = check_equivalence(p, v, model);
     if (!e.holds && !e.has_unknown_row)
-      throw std::logic_error(fmt::format("the lowered program is not the model: {}", fmt::join(e.reasons, "; ")));
+      throw std::logic_error(
+          fmt::format("the lowered program is not the model: {}", fmt::join(e.reasons, "; ")));
   }
 }
 

@@ -45,7 +45,10 @@ std::string timeline_text(const plan_data& plan, const std::string& format, cons
 
 /// The type to compute in: what is asked for, else the recipe's, of which the host computes bf16 in f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
-  const precision asked = wanted == "f64" ? f64 : wanted == "f32" ? f32 : wanted == "bf16" ? bf16 : plan.recipe.precision;
+  const precision asked = wanted == "f64"    ? f64
+                          : wanted == "f32"  ? f32
+                          : wanted == "bf16" ? bf16
+                                             : plan.recipe.precision;
   if (to == target::cuda && asked == f64)
     throw std::runtime_error("the cuda target has no f64; pass --dtype bf16 or f32, or --target host");
   if (to == target::host && wanted == "bf16")
@@ -74,19 +77,25 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   bool as_json = false;
   auto with_type = [&](CLI::App* c) {
     c->add_option("--target", target_name, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
-    c->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")->check(CLI::IsMember({"f32", "f64", "bf16"}));
+    c->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")
+        ->check(CLI::IsMember({"f32", "f64", "bf16"}));
     return c;
   };
   CLI::App* check = app.add_subcommand("check", "all diagnostics in full");
   CLI::App* emitting = with_type(app.add_subcommand("emit", "write the rank programs"));
   emitting->add_option("--out", out, "folder to write to");
-  emitting->add_option("--explain", pass, "print what a pass is given and what it makes of that: lines that are gone are marked -, new ones +")
+  emitting
+      ->add_option("--explain", pass,
+                   "print what a pass is given and what it makes of that: lines that are gone are marked -, "
+                   "new ones +")
       ->check(CLI::IsMember(pass_names()));
-  CLI::App* describe = with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
+  CLI::App* describe =
+      with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
   describe->add_flag("--json", as_json);
   CLI::App* time = app.add_subcommand("timeline", "the schedule over time");
   time->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg", "html", "trace"}));
-  time->add_option("--measured", measured, "a step that the program measured (--trace FILE.json), shown below the plan; for html");
+  time->add_option("--measured", measured,
+                   "a step that the program measured (--trace FILE.json), shown below the plan; for html");
   time->add_option("--out", out, "file to write; default: standard output");
   CLI::App* proof = with_type(app.add_subcommand("certificate", "the proof, for `rankc verify`"));
   proof->add_option("--out", out)->required();

@@ -16,7 +16,8 @@ namespace rankc::codegen {
 int lowered::message(const std::string& name, std::size_t bytes) {
   const auto [at, is_new] = message_index.try_emplace(name, static_cast<int>(messages.size()));
   if (is_new) messages.push_back({name, bytes});
-  else if (messages[at->second].bytes != bytes) throw std::logic_error("two messages of different sizes are named '" + name + "'");
+  else if (messages[at->second].bytes != bytes)
+    throw std::logic_error("two messages of different sizes are named '" + name + "'");
   return at->second;
 }
 
@@ -56,7 +57,8 @@ void add(fingerprint& f, const body& b, const node& n) {
     each_operand(b, n, written, [&](const operand& o) {
       const value& v = b.at(o);
       const bool own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
-      add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset), o.implied});
+      add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset),
+              o.implied});
     });
   for (const port_use& u : n.ports) {
     if (u.shape < 0) continue;
@@ -67,13 +69,15 @@ void add(fingerprint& f, const body& b, const node& n) {
   f.add(fmt::format("{} {} {}", n.rows, n.seq, n.number));
   if (!n.row->communicates()) return;
   f.add(b.message(n));
-  add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.slab, n.row->converts == conversion::all_reduce_max});
+  add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.slab,
+          n.row->converts == conversion::all_reduce_max});
 }
 
 void add(fingerprint& f, const item& i) {
   f.add(i.name);
-  add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch, i.layer, i.slot, i.data, i.first, i.bucket, static_cast<int>(i.over), i.message, static_cast<std::int64_t>(i.bytes),
-          static_cast<int>(i.squares), i.event});
+  add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch,
+          i.layer, i.slot, i.data, i.first, i.bucket, static_cast<int>(i.over), i.message,
+          static_cast<std::int64_t>(i.bytes), static_cast<int>(i.squares), i.event});
   for (int w : i.waits) add(f, {w});
 }
 
@@ -81,11 +85,15 @@ std::uint64_t hash_of(const lowered& l) {
   fingerprint f;
   f.add(static_cast<std::uint64_t>(l.type));
   f.add(std::string(l.optimizer()));
-  add(f, {l.has_bf16_weights(), l.has_bf16_moments(), l.plan->recipe.rounding == stochastic, l.rounds_reductions()});
+  add(f, {l.has_bf16_weights(), l.has_bf16_moments(), l.plan->recipe.rounding == stochastic,
+          l.rounds_reductions()});
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list) add(f, b, n);
-  for (const message_site& m : l.messages) { f.add(m.name); f.add(m.bytes); }
+  for (const message_site& m : l.messages) {
+    f.add(m.name);
+    f.add(m.bytes);
+  }
   for (const communicator& c : l.communicators) {
     f.add(c.name);
     for (int r : c.ranks) add(f, {r});
@@ -94,10 +102,16 @@ std::uint64_t hash_of(const lowered& l) {
     for (int c : of_rank) add(f, {c});
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
-    for (const placed_rope& rope : r.arena.ropes) f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
-    for (const placed_parameter& p : r.parameters) { f.add(p.name); add(f, {static_cast<std::int64_t>(p.element), p.copy}); }
+    for (const placed_rope& rope : r.arena.ropes)
+      f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
+    for (const placed_parameter& p : r.parameters) {
+      f.add(p.name);
+      add(f, {static_cast<std::int64_t>(p.element), p.copy});
+    }
     for (const step* s : {&r.train, &r.evaluate}) {
-      for (const placed_value& v : s->values) add(f, {static_cast<int>(v.what), v.stage, v.microbatch, v.layer, static_cast<std::int64_t>(v.where)});
+      for (const placed_value& v : s->values)
+        add(f,
+            {static_cast<int>(v.what), v.stage, v.microbatch, v.layer, static_cast<std::int64_t>(v.where)});
       for (const item& i : s->items) add(f, i);
     }
   }
@@ -116,14 +130,11 @@ struct rank_pass {
   const char* name;
   void (*run)(lowered&);
 };
-constexpr rank_pass rank_passes[]{{"number_messages", number_messages},
-                                  {"place_parameters", place_parameters},
-                                  {"shard_parameters", shard_parameters},
-                                  {"make_communicators", make_communicators},
-                                  {"bind_layers", bind_layers},
-                                  {"schedule_items", schedule_items},
-                                  {"place_arena", place_arena},
-                                  {"order_streams", order_streams}};
+constexpr rank_pass rank_passes[]{
+    {"number_messages", number_messages},   {"place_parameters", place_parameters},
+    {"shard_parameters", shard_parameters}, {"make_communicators", make_communicators},
+    {"bind_layers", bind_layers},           {"schedule_items", schedule_items},
+    {"place_arena", place_arena},           {"order_streams", order_streams}};
 
 }  // namespace
 
@@ -147,7 +158,8 @@ lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
     if (!is_other_form) first = form;
     const std::string id = ids.take(name + (form.recomputes != first.recomputes ? "_recomputed" : "") +
                                     (form.gives_dx != first.gives_dx ? "_without_dx" : ""));
-    const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == name; });
+    const bool is_first =
+        std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == name; });
     l.bodies.push_back(lower_layer(plan, form, is_first ? name : id, type, target, w));
     l.bodies.back().id = id;
   }

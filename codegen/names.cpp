@@ -51,7 +51,8 @@ std::string identifier(std::string_view s) {
   return out;
 }
 
-name_scope::name_scope(const std::vector<std::string_view>& reserved) : taken_(reserved.begin(), reserved.end()) {}
+name_scope::name_scope(const std::vector<std::string_view>& reserved)
+    : taken_(reserved.begin(), reserved.end()) {}
 
 std::string name_scope::take(std::string_view wanted, std::initializer_list<std::string_view> forms) {
   const std::string base = identifier(wanted);
@@ -61,7 +62,8 @@ std::string name_scope::take(std::string_view wanted, std::initializer_list<std:
     return std::string(form.substr(0, star)) + name + std::string(form.substr(star + 1));
   };
   const auto is_taken = [&] {
-    return taken_.contains(name) || std::any_of(forms.begin(), forms.end(), [&](auto f) { return taken_.contains(in_form(f)); });
+    return taken_.contains(name) ||
+           std::any_of(forms.begin(), forms.end(), [&](auto f) { return taken_.contains(in_form(f)); });
   };
   for (int i = 2; is_taken(); ++i) name = identifier(base + "_" + std::to_string(i));
   for (std::string_view f : forms) taken_.insert(in_form(f));

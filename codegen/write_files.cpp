@@ -45,7 +45,9 @@ class unfinished {
     }
   }
   unfinished(unfinished&& from) noexcept
-      : place_(std::move(from.place_)), beside_(std::move(from.beside_)), written_(std::exchange(from.written_, false)) {}
+      : place_(std::move(from.place_)),
+        beside_(std::move(from.beside_)),
+        written_(std::exchange(from.written_, false)) {}
   unfinished(const unfinished&) = delete;
   ~unfinished() { remove(); }
 
@@ -78,7 +80,10 @@ bool write_files(const fs::path& folder, const std::map<std::string, std::string
 
 bool write_file(const fs::path& file, const std::string& text) {
   const fs::file_type type = fs::symlink_status(file).type();
-  if (type != fs::file_type::regular && type != fs::file_type::not_found) {  write(file, text, file); return true; }
+  if (type != fs::file_type::regular && type != fs::file_type::not_found) {
+    write(file, text, file);
+    return true;
+  }
   return write_files(file.parent_path(), {{file.filename().string(), text}});
 }
 

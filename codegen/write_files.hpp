@@ -7,8 +7,8 @@
 
 namespace rankc::codegen {
 
-/// Write files, name -> text, into a folder that exists. All are written beside their places, then renamed; those that
-/// have their text already are left alone, so that nothing downstream is built again.
+/// Write files, name -> text, into a folder that exists. All are written beside their places, then renamed;
+/// those that have their text already are left alone, so that nothing downstream is built again.
 /// Returns: whether a file has changed.
 /// Errors: std::runtime_error that names the file; no file has changed then, unless the last renames fail.
 bool write_files(const std::filesystem::path& folder, const std::map<std::string, std::string>& files);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the test cases of an executable. A run that checks nothing fails: the filters match no test case, or a test case
-// makes no assertion.
+// Runs the test cases of an executable. A run that checks nothing fails: the filters match no test case, or a
+// test case makes no assertion.
 #pragma once
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
@@ -11,8 +11,14 @@
 class assertion_counter : public doctest::IReporter {
  public:
   explicit assertion_counter(const doctest::ContextOptions&) {}
-  void test_run_start() override { empty_ = false; cases_ = 0; }
-  void test_case_start(const doctest::TestCaseData& data) override { name_ = data.m_name; ++cases_; }
+  void test_run_start() override {
+    empty_ = false;
+    cases_ = 0;
+  }
+  void test_case_start(const doctest::TestCaseData& data) override {
+    name_ = data.m_name;
+    ++cases_;
+  }
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
     if (stats.numAssertsCurrentTest > 0) return;
     std::fprintf(stderr, "the test case \"%s\" makes no assertion\n", name_);

@@ -15,12 +15,15 @@ namespace {
 bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("lse") >= 0; }
 
 /// Why cuDNN's kernels do not take a node's attention; empty where they do.
-std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, bool of_documents, bool of_chunks) {
+std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, bool of_documents,
+                          bool of_chunks) {
   if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
   if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   if (l.type != dtype::bf16) return fmt::format("they compute in {}", name_of(l.type));
-  if (shape.dim % 8 != 0 || shape.dim > 128) return fmt::format("the head dim is {}, and cuDNN's take multiples of 8 up to 128", shape.dim);
-  return fmt::format("a rank has {} tokens of a sequence, and cuDNN's take multiples of {}", shape.seq, of_chunks ? 256 : 128);
+  if (shape.dim % 8 != 0 || shape.dim > 128)
+    return fmt::format("the head dim is {}, and cuDNN's take multiples of 8 up to 128", shape.dim);
+  return fmt::format("a rank has {} tokens of a sequence, and cuDNN's take multiples of {}", shape.seq,
+                     of_chunks ? 256 : 128);
 }
 
 attention_engine engine_of(const lowered& l, const body& b, const node& n) {
@@ -38,7 +41,8 @@ std::string text_of(const attention_engine& e) {
   const std::string layers = fmt::format("{} {}", e.layers, e.layers == 1 ? "layer" : "layers");
   if (!e.own_forward) return layers + (e.by_cudnn() ? " by cuDNN" : " by rankc's own kernels: " + e.because);
   if (!e.own_gradient) return layers + " by cuDNN, forward on H100s and H200s by rankc's kernels";
-  return layers + " by rankc's kernels for H100s and H200s, on other GPUs by " + (e.by_cudnn() ? "cuDNN" : "slow ones: " + e.because);
+  return layers + " by rankc's kernels for H100s and H200s, on other GPUs by " +
+         (e.by_cudnn() ? "cuDNN" : "slow ones: " + e.because);
 }
 
 }  // namespace
@@ -54,7 +58,8 @@ std::vector<attention_engine> attention_engines(const lowered& l) {
         if (n == b.forward.end()) continue;
         const attention_engine engine = engine_of(l, b, *n);
         auto at = std::find_if(all.begin(), all.end(), [&](const attention_engine& e) {
-          return e.because == engine.because && e.own_forward == engine.own_forward && e.own_gradient == engine.own_gradient;
+          return e.because == engine.because && e.own_forward == engine.own_forward &&
+                 e.own_gradient == engine.own_gradient;
         });
         if (at == all.end()) at = all.insert(all.end(), engine);
         ++at->layers;

@@ -10,9 +10,12 @@ namespace rankc::codegen {
 
 /// Layers whose attention the same kernels do: cuDNN's, or rankc's own for a reason.
 struct attention_engine {
-  std::string because;  // why cuDNN's do not: "the head dim is 12, and cuDNN's take multiples of 8 up to 128"; empty: they do
+  std::string
+      // why cuDNN's do not: "the head dim is 12, and cuDNN's take multiples of 8 up to 128"; empty: they do
+      because;
   int layers = 0;
-  bool own_forward = false, own_gradient = false;  // on GPUs of compute capability 9.0 rankc's kernels are fast at it
+  bool own_forward = false,
+       own_gradient = false;  // on GPUs of compute capability 9.0 rankc's kernels are fast at it
   bool by_cudnn() const { return because.empty(); }
 };
 /// None of a program for the host, and of layers without attention.

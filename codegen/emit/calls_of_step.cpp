@@ -22,11 +22,15 @@ using runtime::call_kind;
 
 call_kind kind_of(const op_row& row) {
   switch (cost_model::work_of(row)) {
-    case cost_model::work::product: return call_kind::product;
-    case cost_model::work::attention: return call_kind::attention;
-    case cost_model::work::communication: return call_kind::communication;
+    case cost_model::work::product:
+      return call_kind::product;
+    case cost_model::work::attention:
+      return call_kind::attention;
+    case cost_model::work::communication:
+      return call_kind::communication;
     case cost_model::work::pass:
-    case cost_model::work::column_sum: break;
+    case cost_model::work::column_sum:
+      break;
   }
   return call_kind::pass;
 }
@@ -34,7 +38,10 @@ call_kind kind_of(const op_row& row) {
 class call_counter {
  public:
   call_counter(const lowered& l, const pipeline_rank& r)
-      : l_(l), r_(r), names_(name_kernels(l)), groups_(l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))]) {
+      : l_(l),
+        r_(r),
+        names_(name_kernels(l)),
+        groups_(l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))]) {
     for (const body& b : l.bodies) sizes_.emplace_back(b, b.setting);
     const cluster& machines = l.plan->machines;
     if (l.target != target::cuda || l.type != dtype::bf16) return;
@@ -56,25 +63,42 @@ class call_counter {
       case item_kind::backward_layer:
         each_node(l_, r_, i, [&](const body& b, const layer_call& call, const node& n) {
           const cost_model::kernel_sizes& sizes = sizes_[static_cast<std::size_t>(&b - l_.bodies.data())];
-          if (n.row->communicates()) send(b.function(n), cost_model::sent_by(b, n, b.setting) * sizes.sent(n, l_.plan->machines.ranks_per_node));
+          if (n.row->communicates())
+            send(b.function(n),
+                 cost_model::sent_by(b, n, b.setting) * sizes.sent(n, l_.plan->machines.ranks_per_node));
           else if (!n.is(ops::clear)) compute(n, sizes, adds(i, call, b, n));
         });
         break;
       case item_kind::send:
-      case item_kind::receive: send(i.what == item_kind::send ? "send" : "receive", static_cast<double>(i.bytes)); break;
-      case item_kind::gather: send("gather_shards", shards(gathering_of(i).parts) * real() * others(i)); break;
-      case item_kind::reduce_scatter: send(name_of_sum(l_, i, "scatter_sums"), shards(gathering_of(i).trained) * sum_bytes(i) * others(i)); break;
-      case item_kind::add_sums: pass("add_sums", 3 * shards(gathering_of(i).trained) * wide()); break;
+      case item_kind::receive:
+        send(i.what == item_kind::send ? "send" : "receive", static_cast<double>(i.bytes));
+        break;
+      case item_kind::gather:
+        send("gather_shards", shards(gathering_of(i).parts) * real() * others(i));
+        break;
+      case item_kind::reduce_scatter:
+        send(name_of_sum(l_, i, "scatter_sums"), shards(gathering_of(i).trained) * sum_bytes(i) * others(i));
+        break;
+      case item_kind::add_sums:
+        pass("add_sums", 3 * shards(gathering_of(i).trained) * wide());
+        break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss: {
-        const double elements = static_cast<double>(l_.messages[static_cast<std::size_t>(i.message)].bytes) / wide();
+        const double elements =
+            static_cast<double>(l_.messages[static_cast<std::size_t>(i.message)].bytes) / wide();
         send(name_of_sum(l_, i, "all_reduce"), 2 * elements * sum_bytes(i) * others(i) / (others(i) + 1));
         break;
       }
-      case item_kind::clear_loss: break;  // no call, but a statement
-      case item_kind::squares: sweep("sum_squares", elements_of(r_.squares_of(i.squares)) * wide()); break;
-      case item_kind::update: sweep(l_.optimizer(), elements_of(r_.updates) * cost_model::detail::updated_bytes(l_.state(), real(), wide())); break;
+      case item_kind::clear_loss:
+        break;  // no call, but a statement
+      case item_kind::squares:
+        sweep("sum_squares", elements_of(r_.squares_of(i.squares)) * wide());
+        break;
+      case item_kind::update:
+        sweep(l_.optimizer(),
+              elements_of(r_.updates) * cost_model::detail::updated_bytes(l_.state(), real(), wide()));
+        break;
     }
   }
 
@@ -85,7 +109,8 @@ class call_counter {
       if (n.row->ports[p].as == use::sum) bytes -= sizes.bytes(n, p) / 2;  // nothing is there to be read
     const double operations = kind == call_kind::pass ? 0 : sizes.operations(n);
     const double peak = gpu_ ? gpu_->peak * (cost_model::takes_fp8(*n.row) ? 2 : 1) : 0;
-    add({names_.at(n.row), kind, 1, operations, bytes, gpu_ ? std::max(operations / peak, bytes / gpu_->memory) : 0});
+    add({names_.at(n.row), kind, 1, operations, bytes,
+         gpu_ ? std::max(operations / peak, bytes / gpu_->memory) : 0});
   }
   void pass(std::string_view name, double bytes, call_kind kind = call_kind::pass) {
     add({std::string(name), kind, 1, 0, bytes, gpu_ ? bytes / gpu_->memory : 0});
@@ -95,29 +120,38 @@ class call_counter {
     add({std::string(name), call_kind::communication, 1, 0, bytes, gpu_ && link_ > 0 ? bytes / link_ : 0});
   }
   void add(const calls_of_step& one) {
-    const auto at = std::find_if(all_.begin(), all_.end(), [&](const calls_of_step& c) { return c.name == one.name; });
+    const auto at =
+        std::find_if(all_.begin(), all_.end(), [&](const calls_of_step& c) { return c.name == one.name; });
     if (at == all_.end()) return all_.push_back(one);
-    at->count += one.count; at->operations += one.operations; at->bytes += one.bytes; at->least += one.least;
+    at->count += one.count;
+    at->operations += one.operations;
+    at->bytes += one.bytes;
+    at->least += one.least;
   }
 
   double real() const { return static_cast<double>(l_.real_bytes()); }
   double wide() const { return static_cast<double>(l_.wide_bytes()); }
   double sum_bytes(const item& i) const { return l_.rounds(i) ? real() : wide(); }
-  const gathering& gathering_of(const item& i) const { return r_.gatherings[static_cast<std::size_t>(i.gathering)]; }
-  double shards(const std::vector<gathering::part>& parts) const { return static_cast<double>(r_.shard_elements(parts)); }
+  const gathering& gathering_of(const item& i) const {
+    return r_.gatherings[static_cast<std::size_t>(i.gathering)];
+  }
+  double shards(const std::vector<gathering::part>& parts) const {
+    return static_cast<double>(r_.shard_elements(parts));
+  }
   /// The other ranks that an item communicates with.
   double others(const item& i) const {
     const auto link = static_cast<std::size_t>(find_link(r_, i.on, i.over));
     return l_.communicators[static_cast<std::size_t>(groups_[link])].members() - 1;
   }
   static double elements_of(const std::vector<range>& all) {
-    return std::accumulate(all.begin(), all.end(), 0.0, [](double sum, const range& r) { return sum + static_cast<double>(r.count); });
+    return std::accumulate(all.begin(), all.end(), 0.0,
+                           [](double sum, const range& r) { return sum + static_cast<double>(r.count); });
   }
 
   const lowered& l_;
   const pipeline_rank& r_;
   const kernel_names names_;
-  const std::vector<int>& groups_;  // communicators of the rank's links
+  const std::vector<int>& groups_;               // communicators of the rank's links
   std::vector<cost_model::kernel_sizes> sizes_;  // of each body
   const cost_model::gpu_speed* gpu_ = nullptr;
   double link_ = 0;  // bytes per second
@@ -126,6 +160,8 @@ class call_counter {
 
 }  // namespace
 
-std::vector<calls_of_step> count_calls(const lowered& l, const pipeline_rank& r) { return call_counter(l, r).count(); }
+std::vector<calls_of_step> count_calls(const lowered& l, const pipeline_rank& r) {
+  return call_counter(l, r).count();
+}
 
 }  // namespace rankc::codegen

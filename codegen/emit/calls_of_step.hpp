@@ -9,7 +9,8 @@
 namespace rankc::codegen {
 
 /// The calls of a step by one name.
-/// Units: `bytes` that pass through memory, or that the rank sends; `least` in seconds, 0 where the GPU is not known.
+/// Units: `bytes` that pass through memory, or that the rank sends; `least` in seconds, 0 where the GPU is
+/// not known.
 struct calls_of_step {
   std::string name;  // "linear_dw"
   runtime::call_kind kind;
@@ -18,8 +19,9 @@ struct calls_of_step {
 };
 
 /// Those of the step that the plan is for, in the order of their first use.
-/// Source: roofline (Williams et al. 2009): operations by the GPU's peak or bytes by its memory's speed, whichever takes longer; of what
-/// is sent, bytes by the speed of links within a machine, where all ranks are in one.
+/// Source: roofline (Williams et al. 2009): operations by the GPU's peak or bytes by its memory's speed,
+/// whichever takes longer; of what is sent, bytes by the speed of links within a machine, where all ranks are
+/// in one.
 std::vector<calls_of_step> count_calls(const lowered&, const pipeline_rank&);
 
 }  // namespace rankc::codegen

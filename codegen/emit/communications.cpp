@@ -21,22 +21,33 @@ constexpr std::string_view forward = "forward", backward = "backward", at_end = 
 /// What users call the axis; of pairs that hold the same weights, that.
 std::string_view axis_name(runtime::over o) {
   switch (o) {
-    case runtime::over::tp: return "tp";
-    case runtime::over::dp: return "dp_replicate";
-    case runtime::over::shard: return "dp_shard";
-    case runtime::over::cp: return "cp";
-    case runtime::over::ulysses: return "ulysses";
-    case runtime::over::ep: return "ep";
-    case runtime::over::etp: return "etp";
-    case runtime::over::efsdp: return "efsdp";
-    case runtime::over::tied: return "tied";
+    case runtime::over::tp:
+      return "tp";
+    case runtime::over::dp:
+      return "dp_replicate";
+    case runtime::over::shard:
+      return "dp_shard";
+    case runtime::over::cp:
+      return "cp";
+    case runtime::over::ulysses:
+      return "ulysses";
+    case runtime::over::ep:
+      return "ep";
+    case runtime::over::etp:
+      return "etp";
+    case runtime::over::efsdp:
+      return "efsdp";
+    case runtime::over::tied:
+      return "tied";
     case runtime::over::pp:
-    case runtime::over::peer: break;
+    case runtime::over::peer:
+      break;
   }
   return "pp";
 }
 
-/// Whether an item is an action of a stage that reads the weights of a layer of it; -1: an action of it at all.
+/// Whether an item is an action of a stage that reads the weights of a layer of it; -1: an action of it at
+/// all.
 bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int stage, int layer) {
   const bool computes = i.what == item_kind::forward || i.what == item_kind::forward_layer ||
                         i.what == item_kind::backward || i.what == item_kind::backward_layer;
@@ -48,26 +59,31 @@ bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int 
   return std::any_of(phases.begin(), phases.end(), [&](phase p) { return b.uses(p, space::weight); });
 }
 
-/// The phase that an item is of. What is gathered for a layer is of the action that reads it, for a stage of its next one.
+/// The phase that an item is of. What is gathered for a layer is of the action that reads it, for a stage of
+/// its next one.
 std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& s, std::size_t index) {
   const item& i = s.items[index];
   switch (i.what) {
     case item_kind::forward:
-    case item_kind::forward_layer: return forward;
+    case item_kind::forward_layer:
+      return forward;
     case item_kind::backward:
     case item_kind::backward_layer:
     case item_kind::reduce_scatter:
-    case item_kind::reduce: return backward;
+    case item_kind::reduce:
+      return backward;
     case item_kind::send:
     case item_kind::receive:
       return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
     case item_kind::gather: {
       const gathering& of = r.gatherings[static_cast<std::size_t>(i.gathering)];
       for (std::size_t later = index + 1; of.stage >= 0 && later < s.items.size(); ++later)
-        if (reads_weights(l, r, s.items[later], of.stage, l.reshards() ? of.layer : -1)) return phase_of(l, r, s, later);
+        if (reads_weights(l, r, s.items[later], of.stage, l.reshards() ? of.layer : -1))
+          return phase_of(l, r, s, later);
       return forward;
     }
-    default: return at_end;
+    default:
+      return at_end;
   }
 }
 
@@ -86,7 +102,8 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
       const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
-      visit(transfer{kind, i.over, is_wide, l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+      visit(transfer{kind, i.over, is_wide, l.rounds(i),
+                     elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
     }
   };
   switch (i.what) {
@@ -95,21 +112,31 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     case item_kind::forward_layer:
     case item_kind::backward_layer:
       each_node(l, r, i, [&](const body& b, const layer_call&, const node& n) {
-        if (n.row->communicates()) visit(transfer{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
+        if (n.row->communicates())
+          visit(transfer{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n),
+                         lane_of(r.lanes, n, i.on), n.row->converts >= conversion::share_offsets});
       });
       break;
-    case item_kind::gather: of_shards("all_gather", r.gatherings[static_cast<std::size_t>(i.gathering)].parts, false); break;
+    case item_kind::gather:
+      of_shards("all_gather", r.gatherings[static_cast<std::size_t>(i.gathering)].parts, false);
+      break;
     case item_kind::reduce_scatter:
       of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);
       break;
-    case item_kind::send: visit(transfer{"send", runtime::over::peer, false, false, i.bytes}); break;
-    case item_kind::receive: visit(transfer{"receive", runtime::over::peer, false, false, i.bytes}); break;
+    case item_kind::send:
+      visit(transfer{"send", runtime::over::peer, false, false, i.bytes});
+      break;
+    case item_kind::receive:
+      visit(transfer{"receive", runtime::over::peer, false, false, i.bytes});
+      break;
     case item_kind::reduce:
     case item_kind::reduce_norm:
     case item_kind::reduce_loss:
-      visit(transfer{"all_reduce", i.over, true, l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
+      visit(transfer{"all_reduce", i.over, true, l.rounds(i),
+                     l.messages[static_cast<std::size_t>(i.message)].bytes});
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -119,14 +146,16 @@ std::string communications::type_name() const { return is_index ? "i32" : name_o
 
 double communications::sent() const {
   if (kind == "receive") return 0;
-  const double bytes = static_cast<double>(elements) * static_cast<double>(is_index ? sizeof(std::int32_t) : runtime::size_of(type));
+  const double bytes = static_cast<double>(elements) *
+                       static_cast<double>(is_index ? sizeof(std::int32_t) : runtime::size_of(type));
   if (kind == "send" || kind.starts_with("shift")) return bytes;
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
 
 std::vector<communications> count_communications(const lowered& l, const pipeline_rank& r) {
   const step& s = l.trains() ? r.train : r.evaluate;
-  const std::vector<int>& groups = l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))];
+  const std::vector<int>& groups =
+      l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))];
   std::vector<communications> all;
   for (std::size_t i = 0; i < s.items.size(); ++i) {
     const item& issued = s.items[i];
@@ -145,10 +174,13 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) at = all.insert(all.end(), one);
-      const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter" || p.over == runtime::over::etp;
+      const bool in_parts =
+          p.kind == "all_gather" || p.kind == "reduce_scatter" || p.over == runtime::over::etp;
       at->count += !(go_together && counted);
       ++at->tensors;
-      at->elements += static_cast<std::int64_t>(p.bytes / (p.is_index ? sizeof(std::int32_t) : runtime::size_of(kept))) * (in_parts ? one.ranks : 1);
+      at->elements +=
+          static_cast<std::int64_t>(p.bytes / (p.is_index ? sizeof(std::int32_t) : runtime::size_of(kept))) *
+          (in_parts ? one.ranks : 1);
       counted = true;
     });
   }

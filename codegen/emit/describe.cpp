@@ -29,7 +29,11 @@ struct parameter_count {
 parameter_count parameters_of(const lowered& l) {
   parameter_count n;
   const parallel_dims& d = l.plan->dims;
-  const auto parts = [&](const layer_parameter& p) { return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1 : p.experts ? d.etp : d.tp)); };
+  const auto parts = [&](const layer_parameter& p) {
+    return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1
+                                                              : p.experts     ? d.etp
+                                                                              : d.tp));
+  };
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
       if (!p.copy) (p.as.trainable ? n.trained : n.frozen) += p.as.elements() * parts(p.as);
@@ -40,10 +44,13 @@ parameter_count parameters_of(const lowered& l) {
 std::string tuning_text(const lowered& l) {
   const parameter_count n = parameters_of(l);
   if (n.frozen == 0) return "";
-  std::string out = fmt::format("trained: {} parameters, {:.2f} % of all; {} are frozen\n", n.trained,
-                                100 * static_cast<double>(n.trained) / static_cast<double>(n.all()), n.frozen);
+  std::string out =
+      fmt::format("trained: {} parameters, {:.2f} % of all; {} are frozen\n", n.trained,
+                  100 * static_cast<double>(n.trained) / static_cast<double>(n.all()), n.frozen);
   const low_rank_adaptation& lora = l.plan->recipe.lora;
-  if (lora.any()) out += fmt::format("lora: rank {}, alpha {}, beside {}\n", lora.rank, lora.alpha, fmt::join(lora.targets.all(), ", "));
+  if (lora.any())
+    out += fmt::format("lora: rank {}, alpha {}, beside {}\n", lora.rank, lora.alpha,
+                       fmt::join(lora.targets.all(), ", "));
   return out;
 }
 
@@ -74,9 +81,11 @@ namespace {
 std::string capacity_text(const lowered& l) {
   const rankc::op* const limit = find_limit(*l.plan);
   if (!limit) return "";
-  return fmt::format("capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; {}\n", l.plan->model.experts.capacity,
-                     limit->with.number, limit->with.seq,
-                     l.plan->model.experts.routers.fails() ? "a step that has more is not applied" : "the others are dropped and counted");
+  return fmt::format(
+      "capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; {}\n",
+      l.plan->model.experts.capacity, limit->with.number, limit->with.seq,
+      l.plan->model.experts.routers.fails() ? "a step that has more is not applied"
+                                            : "the others are dropped and counted");
 }
 
 /// How many experts a token goes to, and how many parameters it meets, where the model has some.
@@ -89,14 +98,19 @@ std::string experts_text(const lowered& l) {
     for (const weight_info& w : k.ops.weights) {
       if (w.name.declared == "router") layers += k.count;
       if (w.name.declared.starts_with("experts."))
-        of_experts += static_cast<std::size_t>(k.count) * static_cast<std::size_t>(w.holds.shape[0].size) * static_cast<std::size_t>(w.holds.shape[1].size);
+        of_experts += static_cast<std::size_t>(k.count) * static_cast<std::size_t>(w.holds.shape[0].size) *
+                      static_cast<std::size_t>(w.holds.shape[1].size);
     }
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   const parallel_dims& d = l.plan->dims;
-  const std::string ranks = !spreads_experts(d) ? "" : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
-                            (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "") +
-                            (repeats_tokens(d) ? ", which have the same tokens" : "");
-  return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n", experts, layers, picks,
+  const std::string ranks =
+      !spreads_experts(d)
+          ? ""
+          : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
+                (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "") +
+                (repeats_tokens(d) ? ", which have the same tokens" : "");
+  return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n",
+                     experts, layers, picks,
                      parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.routers.losses);
 }
@@ -106,7 +120,8 @@ std::string data_ranks_text(const parallel_dims& d) {
   return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
-/// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges heads.
+/// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges
+/// heads.
 std::string context_ranks_text(const parallel_dims& d) {
   if (d.cp == 1) return "";
   return fmt::format("cp {}{} x ", d.cp, d.ulysses > 1 ? fmt::format(" (ulysses {})", d.ulysses) : "");
@@ -137,12 +152,14 @@ std::string kept_text(const lowered& l, const pipeline_rank& r) {
   if (kept.moments > 0 && !l.has_bf16_moments()) wide.emplace_back(moments);
   const std::size_t regions = wide.size() + (kept.moments == 2 && !l.has_bf16_moments());
   if (regions > 0)
-    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.trained_elements * l.wide_bytes()), regions, fmt::join(wide, ", ")));
+    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.trained_elements * l.wide_bytes()), regions,
+                                fmt::join(wide, ", ")));
   const std::size_t all = r.parameter_elements, frozen = all - r.trained_elements;
   if (frozen > 0 && !l.has_bf16_weights() && !kept.working_copy)
     parts.push_back(fmt::format("{} (frozen weights)", readable_bytes(frozen * l.wide_bytes())));
   const auto add_bf16 = [&](std::size_t elements, int count, const std::string& what) {
-    parts.push_back(fmt::format("{}{} ({})", readable_bytes(elements * 2), count > 1 ? fmt::format(" x {}", count) : "", what));
+    parts.push_back(fmt::format("{}{} ({})", readable_bytes(elements * 2),
+                                count > 1 ? fmt::format(" x {}", count) : "", what));
   };
   if (l.has_bf16_weights()) add_bf16(all, 1, "bf16 weights, no master copy");
   if (l.has_bf16_moments()) add_bf16(r.trained_elements, kept.moments, fmt::format("bf16 {}", moments));
@@ -161,7 +178,8 @@ std::string optimizer_text(const lowered& l) {
   if (l.has_bf16_weights()) narrow.emplace_back("weights");
   if (l.has_bf16_moments()) narrow.emplace_back("moments");
   if (!narrow.empty())
-    out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "), t.rounding == stochastic ? "stochastically" : "to nearest");
+    out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "),
+                       t.rounding == stochastic ? "stochastically" : "to nearest");
   if (l.rounds_reductions()) out += "; gradients in bf16 between ranks of dp";
   return out + "\n";
 }
@@ -177,7 +195,8 @@ std::string learning_rate_text(const lowered& l) {
   for (int column = 0; column < columns; ++column) {
     const std::int64_t step = 1 + (steps - 1) * column / (columns - 1);
     const double part = t.lr > 0 ? t.learning_rate(step) / t.lr : 0;
-    lines[static_cast<std::size_t>(std::lround((1 - part) * (rows - 1)))][static_cast<std::size_t>(column)] = '*';
+    lines[static_cast<std::size_t>(std::lround((1 - part) * (rows - 1)))][static_cast<std::size_t>(column)] =
+        '*';
   }
   std::string out = "learning rate over the steps:\n";
   for (int row = 0; row < rows; ++row) {
@@ -192,37 +211,46 @@ std::string learning_rate_text(const lowered& l) {
 struct state_cost {
   double kept = 0, sent = 0;
   std::string text() const {
-    return fmt::format("{} and {} sent a step", readable_bytes(static_cast<std::size_t>(kept)), readable_bytes(static_cast<std::size_t>(sent)));
+    return fmt::format("{} and {} sent a step", readable_bytes(static_cast<std::size_t>(kept)),
+                       readable_bytes(static_cast<std::size_t>(sent)));
   }
 };
 
-/// What sharding costs a rank as it is, with each weight gathered and each sum dealt out once a step, and if all ranks were
-/// replicas.
+/// What sharding costs a rank as it is, with each weight gathered and each sum dealt out once a step, and if
+/// all ranks were replicas.
 struct sharding_costs {
   state_cost here, once, replicas;
 };
 sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
-  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes()), summed = l.rounds_reductions() ? 2 : wide;
+  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes()),
+               summed = l.rounds_reductions() ? 2 : wide;
   const optimizer_state state = l.state();
-  const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
-                      (state.working_copy ? real : 0);
+  const double each =
+      static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) +
+      (l.trains() ? wide : 0) + (state.working_copy ? real : 0);
   const double each_frozen = state.working_copy ? real : static_cast<double>(state.weight);
   const parallel_dims& d = l.plan->dims;
   sharding_costs c;
   double whole = 0, over_replicas = 0;  // bytes of what is gathered
   for (const placed_parameter& p : r.parameters) {
     const bool trained = p.as.trainable && l.trains();
-    const double elements = static_cast<double>(p.as.elements()), stored = static_cast<double>(p.as.stored()), shards = p.as.shards;
-    const double holders = p.as.experts ? d.world / (d.pp * d.ep * d.etp) : weight_shards(d) * weight_replicas(d);  // of it or of a shard
+    const double elements = static_cast<double>(p.as.elements()), stored = static_cast<double>(p.as.stored()),
+                 shards = p.as.shards;
+    const double holders = p.as.experts ? d.world / (d.pp * d.ep * d.etp)
+                                        : weight_shards(d) * weight_replicas(d);  // of it or of a shard
     if (p.as.shards > 1) whole += stored * (real + (trained ? wide : 0));
     c.once.sent += (shards - 1) / shards * stored * (real + (trained ? summed : 0));
     c.replicas.kept += elements * (p.as.trainable ? each : each_frozen);
     if (trained) c.replicas.sent += 2 * (holders - 1) / holders * elements * summed;
   }
-  const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
-  c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
+  const double kept = static_cast<double>(r.trained_elements) * each +
+                      static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
+  c.here.kept = kept + static_cast<double>(r.gathered_elements) * real +
+                static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
   for (const communications& x : count_communications(l, r))
-    if (x.phase != "step") (x.axis == "dp_shard" || x.axis == "efsdp" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") || x.axis == "efsdp" ? x.sent() : 0;
+    if (x.phase != "step")
+      (x.axis == "dp_shard" || x.axis == "efsdp" ? c.here.sent : over_replicas) +=
+          x.axis.starts_with("dp_") || x.axis == "efsdp" ? x.sent() : 0;
   c.once.kept = kept + whole;
   c.once.sent += over_replicas;
   c.here.sent += over_replicas;
@@ -231,9 +259,11 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
 
 /// Of what ranks share out, what each keeps.
 std::string shards_text(const parallel_dims& d) {
-  const std::string of_experts = spreads_experts(d) && expert_weight_shards(d) > 1 ? fmt::format("1/{}", expert_weight_shards(d)) : "";
+  const std::string of_experts =
+      spreads_experts(d) && expert_weight_shards(d) > 1 ? fmt::format("1/{}", expert_weight_shards(d)) : "";
   if (weight_shards(d) == 1) return "experts in shards of " + of_experts;
-  return fmt::format("in shards of 1/{}{}", weight_shards(d), of_experts.empty() ? "" : ", experts of " + of_experts);
+  return fmt::format("in shards of 1/{}{}", weight_shards(d),
+                     of_experts.empty() ? "" : ", experts of " + of_experts);
 }
 
 /// What a rank has of weights that ranks share out, beside its shards.
@@ -242,23 +272,33 @@ std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
   std::string out = fmt::format("  {}{}; gathered {}: weights {}", shards_text(l.plan->dims),
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
-                                l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
-  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
-  if (r.arriving_elements > 0) out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
+                                l.reshards()                    ? "by layers in turn"
+                                : says_unshard(l.plan->actions) ? "by stages in turn"
+                                                                : "once a step",
+                                readable_bytes(r.gathered_elements * l.real_bytes()));
+  if (l.trains())
+    out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
+  if (r.arriving_elements > 0)
+    out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
   const sharding_costs c = costs_of_sharding(l, r);
-  out += fmt::format("\n  weights, gradients and moments: {}; as replicas {}", c.here.text(), c.replicas.text());
-  return out + (l.reshards() || says_unshard(l.plan->actions) ? "; gathered once a step " + c.once.text() : "") + "\n";
+  out +=
+      fmt::format("\n  weights, gradients and moments: {}; as replicas {}", c.here.text(), c.replicas.text());
+  return out +
+         (l.reshards() || says_unshard(l.plan->actions) ? "; gathered once a step " + c.once.text() : "") +
+         "\n";
 }
 
 /// The table of what a rank communicates.
 std::string communications_text(const std::vector<communications>& all) {
   if (all.empty()) return "";
-  std::string out = fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", "phase", "communication", "over", "count", "tensors", "elements", "type", "sent");
+  std::string out = fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", "phase",
+                                "communication", "over", "count", "tensors", "elements", "type", "sent");
   double sent = 0;
   for (const communications& c : all) {
     sent += c.sent();
-    out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis, c.count, c.tensors, c.elements,
-                       c.type_name(), readable_bytes(static_cast<std::size_t>(c.sent())));
+    out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis,
+                       c.count, c.tensors, c.elements, c.type_name(),
+                       readable_bytes(static_cast<std::size_t>(c.sent())));
   }
   return out + fmt::format("  sends {} a step\n", readable_bytes(static_cast<std::size_t>(sent)));
 }
@@ -269,24 +309,33 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
-                                p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
-  out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
-                     p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
+  std::string out = fmt::format(
+      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {}\n", p.name, parameters_of(l).all(),
+      p.dims.world, p.dims.pp, data_ranks_text(p.dims),
+      repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
+      p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
+  out +=
+      fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n",
+                  p.recipe.global_batch, p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
   if (p.recipe.has_documents())
-    out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n", p.recipe.end_of_document);
+    out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n",
+                       p.recipe.end_of_document);
   out += experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) + optimizer_text(l);
-  out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) + schedule_text(p) + "\n" + learning_rate_text(l) + repetitions_text(l);
+  out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) +
+         schedule_text(p) + "\n" + learning_rate_text(l) + repetitions_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
-    for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
+    for (const stage_plan& s : r.stages)
+      out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s),
+                         100 * shares[s.stage]);
     out += kept_text(l, r);
     if (l.is_sharded()) out += sharded_text(l, r);
     for (const pool& p : r.arena.pools)
-      out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
-    out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
+      out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count,
+                         readable_bytes(p.unit));
+    out += fmt::format("  temporaries {}\n",
+                       readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
       out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
     const std::string table = communications_text(count_communications(l, r));
@@ -299,10 +348,16 @@ std::string describe_text(const lowered& l) {
 
 /// What the rule of a rope scaling reads is a number, and else null.
 static nlohmann::json describe_scaling(const rope_scaling& s) {
-  nlohmann::json j{{"rope_type", name_of(s.by)}, {"rope_factor", nullptr}, {"low_freq_factor", nullptr}, {"high_freq_factor", nullptr}, {"original_positions", nullptr}};
+  nlohmann::json j{{"rope_type", name_of(s.by)},
+                   {"rope_factor", nullptr},
+                   {"low_freq_factor", nullptr},
+                   {"high_freq_factor", nullptr},
+                   {"original_positions", nullptr}};
   if (s.by != rope_scaling::none) j["rope_factor"] = s.factor;
   if (s.by == rope_scaling::llama3)
-    j.update({{"low_freq_factor", s.low_freq_factor}, {"high_freq_factor", s.high_freq_factor}, {"original_positions", s.original_positions}});
+    j.update({{"low_freq_factor", s.low_freq_factor},
+              {"high_freq_factor", s.high_freq_factor},
+              {"original_positions", s.original_positions}});
   return j;
 }
 
@@ -311,31 +366,65 @@ std::string describe_json(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l).all()},
-         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"cp", p.dims.cp}, {"tp", p.dims.tp},
-                   {"sequence_parallel", p.dims.sequence_parallel}}},
-         {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
-         {"optimizer", {{"name", l.optimizer()}, {"moments", l.state().moments}, {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
-                        {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
-         {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
-         {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  json j{{"plan", p.name},
+         {"dtype", name_of(l.type)},
+         {"parameters", parameters_of(l).all()},
+         {"dims",
+          {{"world", p.dims.world},
+           {"pp", p.dims.pp},
+           {"dp_replicate", p.dims.dp_replicate},
+           {"dp_shard", p.dims.dp_shard},
+           {"cp", p.dims.cp},
+           {"tp", p.dims.tp},
+           {"sequence_parallel", p.dims.sequence_parallel}}},
+         {"recipe",
+          {{"seq", p.recipe.seq},
+           {"global_batch", p.recipe.global_batch},
+           {"microbatches", p.actions.microbatches},
+           {"rows", p.rows}}},
+         {"optimizer",
+          {{"name", l.optimizer()},
+           {"moments", l.state().moments},
+           {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
+           {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
+         {"schedule", p.schedule},
+         {"bubble", t.bubble},
+         {"bubble_per_rank", t.bubble_per_rank},
+         {"peak_activations", t.peak_activations},
+         {"plan_hash", fmt::format("{:016x}", l.hash)}};
   if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
   if (spreads_experts(p.dims))
-    j["dims"].update({{"ep", p.dims.ep}, {"etp", p.dims.etp}, {"expert_layout", expert_layout_names[static_cast<int>(p.dims.expert_layout)]}});
+    j["dims"].update({{"ep", p.dims.ep},
+                      {"etp", p.dims.etp},
+                      {"expert_layout", expert_layout_names[static_cast<int>(p.dims.expert_layout)]}});
   if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
-    j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
-                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.elements_of_head()}, {"ffn", s.ffn}, {"vocab", s.vocab},
-                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", m.norm_eps}};
+    j["model"] = {{"family", m.family},
+                  {"layers", s.layers},
+                  {"hidden", s.hidden},
+                  {"heads", s.heads},
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads},
+                  {"head_dim", s.elements_of_head()},
+                  {"ffn", s.ffn},
+                  {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings},
+                  {"theta", m.theta},
+                  {"norm_eps", m.norm_eps}};
     if (s.rotary) j["model"].update(describe_scaling(m.scaling));
     if (const known_experts& e = m.experts; e.ffn > 0)
-      j["model"].update({{"experts", s.experts}, {"top_k", s.top_k}, {"expert_ffn", e.ffn}, {"norm_topk_prob", e.normalized},
-                         {"decoder_sparse_step", e.every}, {"mlp_only_layers", e.dense}});
+      j["model"].update({{"experts", s.experts},
+                         {"top_k", s.top_k},
+                         {"expert_ffn", e.ffn},
+                         {"norm_topk_prob", e.normalized},
+                         {"decoder_sparse_step", e.every},
+                         {"mlp_only_layers", e.dense}});
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const rounded_linears& r : linears_in_fp8(l))
-    j["linears"].push_back({{"layer", r.layer}, {"products", r.products}, {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
+    j["linears"].push_back({{"layer", r.layer},
+                            {"products", r.products},
+                            {linear_precision_names[static_cast<int>(r.by)], r.in_fp8}});
   for (const attention_engine& e : attention_engines(l))
     j["attention"].push_back({{"engine", e.by_cudnn() ? "cudnn" : "rankc"},
                               {"forward_on_hopper", e.own_forward || !e.by_cudnn() ? "rankc" : "cudnn"},
@@ -344,7 +433,8 @@ std::string describe_json(const lowered& l) {
                               {"because", e.because}});
   if (const auto predicted = predict(l)) {
     j["predicted"] = {{"gpu", predicted->gpu}, {"step_s", predicted->step.step}};
-    for (const auto& [name, seconds] : terms_of(predicted->step)) j["predicted"]["terms"][std::string(name)] = seconds;
+    for (const auto& [name, seconds] : terms_of(predicted->step))
+      j["predicted"]["terms"][std::string(name)] = seconds;
   }
   for (const pipeline_rank& r : l.ranks) {
     json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};
@@ -355,21 +445,36 @@ std::string describe_json(const lowered& l) {
     }
     rank["collectives"] = rank["kept"] = json::array();
     for (const pool& p : r.arena.pools)
-      rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
+      rank["kept"].push_back(
+          {{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
     for (const communications& c : count_communications(l, r))
-      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", c.type_name()},
-                                     {"ranks", c.ranks}, {"count", c.count}, {"tensors", c.tensors}, {"elements", c.elements}, {"sent_bytes", c.sent()}});
+      rank["collectives"].push_back({{"phase", c.phase},
+                                     {"kind", c.kind},
+                                     {"axis", c.axis},
+                                     {"dtype", c.type_name()},
+                                     {"ranks", c.ranks},
+                                     {"count", c.count},
+                                     {"tensors", c.tensors},
+                                     {"elements", c.elements},
+                                     {"sent_bytes", c.sent()}});
     if (l.is_sharded()) {
       const auto [here, once, replicas] = costs_of_sharding(l, r);
-      for (const auto& [name, cost] : {std::pair("kept", here), {"gathered_once", once}, {"replicas", replicas}})
+      for (const auto& [name, cost] :
+           {std::pair("kept", here), {"gathered_once", once}, {"replicas", replicas}})
         rank["sharding"][name] = {{"bytes", cost.kept}, {"sent_bytes", cost.sent}};
     }
     j["pipeline_ranks"].push_back(rank);
   }
   for (const repetition& n : repetitions(l))
-    j["recomputation"].push_back({{"layer", n.layer}, {"kept", n.kept}, {"halfway", n.halfway}, {"kept_without", n.without},
-                                  {"ops", n.nodes}, {"collectives", n.collectives}, {"flops_per_token", n.flops}});
-  for (const communicator& c : l.communicators) j["communicators"].push_back({{"name", c.name}, {"ranks", c.ranks}});
+    j["recomputation"].push_back({{"layer", n.layer},
+                                  {"kept", n.kept},
+                                  {"halfway", n.halfway},
+                                  {"kept_without", n.without},
+                                  {"ops", n.nodes},
+                                  {"collectives", n.collectives},
+                                  {"flops_per_token", n.flops}});
+  for (const communicator& c : l.communicators)
+    j["communicators"].push_back({{"name", c.name}, {"ranks", c.ranks}});
   return j.dump();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emitters: each turns a lowered plan into one kind of text. They decide nothing; order, offsets and sizes are
-// the passes'.
+// The emitters: each turns a lowered plan into one kind of text. They decide nothing; order, offsets and
+// sizes are the passes'.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
@@ -19,13 +19,13 @@ inline constexpr std::string_view group_names[]{"own", "over_tp", "own_experts",
 /// The struct of each op's kernel, by its row.
 using kernel_names = std::map<const op_row*, std::string>;
 kernel_names name_kernels(const lowered&);
-/// The members of a kernel's struct: operands, sizes that no operand's type says, what is known at run time alone, and
-/// whether a sum is added to.
+/// The members of a kernel's struct: operands, sizes that no operand's type says, what is known at run time
+/// alone, and whether a sum is added to.
 struct kernel_members {
-  std::vector<std::string> operands;  // as the row's ports
+  std::vector<std::string> operands;                                 // as the row's ports
   std::vector<std::pair<std::string, std::string>> given, run_time;  // symbols, names
-  std::string into;                   // empty: the kernel sums nothing
-  bool may_add = false;               // and need not be told: it overwrites
+  std::string into;                                                  // empty: the kernel sums nothing
+  bool may_add = false;                                              // and need not be told: it overwrites
 };
 kernel_members members_of(const op_row&, target);
 
@@ -53,9 +53,11 @@ std::string rope_name(std::size_t index, std::size_t count);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string lane, during, beside, scope, slot, work, ids, targets, starts, routers, x, y, dy, dx, accumulate, accumulate_kept;
+  std::string lane, during, beside, scope, slot, work, ids, targets, starts, routers, x, y, dy, dx,
+      accumulate, accumulate_kept;
 };
-std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
+std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase,
+                            const layer_surroundings&);
 std::string stage_call_text(const pipeline_rank&, const item&, phase, const layer_surroundings&);
 
 std::string emit_kernels(const lowered&, const std::string& target);
@@ -80,18 +82,23 @@ std::string schedule_trace(const plan_data&);
 std::string schedule_html(const plan_data&, const std::string& measured);
 
 /// The types of activations, and of regions, statistics and the loss: "real" for both but in a bf16 program.
-inline std::string real_name(const lowered& l) { return l.type == dtype::f64 ? "double" : l.type == dtype::f32 ? "float" : "bf16"; }
+inline std::string real_name(const lowered& l) {
+  return l.type == dtype::f64 ? "double" : l.type == dtype::f32 ? "float" : "bf16";
+}
 inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? "float" : "real"; }
 
 inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
 
 /// What the text calls an item's sum over ranks, which may go in bf16.
-inline std::string name_of_sum(const lowered& l, const item& i, const std::string& sum) { return l.rounds(i) ? sum + "_in_bf16" : sum; }
+inline std::string name_of_sum(const lowered& l, const item& i, const std::string& sum) {
+  return l.rounds(i) ? sum + "_in_bf16" : sum;
+}
 
 /// The table of the shards whose sums are dealt out together.
 std::string sums_name(const gathering&);
 
-/// The type of what goes between stages, before one of them: of the layer that takes it, or of the one that makes it.
+/// The type of what goes between stages, before one of them: of the layer that takes it, or of the one that
+/// makes it.
 std::string boundary_type(const lowered&, const pipeline_rank&, int stage);
 
 /// Namespace of a layer's text: apart from the kernels' names.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that a program calls, as structs of named operands: printed from the rows of the table of ops. Sizes come
-// from the operands' types; what no type says is a member.
+// The kernels that a program calls, as structs of named operands: printed from the rows of the table of ops.
+// Sizes come from the operands' types; what no type says is a member.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,9 @@ bool is_first(const op_row& row, std::string_view symbol) {
 }
 
 /// "heads_dim": whole units of so many elements are one number in a type.
-std::string dim_symbol(const port_dim& d) { return std::string(d.count) + (d.unit.empty() ? "" : "_" + std::string(d.unit)); }
+std::string dim_symbol(const port_dim& d) {
+  return std::string(d.count) + (d.unit.empty() ? "" : "_" + std::string(d.unit));
+}
 
 /// Whether an operand's type says a size.
 bool is_in_a_type(const op_row& row, const std::string& symbol) {
@@ -54,13 +56,17 @@ std::vector<std::string> needed_sizes(const op_row& row, target t) {
     for (std::string_view symbol : split(product, '*')) add_once(needed, std::string(symbol));
   for (const port& p : row.used_ports())
     for (int d = 0; d < p.shape.ndim; ++d)
-      if (!p.shape.dim[d].unit.empty()) { add_once(needed, std::string(p.shape.dim[d].count)); add_once(needed, std::string(p.shape.dim[d].unit)); }
+      if (!p.shape.dim[d].unit.empty()) {
+        add_once(needed, std::string(p.shape.dim[d].count));
+        add_once(needed, std::string(p.shape.dim[d].unit));
+      }
   return needed;
 }
 
 class kernel_struct {
  public:
-  kernel_struct(const op_row& row, target t) : row_(row), kernel_(kernel_of(row, t)), target_(t), members_(members_of(row, t)) {
+  kernel_struct(const op_row& row, target t)
+      : row_(row), kernel_(kernel_of(row, t)), target_(t), members_(members_of(row, t)) {
     for (const port& p : row.used_ports()) {
       has_real_ |= p.holds == element::real && p.as != use::scratch;
       for (int d = 0; d < p.shape.ndim; ++d)
@@ -73,9 +79,11 @@ class kernel_struct {
     std::vector<std::string> parameters;
     if (has_real_) parameters.push_back("class T");
     for (const std::string& symbol : deduced_) parameters.push_back("std::size_t " + letter(symbol));
-    for (const auto& [symbol, name_of] : members_.given) parameters.push_back("std::size_t " + letter(symbol));
+    for (const auto& [symbol, name_of] : members_.given)
+      parameters.push_back("std::size_t " + letter(symbol));
     std::string out = parameters.empty() ? "" : "template <" + wrap(parameters, ",", "          ") + ">\n";
-    return out + fmt::format("struct {} {{\n", name) + members() + products() + "  void operator()(const lane& on) const {\n    " + body() + "\n  }\n};\n";
+    return out + fmt::format("struct {} {{\n", name) + members() + products() +
+           "  void operator()(const lane& on) const {\n    " + body() + "\n  }\n};\n";
   }
 
  private:
@@ -92,17 +100,22 @@ class kernel_struct {
   std::string product(std::string_view symbols) {
     std::vector<std::string> factors;
     for (std::string_view s : split(symbols, '*')) {
-      const auto at = std::find_if(members_.run_time.begin(), members_.run_time.end(), [&](const auto& m) { return m.first == s; });
+      const auto at = std::find_if(members_.run_time.begin(), members_.run_time.end(),
+                                   [&](const auto& m) { return m.first == s; });
       factors.push_back(at != members_.run_time.end() ? at->second : letter(std::string(s)));
     }
     return fmt::format("{}", fmt::join(factors, " * "));
   }
-  std::string dim_text(const port_dim& d) { return d.number ? std::to_string(d.number) : letter(dim_symbol(d)); }
+  std::string dim_text(const port_dim& d) {
+    return d.number ? std::to_string(d.number) : letter(dim_symbol(d));
+  }
 
   std::string type_of(const port& p) {
     if (p.as == use::scratch) return "workspace";
     constexpr std::string_view elements[]{"T", "wide", "std::int32_t"};
-    const std::string element(is_fp8(p.holds) ? fp8_name(p.holds) : elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
+    const std::string element(is_fp8(p.holds)
+                                  ? fp8_name(p.holds)
+                                  : elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
     if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
     if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
     return "matrix<" + element + ", " + dim_text(p.shape.dim[0]) + ", " + dim_text(p.shape.dim[1]) +
@@ -117,9 +130,12 @@ class kernel_struct {
       if (lines.empty() || lines.back().first != type) lines.emplace_back(type, members_.operands[p]);
       else lines.back().second += ", " + members_.operands[p];
     }
-    for (const auto& [symbol, name] : members_.given) lines.emplace_back("size_constant<" + letter(symbol) + ">", name);
-    for (const auto& [symbol, name] : members_.run_time) lines.emplace_back(symbol == "number" ? "double" : "std::size_t", name);
-    if (!members_.into.empty()) lines.emplace_back("store", members_.into + (members_.may_add ? " = store::overwrite" : ""));
+    for (const auto& [symbol, name] : members_.given)
+      lines.emplace_back("size_constant<" + letter(symbol) + ">", name);
+    for (const auto& [symbol, name] : members_.run_time)
+      lines.emplace_back(symbol == "number" ? "double" : "std::size_t", name);
+    if (!members_.into.empty())
+      lines.emplace_back("store", members_.into + (members_.may_add ? " = store::overwrite" : ""));
     std::string out;
     for (const auto& [type, names] : lines) out += fmt::format("  {} {};\n", type, names);
     return out;
@@ -131,7 +147,8 @@ class kernel_struct {
     for (const port& p : row_.used_ports())
       for (int d = 0; d < p.shape.ndim; ++d)
         if (const port_dim& dim = p.shape.dim[d]; !dim.unit.empty())
-          add_once(lines, fmt::format("  static_assert({} == {} * {});\n", dim_text(dim), letter(std::string(dim.count)), letter(std::string(dim.unit))));
+          add_once(lines, fmt::format("  static_assert({} == {} * {});\n", dim_text(dim),
+                                      letter(std::string(dim.count)), letter(std::string(dim.unit))));
     return fmt::format("{}", fmt::join(lines, ""));
   }
 
@@ -143,7 +160,9 @@ class kernel_struct {
     for (std::string_view size : split(kernel_.sizes, ' ')) arguments.push_back(product(size));
     if (!members_.into.empty()) arguments.push_back(members_.into + " == store::add");
     const bool is_of_runtime = kernel_.name.find("::") == kernel_.name.npos;
-    const std::string scope = !is_of_runtime ? "" : target_ == target::cuda ? "rankc::cuda::" : "rankc::host::";
+    const std::string scope = !is_of_runtime            ? ""
+                              : target_ == target::cuda ? "rankc::cuda::"
+                                                        : "rankc::host::";
     return call(scope + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
   }
 
@@ -151,7 +170,7 @@ class kernel_struct {
   const kernel_row& kernel_;
   const target target_;
   const kernel_members members_;
-  std::vector<std::string> deduced_;      // sizes in types
+  std::vector<std::string> deduced_;  // sizes in types
   std::map<std::string, std::string> letters_;
   name_scope scope_{{"T"}};
   bool has_real_ = false;
@@ -163,7 +182,9 @@ std::vector<const op_row*> rows_of(const lowered& l) {
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list)
-        if (!n.row->communicates() && !n.is(ops::clear) && std::find(rows.begin(), rows.end(), n.row) == rows.end()) rows.push_back(n.row);
+        if (!n.row->communicates() && !n.is(ops::clear) &&
+            std::find(rows.begin(), rows.end(), n.row) == rows.end())
+          rows.push_back(n.row);
   return rows;
 }
 
@@ -171,8 +192,12 @@ std::vector<const op_row*> rows_of(const lowered& l) {
 std::string headers(const lowered& l) {
   std::vector<std::string_view> all;
   for (const op_row* row : rows_of(l))
-    if (!row->header.empty() && std::find(all.begin(), all.end(), row->header) == all.end()) all.push_back(row->header);
-  std::string out = all.empty() ? "" : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n", l.target == target::cuda ? "CUDA" : "HOST");
+    if (!row->header.empty() && std::find(all.begin(), all.end(), row->header) == all.end())
+      all.push_back(row->header);
+  std::string out = all.empty()
+                        ? ""
+                        : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n",
+                                      l.target == target::cuda ? "CUDA" : "HOST");
   for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
   return out;
 }
@@ -190,7 +215,9 @@ kernel_members members_of(const op_row& row, target t) {
   }
   for (const std::string& symbol : needed_sizes(row, t)) {
     const bool run_time = symbol == "number" || is_first(row, symbol);
-    if (run_time || !is_in_a_type(row, symbol)) (run_time ? m.run_time : m.given).emplace_back(symbol, scope.take(symbol == "number" ? row.number : symbol));
+    if (run_time || !is_in_a_type(row, symbol))
+      (run_time ? m.run_time : m.given)
+          .emplace_back(symbol, scope.take(symbol == "number" ? row.number : symbol));
   }
   if (sums || m.may_add) m.into = scope.take("into");
   m.may_add &= !sums;
@@ -199,8 +226,41 @@ kernel_members members_of(const op_row& row, target t) {
 
 kernel_names name_kernels(const lowered& l) {
   kernel_names names;
-  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets", "gather_shards", "scatter_sums", "all_reduce_in_bf16", "scatter_sums_in_bf16", "add_sums", "sum_squares", "adamw", "sgd", "run", "run_by_rows", "real", "wide",
-                    "at", "matrix", "vector", "stream", "workspace", "size", "size_constant", "step", "store", "lane", "range"});
+  name_scope scope({"send",
+                    "receive",
+                    "all_reduce",
+                    "all_gather",
+                    "reduce_scatter",
+                    "all_to_all",
+                    "shift",
+                    "shift_back",
+                    "to_experts",
+                    "from_experts",
+                    "share_offsets",
+                    "gather_offsets",
+                    "gather_shards",
+                    "scatter_sums",
+                    "all_reduce_in_bf16",
+                    "scatter_sums_in_bf16",
+                    "add_sums",
+                    "sum_squares",
+                    "adamw",
+                    "sgd",
+                    "run",
+                    "run_by_rows",
+                    "real",
+                    "wide",
+                    "at",
+                    "matrix",
+                    "vector",
+                    "stream",
+                    "workspace",
+                    "size",
+                    "size_constant",
+                    "step",
+                    "store",
+                    "lane",
+                    "range"});
   for (const op_row* row : rows_of(l)) names[row] = scope.take(row->name);
   return names;
 }
@@ -209,8 +269,15 @@ std::string emit_kernels(const lowered& l, const std::string& target) {
   const kernel_names names = name_kernels(l);
   std::string structs;
   for (const op_row* row : rows_of(l)) structs += kernel_struct(*row, l.target).text(names.at(row)) + "\n";
-  return fill(templates::program_kernels_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target}, {"plan_id", identifier(l.plan->name)},
-                                               {"real", real_name(l)}, {"wide", wide_name(l)}, {"headers", headers(l)}, {"optimizer", emit_optimizer(l)}, {"kernels", structs}});
+  return fill(templates::program_kernels_hpp, {{"version", version},
+                                               {"plan", l.plan->name},
+                                               {"target", target},
+                                               {"plan_id", identifier(l.plan->name)},
+                                               {"real", real_name(l)},
+                                               {"wide", wide_name(l)},
+                                               {"headers", headers(l)},
+                                               {"optimizer", emit_optimizer(l)},
+                                               {"kernels", structs}});
 }
 
 }  // namespace rankc::codegen

@@ -22,8 +22,8 @@ class layer_text {
 
   std::string run() {
     const std::string functions = all_functions(), types = aliases() + parameters() + kept();
-    return heading() + "namespace " + layer_namespace(b_) + " {\n\n" + constants(types + functions) + types + functions +
-           "}  // namespace " + layer_namespace(b_) + "\n";
+    return heading() + "namespace " + layer_namespace(b_) + " {\n\n" + constants(types + functions) + types +
+           functions + "}  // namespace " + layer_namespace(b_) + "\n";
   }
 
  private:
@@ -45,7 +45,8 @@ class layer_text {
   std::string aliases() {
     std::string out;
     for (const auto& [where, name] : {std::pair(space::x, "input"), std::pair(space::y, "output")})
-      if (const std::string type = type_between(where); !type.empty()) out += fmt::format("using {} = {};\n", name, type);
+      if (const std::string type = type_between(where); !type.empty())
+        out += fmt::format("using {} = {};\n", name, type);
     return out.empty() ? "" : out + "\n";
   }
 
@@ -63,17 +64,21 @@ class layer_text {
   static constexpr std::string_view without_gradients = "{}";
   std::string parameters() {
     if (b_.parameters.empty()) return "";
-    std::string out = "/// Weights as T, or their gradients: in pieces that are summed over ranks alike.\n"
-                      "template <class T>\nstruct parameters {\n";
+    std::string out =
+        "/// Weights as T, or their gradients: in pieces that are summed over ranks alike.\n"
+        "template <class T>\nstruct parameters {\n";
     for (int g = 0; g < n_groups; ++g)
       if (groups_.size[g])
-        out += fmt::format("  vector<T, {}> {}{};\n", groups_.size[g], group_names[g], g == static_cast<int>(group::frozen) ? without_gradients : "");
+        out += fmt::format("  vector<T, {}> {}{};\n", groups_.size[g], group_names[g],
+                           g == static_cast<int>(group::frozen) ? without_gradients : "");
     for (int shared : groups_.shared) {
       const auto p = static_cast<std::size_t>(shared);
-      out += fmt::format("  {} {}{};\n", types_.of_parameter(p), b_.names.parameters[p], b_.parameters[p].trainable ? "" : without_gradients);
+      out += fmt::format("  {} {}{};\n", types_.of_parameter(p), b_.names.parameters[p],
+                         b_.parameters[p].trainable ? "" : without_gradients);
     }
     for (std::size_t i = 0; i < b_.parameters.size(); ++i)
-      if (groups_.of_parameter[i].in != group::shared) out += member(types_.of_parameter(i), b_.names.parameters[i], i);
+      if (groups_.of_parameter[i].in != group::shared)
+        out += member(types_.of_parameter(i), b_.names.parameters[i], i);
     for (const auto& [first, packed] : types_.packed) out += member(packed.type, packed.name, first);
     return out + "};\n\n";
   }
@@ -90,9 +95,13 @@ class layer_text {
     std::string members;
     for (std::size_t i = 0; i < b_.values.size(); ++i)
       if (const value& v = b_.values[i]; v.where == where)
-        members += fmt::format("  {} {}{{base + {}}};  // {}, {}\n", types_.of(v), b_.names.values[i], v.offset, readable_bytes(v.bytes),
+        members += fmt::format("  {} {}{{base + {}}};  // {}, {}\n", types_.of(v), b_.names.values[i],
+                               v.offset, readable_bytes(v.bytes),
                                kernels_name(b_.backward[static_cast<std::size_t>(v.backward.last)]));
-    return members.empty() ? "" : fmt::format("/// {}: when it is last read there.\nstruct {} {{\n  at base;\n{}}};\n\n", what, name, members);
+    return members.empty()
+               ? ""
+               : fmt::format("/// {}: when it is last read there.\nstruct {} {{\n  at base;\n{}}};\n\n", what,
+                             name, members);
   }
   std::string kernels_name(const node& n) const {
     if (n.row->communicates()) return std::string(b_.function(n));
@@ -104,21 +113,37 @@ class layer_text {
     const value& v = b_.values[static_cast<std::size_t>(u.at.value)];
     const bool of_gradients = v.where == space::gradient;
     switch (v.where) {
-      case space::x: return "x" + part_of(v, space::x);
-      case space::y: return "y" + part_of(v, space::y);
-      case space::dy: return "dy" + part_of(v, space::y);
-      case space::dx: return "dx" + part_of(v, space::x);
+      case space::x:
+        return "x" + part_of(v, space::x);
+      case space::y:
+        return "y" + part_of(v, space::y);
+      case space::dy:
+        return "dy" + part_of(v, space::y);
+      case space::dx:
+        return "dx" + part_of(v, space::x);
       case space::saved:
       case space::halfway:
-      case space::temp: return (v.where == space::saved ? "s." : v.where == space::halfway ? "mid." : "") + b_.names.values[u.at.value] + columns(u, v);
+      case space::temp:
+        return (v.where == space::saved     ? "s."
+                : v.where == space::halfway ? "mid."
+                                            : "") +
+               b_.names.values[u.at.value] + columns(u, v);
       case space::weight:
-      case space::gradient: return (of_gradients ? "dw." : "w.") + (u.run < 0 ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
-      case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
-      case space::tokens: return "ids";
-      case space::targets: return "targets";
-      case space::starts: return "starts";
-      case space::loss: return "loss";
-      case space::routers: return "routers";
+      case space::gradient:
+        return (of_gradients ? "dw." : "w.") +
+               (u.run < 0 ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
+      case space::rope:
+        return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
+      case space::tokens:
+        return "ids";
+      case space::targets:
+        return "targets";
+      case space::starts:
+        return "starts";
+      case space::loss:
+        return "loss";
+      case space::routers:
+        return "routers";
     }
     return "";
   }
@@ -145,8 +170,9 @@ class layer_text {
         const value& v = b_.values[static_cast<std::size_t>(u.at.value)];
         if (v.where != space::temp || std::find(seen.begin(), seen.end(), u.at.value) != seen.end()) continue;
         seen.push_back(u.at.value);
-        out += fmt::format("  const {} {}{{work + {}}};  // {}, {}\n", types_.of(v), b_.names.values[u.at.value], v.offset, readable_bytes(v.bytes),
-                           lives(list, u.at.value));
+        out +=
+            fmt::format("  const {} {}{{work + {}}};  // {}, {}\n", types_.of(v), b_.names.values[u.at.value],
+                        v.offset, readable_bytes(v.bytes), lives(list, u.at.value));
       }
     return out;
   }
@@ -164,41 +190,60 @@ class layer_text {
   }
   std::string into(const node& n) const {
     switch (n.accumulate) {
-      case accumulation::add: return "store::add";
-      case accumulation::after_first: return into_name(find_flag(b_, n));
-      default: return "store::overwrite";
+      case accumulation::add:
+        return "store::add";
+      case accumulation::after_first:
+        return into_name(find_flag(b_, n));
+      default:
+        return "store::overwrite";
     }
   }
 
   /// Elements of a gradient, with its padding where it has some.
   std::string count_of_cleared(const node& n) const {
-    const layer_parameter& p = b_.parameters[static_cast<std::size_t>(b_.values[static_cast<std::size_t>(n.ports[0].at.value)].of)];
+    const layer_parameter& p =
+        b_.parameters[static_cast<std::size_t>(b_.values[static_cast<std::size_t>(n.ports[0].at.value)].of)];
     return p.has_padding() ? std::to_string(p.stored()) : name(n.ports[0]) + ".count";
   }
 
   std::string statement(const node& n) {
     if (n.is(ops::clear))  // in the first microbatch alone
-      return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {});\n", into(n), name(n.ports[0]), count_of_cleared(n));
-    const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
+      return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {});\n", into(n),
+                         name(n.ports[0]), count_of_cleared(n));
+    const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") +
+                              (n.is_beside() ? "  follow(beside, on);\n" : "");
     const bool always = n.only == in_step::any;
-    const std::string condition = always ? "" : fmt::format("  if (during == step::{})\n  ", n.only == in_step::training ? "train" : "evaluate");
-    return order + condition + "  " + structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", always ? 2 : 4) + "\n";
+    const std::string condition = always ? ""
+                                         : fmt::format("  if (during == step::{})\n  ",
+                                                       n.only == in_step::training ? "train" : "evaluate");
+    return order + condition + "  " +
+           structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", always ? 2 : 4) +
+           "\n";
   }
-  /// Of two that go at once, the first and the last of some nodes, and of what runs meanwhile; what either waits for comes before all.
+  /// Of two that go at once, the first and the last of some nodes, and of what runs meanwhile; what either
+  /// waits for comes before all.
   std::string statement_by_rows(std::span<const node> all) {
     const node &earlier = all.front(), &later = all.back();
-    const auto argument = [&](const std::string& before, const node& n, const std::string& after, int column) {
-      return n.row->communicates() ? structure(before, n, after, column) : structure(before + "[&](auto part) { return ", n, "; }" + after, column, true);
+    const auto argument = [&](const std::string& before, const node& n, const std::string& after,
+                              int column) {
+      return n.row->communicates()
+                 ? structure(before, n, after, column)
+                 : structure(before + "[&](auto part) { return ", n, "; }" + after, column, true);
     };
     std::string out = earlier.joins || later.joins ? "  follow(on, beside);\n" : "";
-    out += "  " + argument("run_by_rows(on, ", earlier, ",", 2) + "\n      " + argument("", later, all.size() > 2 ? "," : ");", 6) + "\n";
-    for (const node& meanwhile : all.subspan(1, all.size() - 2)) out += "      " + structure("", meanwhile, ");", 6) + "\n";
+    out += "  " + argument("run_by_rows(on, ", earlier, ",", 2) + "\n      " +
+           argument("", later, all.size() > 2 ? "," : ");", 6) + "\n";
+    for (const node& meanwhile : all.subspan(1, all.size() - 2))
+      out += "      " + structure("", meanwhile, ");", 6) + "\n";
     return out;
   }
   /// A call with its operands; of a part of their rows.
-  std::string structure(const std::string& before, const node& n, const std::string& after, int column, bool of_part = false) {
+  std::string structure(const std::string& before, const node& n, const std::string& after, int column,
+                        bool of_part = false) {
     std::vector<std::string> members;
-    const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
+    const auto give = [&](std::string_view member, const std::string& what) {
+      members.push_back(fmt::format(".{} = {}", member, what));
+    };
     if (n.row->communicates()) communicate(n, give);
     else compute(n, give, of_part);
     members.front() = before + kernels_name(n) + "{" + members.front();
@@ -207,24 +252,36 @@ class layer_text {
   }
   void compute(const node& n, auto give, bool of_part) {
     const kernel_members m = members_of(*n.row, l_.target);
-    const auto part = [&](bool has_rows, const std::string& of) { return of_part && has_rows ? "part(" + of + ")" : of; };
-    for (std::size_t p = 0; p < n.ports.size(); ++p) give(m.operands[p], part(rankc::program::has_token_rows(n.row->ports[p]), name(n.ports[p])));
+    const auto part = [&](bool has_rows, const std::string& of) {
+      return of_part && has_rows ? "part(" + of + ")" : of;
+    };
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      give(m.operands[p], part(rankc::program::has_token_rows(n.row->ports[p]), name(n.ports[p])));
     for (const auto& [symbol, member] : m.given) give(member, "size<" + size_of(b_, n, symbol).text + ">");
     for (const auto& [symbol, member] : m.run_time) give(member, size_of(b_, n, symbol).text);
-    if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite)) give(m.into, part(n.sums(), into(n)));
+    if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite))
+      give(m.into, part(n.sums(), into(n)));
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);
     const bool shifts = n.row->converts == conversion::shift || n.row->converts == conversion::shift_back;
     give("over", std::string("over::") + role_name(role_over(n.over)));
-    const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
+    const bool in_place =
+        n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
-    if (shifts) { give("second_to", name(n.ports[1])); give("from", name(n.ports[2])); give("second_from", name(n.ports[3])); }
+    if (shifts) {
+      give("second_to", name(n.ports[1]));
+      give("from", name(n.ports[2]));
+      give("second_from", name(n.ports[3]));
+    }
     if (n.row->converts == conversion::all_to_all || n.slab > 0) give("scratch", name(n.ports[1]));
     if (!in_place && !shifts) give("from", name(n.ports[n.slab > 0 ? 2 : n.ports.size() - 1]));
     if (n.slab > 0 && n.ports.size() > 3) give("offsets", name(n.ports[3]));
     if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
-    if (n.slab > 0) { give("ranks", fmt::format("size<{}>", rankc::name(n.over))); give("slab", fmt::format("size<{}>", n.slab)); }
+    if (n.slab > 0) {
+      give("ranks", fmt::format("size<{}>", rankc::name(n.over)));
+      give("slab", fmt::format("size<{}>", n.slab));
+    }
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
   }
@@ -238,7 +295,8 @@ class layer_text {
       if (is) out.push_back(with_types ? type + " " + name : name);
     };
     const auto type_at = [&](space where) {
-      const auto at = std::find_if(b_.values.begin(), b_.values.end(), [&](const value& v) { return v.where == where; });
+      const auto at =
+          std::find_if(b_.values.begin(), b_.values.end(), [&](const value& v) { return v.where == where; });
       return at == b_.values.end() ? "" : types_.of(*at);
     };
     take(true, "const lane&", "on");
@@ -250,7 +308,9 @@ class layer_text {
     take(f.halfway, "const halfway&", "mid");
     take(f.work, "at", "work");
     for (int t : f.ropes)
-      take(true, fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions, b_.ropes[static_cast<std::size_t>(t)].dim),
+      take(true,
+           fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions,
+                       b_.ropes[static_cast<std::size_t>(t)].dim),
            rope_name(static_cast<std::size_t>(t), b_.ropes.size()));
     take(f.ids, type_at(space::tokens), "ids");
     take(f.targets, type_at(space::targets), "targets");
@@ -271,7 +331,9 @@ class layer_text {
     std::string out = call("inline void " + name, formals(p, true), 0, " {\n");
     if (p == phase::backward && l_.splits_backward()) {
       for (const phase half : {phase::backward_input, phase::backward_weight})
-        if (!b_.calls(half).empty()) out += "  " + call(std::string(phase_names[static_cast<int>(half)]), formals(half, false), 2) + "\n";
+        if (!b_.calls(half).empty())
+          out +=
+              "  " + call(std::string(phase_names[static_cast<int>(half)]), formals(half, false), 2) + "\n";
       return out + "}\n";
     }
     const std::string places = temporaries(p);
@@ -286,8 +348,10 @@ class layer_text {
   }
   std::string all_functions() {
     std::string out;
-    for (const phase p : {phase::forward, phase::recompute, phase::backward_input, phase::backward_weight, phase::backward})
-      if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
+    for (const phase p :
+         {phase::forward, phase::recompute, phase::backward_input, phase::backward_weight, phase::backward})
+      if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B)))
+        out += function(p) + "\n";
     return out;
   }
 
@@ -307,8 +371,11 @@ std::string rope_name(std::size_t index, std::size_t count) {
 std::string emit_layers(const lowered& l) {
   const kernel_names kernels = name_kernels(l);
   std::string layers;
-  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.gathered_groups[i], kernels).run() + "\n";
-  return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
+  for (std::size_t i = 0; i < l.bodies.size(); ++i)
+    layers += layer_text(l, l.bodies[i], l.gathered_groups[i], kernels).run() + "\n";
+  return fill(templates::program_layers_hpp, {{"version", version},
+                                              {"plan", l.plan->name},
+                                              {"plan_id", identifier(l.plan->name)},
                                               {"layers", layers}});
 }
 

@@ -21,8 +21,11 @@ bool is_linear(const node& n) { return n.row->flops == &ops::product_flops; }
 std::vector<rounded_linears> linears_in_fp8(const lowered& l) {
   std::vector<rounded_linears> all;
   for (const body& b : l.bodies) {
-    const auto count = [&](auto is) { return static_cast<int>(std::count_if(b.forward.begin(), b.forward.end(), is)); };
-    if (const int in_fp8 = count(is_of_fp8)) all.push_back({b.name, b.setting.linears, count(is_linear), in_fp8});
+    const auto count = [&](auto is) {
+      return static_cast<int>(std::count_if(b.forward.begin(), b.forward.end(), is));
+    };
+    if (const int in_fp8 = count(is_of_fp8))
+      all.push_back({b.name, b.setting.linears, count(is_linear), in_fp8});
   }
   return all;
 }
@@ -30,7 +33,8 @@ std::vector<rounded_linears> linears_in_fp8(const lowered& l) {
 std::string linears_text(const lowered& l) {
   std::string out;
   for (const rounded_linears& r : linears_in_fp8(l))
-    out += fmt::format("linears: {} of {} products of {} in {}, {}\n", r.in_fp8, r.products, r.layer, linear_precision_names[static_cast<int>(r.by)],
+    out += fmt::format("linears: {} of {} products of {} in {}, {}\n", r.in_fp8, r.products, r.layer,
+                       linear_precision_names[static_cast<int>(r.by)],
                        r.by == fp8_rows ? "e4m3 with a scale for each row" : "e4m3 and for gradients e5m2");
   return out;
 }

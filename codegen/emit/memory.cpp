@@ -20,12 +20,15 @@ std::string values(const lowered& l, const pipeline_rank& r, const step& s) {
     return std::pair(x->where, x->first) < std::pair(y->where, y->first);
   });
   std::string out;
-  for (const placed_value* v : sorted) out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}\n", boundary_type(l, r, v->stage), v->name, v->where, v->lives);
+  for (const placed_value* v : sorted)
+    out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}\n", boundary_type(l, r, v->stage), v->name,
+                       v->where, v->lives);
   return out;
 }
 std::string between_stages(const lowered& l, const pipeline_rank& r) {
   std::string out = values(l, r, r.train);
-  if (const std::string evaluation = values(l, r, r.evaluate); !evaluation.empty()) out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
+  if (const std::string evaluation = values(l, r, r.evaluate); !evaluation.empty())
+    out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
   return out;
 }
 
@@ -43,11 +46,14 @@ std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
 
 std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   std::string out;
-  auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes, std::string_view what) {
-    out += fmt::format("constexpr {} {}{{{}}};  // {}: {}\n", type, name, type == "at" ? std::to_string(where) : fmt::format("{{{}}}", where),
+  auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes,
+                 std::string_view what) {
+    out += fmt::format("constexpr {} {}{{{}}};  // {}: {}\n", type, name,
+                       type == "at" ? std::to_string(where) : fmt::format("{{{}}}", where),
                        readable_bytes(bytes), what);
   };
-  auto several = [&](const std::string& name, const std::vector<std::size_t>& where, std::size_t bytes, std::string_view what) {
+  auto several = [&](const std::string& name, const std::vector<std::size_t>& where, std::size_t bytes,
+                     std::string_view what) {
     if (where.empty()) return;
     std::vector<std::string> at;
     for (std::size_t w : where) at.push_back(fmt::format("{{{}}}", w));
@@ -61,90 +67,127 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   };
   const arena_plan& a = r.arena;
   const optimizer_state kept = l.state();
-  const auto of = [&](std::size_t elements, std::string_view name, std::size_t where, std::string_view type, std::size_t bytes, std::string_view what) {
+  const auto of = [&](std::size_t elements, std::string_view name, std::size_t where, std::string_view type,
+                      std::size_t bytes, std::string_view what) {
     one(fmt::format("vector<{}, {}>", type, elements), std::string(name), where, elements * bytes, what);
   };
   const std::string_view of_weights = l.has_bf16_weights() ? "real" : "wide";
   const std::size_t held = l.weight_elements(r), trained = r.trained_elements;
   of(held, "weights", a.weights, of_weights, kept.weight, "parameters of this pipeline rank");
-  if (l.trains() && held != trained) of(trained, "trained_weights", a.weights, of_weights, kept.weight, "of these the ones that are trained");
+  if (l.trains() && held != trained)
+    of(trained, "trained_weights", a.weights, of_weights, kept.weight, "of these the ones that are trained");
   if (l.trains()) of(trained, "gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
   for (const std::string_view m : moment_names(l))
-    of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment, l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
-       m == "momentum" ? "SGD's" : m == "first_moment" ? "AdamW's m" : "AdamW's v");
+    of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment,
+       l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
+       m == "momentum"       ? "SGD's"
+       : m == "first_moment" ? "AdamW's m"
+                             : "AdamW's v");
   if (l.has_working_copy())
-    one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
+    one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy,
+        r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   if (l.is_sharded()) {
-    one(fmt::format("vector<real, {}>", r.gathered_elements), "gathered", a.gathered, r.gathered_elements * l.real_bytes(), "the shards of all ranks, as the layers read them");
+    one(fmt::format("vector<real, {}>", r.gathered_elements), "gathered", a.gathered,
+        r.gathered_elements * l.real_bytes(), "the shards of all ranks, as the layers read them");
     if (l.trains())
-      one(fmt::format("vector<wide, {}>", r.summed_elements), "full_gradients", a.full_gradients, r.summed_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
+      one(fmt::format("vector<wide, {}>", r.summed_elements), "full_gradients", a.full_gradients,
+          r.summed_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
   }
   if (r.arriving_elements > 0)
-    one(fmt::format("vector<wide, {}>", r.arriving_elements), "arriving", a.arriving, r.arriving_elements * l.wide_bytes(), "sums that are added to others");
+    one(fmt::format("vector<wide, {}>", r.arriving_elements), "arriving", a.arriving,
+        r.arriving_elements * l.wide_bytes(), "sums that are added to others");
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
-    one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
-        fmt::format("cosines and sines of {} positions, base {}{}", a.ropes[t].as.positions, a.ropes[t].as.theta, scaling_words(a.ropes[t].as.scaling)));
+    one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim),
+        rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
+        fmt::format("cosines and sines of {} positions, base {}{}", a.ropes[t].as.positions,
+                    a.ropes[t].as.theta, scaling_words(a.ropes[t].as.scaling)));
   const std::size_t tokens = l.tokens();
-  const auto of_microbatch = [&](const char* type, const char* name, std::size_t where, std::size_t count, std::string_view what) {
-    out += fmt::format("constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", type, name,
-                       where, count * sizeof(std::int32_t), what);
+  const auto of_microbatch = [&](const char* type, const char* name, std::size_t where, std::size_t count,
+                                 std::string_view what) {
+    out += fmt::format(
+        "constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * "
+        "static_cast<std::size_t>(microbatch)}}; }}  // {}\n",
+        type, name, where, count * sizeof(std::int32_t), what);
   };
-  if (r.reads_tokens || r.reads_targets) out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
+  if (r.reads_tokens || r.reads_targets)
+    out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
   if (r.reads_tokens) of_microbatch("token_ids", "ids", a.tokens, tokens, "the step's tokens");
   if (r.reads_targets) of_microbatch("token_ids", "targets", a.targets, tokens, "their next tokens");
   if (r.reads_starts) {
     const std::size_t whole = tokens * static_cast<std::size_t>(l.plan->dims.cp);
-    out += fmt::format("using document_starts = vector<std::int32_t, {}>;  // of a microbatch, of whole sequences\n", whole);
-    of_microbatch("document_starts", "starts", a.starts, whole, "where in its sequence each token's document begins");
+    out += fmt::format(
+        "using document_starts = vector<std::int32_t, {}>;  // of a microbatch, of whole sequences\n", whole);
+    of_microbatch("document_starts", "starts", a.starts, whole,
+                  "where in its sequence each token's document begins");
   }
   if (a.routers_bytes) {
     const std::size_t count = a.routers_bytes / l.wide_bytes();
     out += fmt::format("using router_sums = matrix<wide, 1, {}>;  // of a microbatch\n", count);
-    out += fmt::format("constexpr router_sums routers_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // what they did\n",
-                       a.routers, a.routers_bytes);
+    out += fmt::format(
+        "constexpr router_sums routers_of(int microbatch) {{ return {{at{{{}}} + {} * "
+        "static_cast<std::size_t>(microbatch)}}; }}  // what they did\n",
+        a.routers, a.routers_bytes);
   }
   one("vector<wide, 1>", "loss", a.loss, l.wide_bytes(), "sum over the microbatches");
   if (l.trains()) one("vector<wide, 1>", "norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
   for (const pool& p : a.pools)
-    out += fmt::format("\n// {} x {} from {}: {}\n", p.count, readable_bytes(p.unit), p.where, kept_names[static_cast<int>(p.what)]) +
+    out += fmt::format("\n// {} x {} from {}: {}\n", p.count, readable_bytes(p.unit), p.where,
+                       kept_names[static_cast<int>(p.what)]) +
            (p.what == kept::activation ? between_stages(l, r) : "");
   out += "\n";
-  several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes, "gradients between the layers of a stage, in turn");
+  several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes,
+          "gradients between the layers of a stage, in turn");
   if (a.work_bytes || r.overlaps) one("at", "work", a.work, a.work_bytes, "temporaries of a layer");
-  if (r.overlaps) one("at", "work_beside", a.work_beside, a.work_beside_bytes, "temporaries of a layer of an action that overlaps");
+  if (r.overlaps)
+    one("at", "work_beside", a.work_beside, a.work_beside_bytes,
+        "temporaries of a layer of an action that overlaps");
   for (const bucket& b : r.buckets)
     out += fmt::format("constexpr vector<wide, {}> {}_gradients{{gradients[{}]}};\n", b.count, b.id, b.first);
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;
     std::vector<std::string> words;
-    for (const range& g : list) words.push_back(fmt::format("{{{}, {}, {}{}}}", g.first, g.count, g.decay, g.balances.any() ? fmt::format(", {{{}, {}}}", g.balances.rate, g.balances.mean) : ""));
-    const bool balances = std::any_of(list.begin(), list.end(), [](const range& g) { return g.balances.any(); });
-    out += fmt::format("\n// {}: first element, count, weight decay{}\nconstexpr range {}[]{{{}}};\n", what, balances ? ", of routers' biases their step and the mean of choices" : "", name, wrap(words, ",", "    "));
+    for (const range& g : list)
+      words.push_back(
+          fmt::format("{{{}, {}, {}{}}}", g.first, g.count, g.decay,
+                      g.balances.any() ? fmt::format(", {{{}, {}}}", g.balances.rate, g.balances.mean) : ""));
+    const bool balances =
+        std::any_of(list.begin(), list.end(), [](const range& g) { return g.balances.any(); });
+    out += fmt::format("\n// {}: first element, count, weight decay{}\nconstexpr range {}[]{{{}}};\n", what,
+                       balances ? ", of routers' biases their step and the mean of choices" : "", name,
+                       wrap(words, ",", "    "));
   };
   const auto shards = [&](const std::string& name, const std::vector<gathering::part>& parts, bool arriving) {
     std::vector<std::string> words;
     for (const gathering::part& p : parts) {
       const placed_parameter& of = r.parameters[static_cast<std::size_t>(p.parameter)];
-      words.push_back(arriving ? fmt::format("{{{}, {}, {}, {}}}", p.whole, of.element, of.as.shard(), p.arriving)
-                               : fmt::format("{{{}, {}, {}}}", p.whole, of.element, of.as.shard()));
+      words.push_back(arriving
+                          ? fmt::format("{{{}, {}, {}, {}}}", p.whole, of.element, of.as.shard(), p.arriving)
+                          : fmt::format("{{{}, {}, {}}}", p.whole, of.element, of.as.shard()));
     }
     out += fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "));
   };
   if (l.is_sharded())
-    out += fmt::format("\n// What is gathered or dealt out together: first element of all, first element of the rank's, count of the rank's{}\n",
-                       r.arriving_elements > 0 ? ",\n// where those arrive that are added to it" : "");
+    out += fmt::format(
+        "\n// What is gathered or dealt out together: first element of all, first element of the rank's, "
+        "count of the rank's{}\n",
+        r.arriving_elements > 0 ? ",\n// where those arrive that are added to it" : "");
   for (const gathering& g : r.gatherings) {
     shards(g.id + "_shards", g.parts, r.arriving_elements > 0);
     if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, r.arriving_elements > 0);
   }
-  const auto squares = [&](norm_over c, const char* what) { ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what); };
+  const auto squares = [&](norm_over c, const char* what) {
+    ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what);
+  };
   squares(norm_over::experts, "What counts in the norm on every rank with other experts");
   squares(norm_over::tp, "What counts in the norm on every tensor-parallel rank");
   squares(norm_over::nothing, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");
-  return fill(templates::program_memory_hpp,
-              {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
-               {"pipeline", std::to_string(r.index)}, {"total", readable_bytes(a.bytes)}, {"places", out}});
+  return fill(templates::program_memory_hpp, {{"version", version},
+                                              {"plan", l.plan->name},
+                                              {"plan_id", identifier(l.plan->name)},
+                                              {"pipeline", std::to_string(r.index)},
+                                              {"total", readable_bytes(a.bytes)},
+                                              {"places", out}});
 }
 
 }  // namespace rankc::codegen

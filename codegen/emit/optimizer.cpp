@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer's call as a struct of named operands: the regions that it reads and writes, in the types that they are kept in.
+// The optimizer's call as a struct of named operands: the regions that it reads and writes, in the types that
+// they are kept in.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,17 +18,23 @@ namespace {
 
 /// "<real, wide, bf16, rounding::stochastic>", without the last ones that are the kernel's defaults.
 std::string kept_as(const lowered& l) {
-  const bool narrow_weights = l.has_bf16_weights(), narrow_moments = l.has_bf16_moments(), none = l.state().moments == 0;
+  const bool narrow_weights = l.has_bf16_weights(), narrow_moments = l.has_bf16_moments(),
+             none = l.state().moments == 0;
   std::string out = "<real";
   if (narrow_weights || narrow_moments || none)
-    out += fmt::format(", {}, {}", narrow_weights ? "real" : "wide", none ? "no_moment" : narrow_moments ? "bf16" : "wide");
-  if ((narrow_weights || narrow_moments) && l.plan->recipe.rounding == stochastic) out += ", rounding::stochastic";
+    out += fmt::format(", {}, {}", narrow_weights ? "real" : "wide",
+                       none             ? "no_moment"
+                       : narrow_moments ? "bf16"
+                                        : "wide");
+  if ((narrow_weights || narrow_moments) && l.plan->recipe.rounding == stochastic)
+    out += ", rounding::stochastic";
   return out + ">";
 }
 
 /// Operands of one type share a line.
 std::string operands(const lowered& l, const std::vector<std::string_view>& moments) {
-  std::vector<std::pair<std::string_view, std::vector<std::string_view>>> lines{{l.has_bf16_weights() ? "real" : "wide", {"weights"}}};
+  std::vector<std::pair<std::string_view, std::vector<std::string_view>>> lines{
+      {l.has_bf16_weights() ? "real" : "wide", {"weights"}}};
   const auto add = [&](std::string_view type, std::string_view name) {
     if (lines.back().first != type) lines.push_back({type, {}});
     lines.back().second.push_back(name);
@@ -35,7 +42,8 @@ std::string operands(const lowered& l, const std::vector<std::string_view>& mome
   add("wide", "gradients");
   for (const std::string_view m : moments) add(l.has_bf16_moments() ? "bf16" : "wide", m);
   std::string out;
-  for (const auto& [type, names] : lines) out += fmt::format("  vector<{}, Count> {};\n", type, fmt::join(names, ", "));
+  for (const auto& [type, names] : lines)
+    out += fmt::format("  vector<{}, Count> {};\n", type, fmt::join(names, ", "));
   return out;
 }
 
@@ -48,10 +56,11 @@ std::string emit_optimizer(const lowered& l) {
   for (const std::string_view m : moments) given.push_back(std::string(m) + ".where");
   if (moments.empty()) given.emplace_back("{}");
   given.insert(given.end(), {"norm.where", "of"});
-  return fmt::format("template <std::size_t Count>\nstruct {} {{\n{}  vector<wide, 1> norm;\n  std::span<const range> of;\n"
-                     "  void operator()(const lane& on) const {{\n    rankc::{}::{}{}({});\n  }}\n}};",
-                     l.optimizer(), operands(l, moments), l.target == target::cuda ? "cuda" : "host", l.optimizer(), kept_as(l),
-                     fmt::join(given, ", "));
+  return fmt::format(
+      "template <std::size_t Count>\nstruct {} {{\n{}  vector<wide, 1> norm;\n  std::span<const range> of;\n"
+      "  void operator()(const lane& on) const {{\n    rankc::{}::{}{}({});\n  }}\n}};",
+      l.optimizer(), operands(l, moments), l.target == target::cuda ? "cuda" : "host", l.optimizer(),
+      kept_as(l), fmt::join(given, ", "));
 }
 
 }  // namespace rankc::codegen

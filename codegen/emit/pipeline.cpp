@@ -59,13 +59,23 @@ class order_text {
       const placed_value* v = step_.find(what, stage, i.microbatch);
       return v ? name(*v) : "";
     };
-    const auto of_microbatch = [&](const char* ids) {
-      return fmt::format("{}_of({})", ids, i.microbatch);
-    };
-    return {i.on == compute_lane ? on(i.on) : "on", &step_ == &r_.train ? "step::train" : "step::evaluate", i.on == compute_lane ? "ring" : "on", s.name + "::", slot_name(i), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
-            of_microbatch("starts"), of_microbatch("routers"),
-            between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
-            between(kept::gradient, s.stage), store_of(i.first), store_of(i.first_kept)};
+    const auto of_microbatch = [&](const char* ids) { return fmt::format("{}_of({})", ids, i.microbatch); };
+    return {i.on == compute_lane ? on(i.on) : "on",
+            &step_ == &r_.train ? "step::train" : "step::evaluate",
+            i.on == compute_lane ? "ring" : "on",
+            s.name + "::",
+            slot_name(i),
+            i.on == compute_lane ? "work" : "work_beside",
+            of_microbatch("ids"),
+            of_microbatch("targets"),
+            of_microbatch("starts"),
+            of_microbatch("routers"),
+            between(kept::activation, s.stage),
+            between(kept::activation, s.stage + 1),
+            between(kept::gradient, s.stage + 1),
+            between(kept::gradient, s.stage),
+            store_of(i.first),
+            store_of(i.first_kept)};
   }
   static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
   /// What the order calls the slot of a stage whose layers it calls one by one.
@@ -77,7 +87,8 @@ class order_text {
   /// What computes, as it is or on the second stream.
   void compute(const item& i, std::string text) {
     if (i.on != compute_lane) {
-      for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();) text.insert(at, "  ");
+      for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();)
+        text.insert(at, "  ");
       text = fmt::format("act({}, \"{}\", [](const lane& on) {{\n  {}}});\n", on(i.on), i.name, text);
     }
     out_ += text;
@@ -97,9 +108,12 @@ class order_text {
     if (!is_layer(i) || slot_of_ == i.name || !takes_slot(i.name)) return;
     slot_of_ = i.name;
     const stage_plan& s = r_.stages[i.stage];
-    out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+    out_ +=
+        fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
   }
-  static bool is_layer(const item& i) { return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer; }
+  static bool is_layer(const item& i) {
+    return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
+  }
   /// Whether the layers of an action that goes layer by layer have anything in its slot.
   bool takes_slot(const std::string& action) const {
     const auto takes = [&](const item& i) {
@@ -109,7 +123,8 @@ class order_text {
         for (const actual& a : s.calls[static_cast<int>(p)][i.layer].given) any |= a.from == source::slot;
       return any;
     };
-    return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& i) { return i.name == action && is_layer(i) && takes(i); });
+    return std::any_of(step_.items.begin(), step_.items.end(),
+                       [&](const item& i) { return i.name == action && is_layer(i) && takes(i); });
   }
   /// A blank line before what begins something, and the name of the action for errors and traces.
   void head(const item& i) {
@@ -128,15 +143,18 @@ class order_text {
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
   }
-  /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
+  /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines
+  /// keep.
   bool goes_beside_backward(const item& i) const {
-    if (i.what != item_kind::reduce && i.what != item_kind::reduce_scatter && i.what != item_kind::add_sums) return false;
+    if (i.what != item_kind::reduce && i.what != item_kind::reduce_scatter && i.what != item_kind::add_sums)
+      return false;
     const int stage = i.bucket < 0 ? r_.gatherings[i.gathering].stage : r_.buckets[i.bucket].stage;
     return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
       return other.what == item_kind::backward_layer && other.stage == stage;
     });
   }
-  /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then on.
+  /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then
+  /// on.
   void part(const item& i) {
     const int at = static_cast<int>(&i - step_.items.data());
     if (!is_forward(i) && !is_backward(i)) return;
@@ -147,8 +165,12 @@ class order_text {
     if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
     part_ = now;
   }
-  static bool is_forward(const item& i) { return i.what == item_kind::forward || i.what == item_kind::forward_layer; }
-  static bool is_backward(const item& i) { return i.what == item_kind::backward || i.what == item_kind::backward_layer; }
+  static bool is_forward(const item& i) {
+    return i.what == item_kind::forward || i.what == item_kind::forward_layer;
+  }
+  static bool is_backward(const item& i) {
+    return i.what == item_kind::backward || i.what == item_kind::backward_layer;
+  }
 
   /// The ranges that are summed; none where the rank has no parameters.
   std::string squares(const item& i) {
@@ -161,46 +183,62 @@ class order_text {
       case item_kind::receive:
       case item_kind::send: {
         const placed_value& v = step_.values[i.data];
-        run(i.on, i.what == item_kind::send ? "send" : "receive", {".data = " + name(v), ".site = " + message(i.message)});
+        run(i.on, i.what == item_kind::send ? "send" : "receive",
+            {".data = " + name(v), ".site = " + message(i.message)});
         break;
       }
       case item_kind::forward:
       case item_kind::backward: {
         std::string text;
         const int last = static_cast<int>(s.layers.size()) - 1;
-        for (const phase p : i.does != phase::forward && repeats_first(l_, s) ? phases_of(s, i, last) : std::vector{i.does})
+        for (const phase p :
+             i.does != phase::forward && repeats_first(l_, s) ? phases_of(s, i, last) : std::vector{i.does})
           text += stage_call_text(r_, i, p, surroundings(i)) + "\n";
         compute(i, text);
         break;
       }
       case item_kind::gather:
-        run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
-                                    ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
+        run(i.on, "gather_shards",
+            {".over = " + over(i.over), ".to = gathered",
+             std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
+             ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
-        run(i.on, name_of_sum(l_, i, "scatter_sums"), {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
-                                   ".of = " + sums_name(r_.gatherings[i.gathering]),
-                                   ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
+        run(i.on, name_of_sum(l_, i, "scatter_sums"),
+            {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"),
+             ".from = full_gradients", ".of = " + sums_name(r_.gatherings[i.gathering]),
+             ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
         break;
       case item_kind::add_sums:
-        run(i.on, "add_sums", {".to = gradients", ".from = arriving", ".of = " + sums_name(r_.gatherings[i.gathering])});
+        run(i.on, "add_sums",
+            {".to = gradients", ".from = arriving", ".of = " + sums_name(r_.gatherings[i.gathering])});
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {
         std::string text;
         for (const phase p : phases_of(s, i, i.layer))
-          if (!l_.bodies[s.layers[i.layer].kind].calls(p).empty()) text += layer_call_text(l_, r_, s, i.layer, p, surroundings(i));
+          if (!l_.bodies[s.layers[i.layer].kind].calls(p).empty())
+            text += layer_call_text(l_, r_, s, i.layer, p, surroundings(i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         compute(i, text.substr(2));
         break;
       }
-      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients", name_of_sum(l_, i, "all_reduce")); break;
-      case item_kind::reduce_norm: sum(i, "norm"); break;
-      case item_kind::clear_loss: line("clear<wide>", {on(i.on), "loss.where", "1"}); break;
-      case item_kind::reduce_loss: sum(i, "loss"); break;
+      case item_kind::reduce:
+        sum(i, r_.buckets[i.bucket].id + "_gradients", name_of_sum(l_, i, "all_reduce"));
+        break;
+      case item_kind::reduce_norm:
+        sum(i, "norm");
+        break;
+      case item_kind::clear_loss:
+        line("clear<wide>", {on(i.on), "loss.where", "1"});
+        break;
+      case item_kind::reduce_loss:
+        sum(i, "loss");
+        break;
       case item_kind::squares:
-        run(i.on, "sum_squares", {".total = norm", ".gradients = gradients", ".of = " + squares(i),
-                            std::string(".into = store::") + (i.first ? "overwrite" : "add")});
+        run(i.on, "sum_squares",
+            {".total = norm", ".gradients = gradients", ".of = " + squares(i),
+             std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
         run(i.on, std::string(l_.optimizer()), members_of_update());
@@ -210,7 +248,8 @@ class order_text {
 
   std::vector<std::string> members_of_update() const {
     const bool trains_all = l_.weight_elements(r_) == r_.trained_elements;
-    std::vector<std::string> all{std::string(".weights = ") + (trains_all ? "weights" : "trained_weights"), ".gradients = gradients"};
+    std::vector<std::string> all{std::string(".weights = ") + (trains_all ? "weights" : "trained_weights"),
+                                 ".gradients = gradients"};
     for (const std::string_view m : moment_names(l_)) all.push_back(fmt::format(".{} = {}", m, m));
     all.insert(all.end(), {".norm = norm", ".of = updates"});
     return all;
@@ -219,10 +258,10 @@ class order_text {
   const lowered& l_;
   const pipeline_rank& r_;
   const step& step_;
-  const std::string scope_;  // of the values' names
+  const std::string scope_;                      // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
-  std::string reduced_;  // the last whose sums were, beside backward
-  std::string slot_of_;  // the last action that went layer by layer
+  std::string reduced_;                          // the last whose sums were, beside backward
+  std::string slot_of_;                          // the last action that went layer by layer
   std::string out_, heading_, part_;
 };
 
@@ -240,17 +279,23 @@ std::string function(const std::string& head, const std::string& body) {
 std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
   std::vector<std::string> actions, events;
   const action_table& t = l.plan->actions;
-  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; i += t.actions[i].overlaps_next ? 2 : 1) actions.push_back(item_token(t, i));
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; i += t.actions[i].overlaps_next ? 2 : 1)
+    actions.push_back(item_token(t, i));
   for (std::size_t e = 0; e < r.events.size(); ++e) events.push_back(fmt::format("{}{{{}}}", r.events[e], e));
   std::string includes;
   for (const stage_plan& s : r.stages) includes += fmt::format("#include \"{}.hpp\"\n", s.name);
-  return fill(templates::program_pipeline_hpp,
-              {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
-               {"pipeline", std::to_string(r.index)}, {"pp", std::to_string(l.plan->dims.pp)},
-               {"row", "//   " + wrap(actions, "", "//   ")}, {"includes", includes},
-               {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
-               {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train).run()) : ""},
-               {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate).run())}});
+  return fill(
+      templates::program_pipeline_hpp,
+      {{"version", version},
+       {"plan", l.plan->name},
+       {"plan_id", identifier(l.plan->name)},
+       {"pipeline", std::to_string(r.index)},
+       {"pp", std::to_string(l.plan->dims.pp)},
+       {"row", "//   " + wrap(actions, "", "//   ")},
+       {"includes", includes},
+       {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
+       {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train).run()) : ""},
+       {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate).run())}});
 }
 
 }  // namespace rankc::codegen

@@ -13,12 +13,14 @@ std::optional<prediction> predict(const lowered& l) {
   if (l.target != target::cuda || l.type != dtype::bf16 || !g) return {};
   const rankc::program::layer_setting s = rankc::program::setting_of(*l.plan, bf16, l.target);
   const std::vector<rankc::program::layer_program> layers = rankc::program::lower_layers(*l.plan, s);
-  return prediction{g->name, cost_model::predict_step(*l.plan, *g, s, layers), cost_model::predict_stages(*l.plan, *g, s, layers)};
+  return prediction{g->name, cost_model::predict_step(*l.plan, *g, s, layers),
+                    cost_model::predict_stages(*l.plan, *g, s, layers)};
 }
 
 std::vector<std::pair<std::string_view, double>> terms_of(const cost_model::step_prediction& s) {
-  return {{"products", s.products}, {"attention", s.attention}, {"passes over memory", s.passes}, {"optimizer", s.optimizer},
-          {"communication", s.links}, {"bubble", s.bubble}, {"power", s.limited}};
+  return {{"products", s.products},   {"attention", s.attention}, {"passes over memory", s.passes},
+          {"optimizer", s.optimizer}, {"communication", s.links}, {"bubble", s.bubble},
+          {"power", s.limited}};
 }
 
 std::string predicted_text(const lowered& l) {
@@ -26,9 +28,11 @@ std::string predicted_text(const lowered& l) {
   if (!p) return "";
   std::string terms;
   for (const auto& [name, seconds] : terms_of(p->step))
-    if (const double share = 100 * seconds / p->step.step; share >= 0.5) terms += fmt::format("{}{} {:.0f} %", terms.empty() ? "" : ", ", name, share);
+    if (const double share = 100 * seconds / p->step.step; share >= 0.5)
+      terms += fmt::format("{}{} {:.0f} %", terms.empty() ? "" : ", ", name, share);
   const double tokens = static_cast<double>(l.plan->recipe.global_batch) * l.plan->recipe.seq;
-  return fmt::format("predicted on {}: {:.4g} ms a step, {:.0f} tokens/s; {}\n", p->gpu, 1e3 * p->step.step, tokens / p->step.step, terms);
+  return fmt::format("predicted on {}: {:.4g} ms a step, {:.0f} tokens/s; {}\n", p->gpu, 1e3 * p->step.step,
+                     tokens / p->step.step, terms);
 }
 
 }  // namespace rankc::codegen

@@ -24,30 +24,35 @@ namespace {
 constexpr std::string_view fill_names[]{"fill::zeros", "fill::ones", "fill::uniform"};
 
 bool has_experts(const pipeline_rank& r) {
-  return std::any_of(r.parameters.begin(), r.parameters.end(), [](const placed_parameter& p) { return p.as.experts; });
+  return std::any_of(r.parameters.begin(), r.parameters.end(),
+                     [](const placed_parameter& p) { return p.as.experts; });
 }
 
 std::string parameter_table(const pipeline_rank& r) {
   if (r.parameters.empty()) return "";
-  std::string out = fmt::format("// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy{}\n"
-                                "constexpr parameter parameters_{}[]{{\n", has_experts(r) ? ", experts" : "", r.index);
+  std::string out = fmt::format(
+      "// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy{}\n"
+      "constexpr parameter parameters_{}[]{{\n",
+      has_experts(r) ? ", experts" : "", r.index);
   for (const placed_parameter& p : r.parameters)
-    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", p.name, p.as.rows, p.as.cols, p.as.shard_dim,
-                       p.element, fill_names[static_cast<int>(p.as.start)], p.as.std, p.as.ndim > 1, p.copy,
-                       p.as.experts ? ", true" : "");
+    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", p.name, p.as.rows, p.as.cols,
+                       p.as.shard_dim, p.element, fill_names[static_cast<int>(p.as.start)], p.as.std,
+                       p.as.ndim > 1, p.copy, p.as.experts ? ", true" : "");
   return out + "};\n";
 }
 
 /// ", {rankc::rope_scaling::linear, 8, 1, 4, 8192}"
 std::string scaling_row(const rope_scaling& s) {
   if (s.by == rope_scaling::none) return "";
-  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}}}", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.original_positions);
+  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}}}", name_of(s.by), s.factor,
+                     s.low_freq_factor, s.high_freq_factor, s.original_positions);
 }
 std::string rope_tables(const pipeline_rank& r) {
   if (r.arena.ropes.empty()) return "";
   std::vector<std::string> tables;
   for (const placed_rope& t : r.arena.ropes)
-    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}{}}}", t.where, t.as.positions, t.as.dim, t.as.theta, scaling_row(t.as.scaling)));
+    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}{}}}", t.where, t.as.positions, t.as.dim, t.as.theta,
+                                 scaling_row(t.as.scaling)));
   return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
 }
 
@@ -55,23 +60,31 @@ std::string lane_table(const lowered& l, const pipeline_rank& r) {
   std::vector<std::string> lanes;
   const bool rounds = l.rounds_reductions();
   for (const lane& each : r.lanes)
-    lanes.push_back(fmt::format("{{\"{}\", {}{}}}", each.name, each.computes, rounds && &each == &r.lanes[reduce_lane] ? ", true" : ""));
-  return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n", rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
+    lanes.push_back(fmt::format("{{\"{}\", {}{}}}", each.name, each.computes,
+                                rounds && &each == &r.lanes[reduce_lane] ? ", true" : ""));
+  return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n",
+                     rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
 }
 
 std::string call_table(const lowered& l, const pipeline_rank& r) {
   constexpr std::string_view kinds[]{"product", "attention", "pass", "optimizer", "communication"};
   std::string out;
   for (const calls_of_step& c : count_calls(l, r))
-    out += fmt::format("    {{\"{}\", call_kind::{}, {}, {:.6g}, {:.6g}, {:.6g}}},\n", c.name, kinds[static_cast<int>(c.kind)], c.count, c.operations, c.bytes, 1e3 * c.least);
-  return out.empty() ? "" : fmt::format("// name, what bounds it, how often in a step; operations, bytes, and milliseconds at least, of all\nconstexpr call_row calls_{}[]{{\n{}}};\n", r.index, out);
+    out += fmt::format("    {{\"{}\", call_kind::{}, {}, {:.6g}, {:.6g}, {:.6g}}},\n", c.name,
+                       kinds[static_cast<int>(c.kind)], c.count, c.operations, c.bytes, 1e3 * c.least);
+  return out.empty() ? ""
+                     : fmt::format(
+                           "// name, what bounds it, how often in a step; operations, bytes, and "
+                           "milliseconds at least, of all\nconstexpr call_row calls_{}[]{{\n{}}};\n",
+                           r.index, out);
 }
 
 /// Where the forward program leaves logits, where it does.
 std::string logits_text(const kept_logits& k) {
   if (k.rows == 0) return "";
-  return fmt::format(",\n     .logits = {{.where = {{{}}}, .rows = {}, .columns = {}, .stride = {}, .microbatch = {}}}", k.where, k.rows, k.columns,
-                     k.stride, k.microbatch);
+  return fmt::format(
+      ",\n     .logits = {{.where = {{{}}}, .rows = {}, .columns = {}, .stride = {}, .microbatch = {}}}",
+      k.where, k.rows, k.columns, k.stride, k.microbatch);
 }
 
 /// Where a step leaves what routers did, where it does: on the rank that has all microbatches.
@@ -80,26 +93,37 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
   for (const layer_kind& k : l.plan->kinds)
     if (k.ops.routers_kept >= 0) {
       const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.routers_kept)].shape[1];
-      const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(), [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
-      return fmt::format(",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}{}{}}}", r.arena.routers, sums.count(),
-                         sums.unit, each, find_limit(*l.plan) ? ", .limited = true" : "", l.plan->model.experts.routers.fails() ? ", .fails = true" : "");
+      const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(),
+                                    [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
+      return fmt::format(
+          ",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}{}{}}}",
+          r.arena.routers, sums.count(), sums.unit, each, find_limit(*l.plan) ? ", .limited = true" : "",
+          l.plan->model.experts.routers.fails() ? ", .fails = true" : "");
     }
   return "";
 }
 
-std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits, const std::string& calls) {
+std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
+                         const std::string& calls) {
   const arena_plan& a = r.arena;
   const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
-      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
-      "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}{}{}}},\n",
+      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, "
+      ".second_moment = {{{}}},{}\n"
+      "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = "
+      "{{{}}},\n"
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = "
+      "lanes_{}{}{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
-      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
-      frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
-      r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.index, r.reads_starts ? fmt::format(", .starts = {{{}}}, .reads_starts = true", a.starts) : "", logits_text(logits),
-      routers_text(l, r), calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
+      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy)
+                           : " .working_copy = {},",
+      r.parameter_elements, frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
+      r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index),
+      r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens,
+      r.reads_targets, a.loss, a.norm, r.events.size(), r.index,
+      r.reads_starts ? fmt::format(", .starts = {{{}}}, .reads_starts = true", a.starts) : "",
+      logits_text(logits), routers_text(l, r),
+      calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
 
 std::string tables(const lowered& l) {
@@ -119,7 +143,8 @@ std::string tables(const lowered& l) {
     out += fmt::format("constexpr int members_{}[]{{{}}};\n", c, fmt::join(ranks, ", "));
     table += fmt::format("    {{\"{}\", members_{}}},\n", l.communicators[c].name, c);
   }
-  if (!table.empty()) out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
+  if (!table.empty())
+    out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
 
   std::string rows;
   const parallel_dims& d = l.plan->dims;
@@ -129,12 +154,22 @@ std::string tables(const lowered& l) {
     const std::vector<lane_link>& links = l.ranks[c[axis::pp]].links;
     std::vector<std::string> words;
     for (std::size_t k = 0; k < links.size(); ++k)
-      words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane, runtime::over_names[static_cast<int>(links[k].over)], l.communicator_of[r][k]));
-    if (!words.empty()) out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r),
-                        repeats_tokens(d) ? fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]) : d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "");
+      words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane,
+                                  runtime::over_names[static_cast<int>(links[k].over)],
+                                  l.communicator_of[r][k]));
+    if (!words.empty())
+      out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
+    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp],
+                        words.empty() ? "{}" : fmt::format("links_{}", r),
+                        repeats_tokens(d) ? fmt::format(", {}, {}", cp_of(d, c), c[axis::ep])
+                        : d.cp > 1        ? fmt::format(", {}", cp_of(d, c))
+                                          : "");
   }
-  return out + fmt::format("\n// pp, dp, tp{}\n", repeats_tokens(d) ? ", links, cp, ep" : d.cp > 1 ? ", links, cp" : "") + "constexpr rank_row ranks[]{\n" + rows + "};";
+  return out +
+         fmt::format("\n// pp, dp, tp{}\n", repeats_tokens(d) ? ", links, cp, ep"
+                                            : d.cp > 1        ? ", links, cp"
+                                                              : "") +
+         "constexpr rank_row ranks[]{\n" + rows + "};";
 }
 
 /// What the optimizer keeps, where it is not two moments in the type of gradients.
@@ -156,7 +191,8 @@ std::string shares_text(const lowered& l) {
   if (d.ep > 1 && d.etp > 1) out += fmt::format(" .etp = {},", d.etp);
   if (spreads_experts_over_replicas(d)) out += " .experts_over_replicas = true,";
   if (repeats_tokens(d)) out += " .independent_experts = true,";
-  if (l.plan->recipe.has_documents()) out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
+  if (l.plan->recipe.has_documents())
+    out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   return out;
 }
 
@@ -164,13 +200,15 @@ std::string rest_of_recipe(const training& t) {
   std::string out;
   if (t.momentum > 0) out += fmt::format(", .momentum = {}", t.momentum);
   if (t.nesterov) out += ", .nesterov = true";
-  if (t.rounding_seed != 0) out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
+  if (t.rounding_seed != 0)
+    out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
   if (t.lr_schedule.any()) {
     constexpr const char* shapes[]{"constant", "linear", "cosine"};
     out += ",\n              .schedule = {";
     for (int i = 0; i < t.lr_schedule.count; ++i) {
       const runtime::lr_piece& piece = t.lr_schedule.pieces[i];
-      out += fmt::format("{}lr_piece{{lr_shape::{}, {}, {}}}", i > 0 ? ", " : "", shapes[static_cast<int>(piece.shape)], piece.steps,
+      out += fmt::format("{}lr_piece{{lr_shape::{}, {}, {}}}", i > 0 ? ", " : "",
+                         shapes[static_cast<int>(piece.shape)], piece.steps,
                          piece.to == runtime::peak ? "peak" : fmt::format("{}", piece.to));
     }
     out += "}";
@@ -180,13 +218,15 @@ std::string rest_of_recipe(const training& t) {
 
 /// What the program says of itself before it runs.
 std::string note_text(const lowered& l) {
-  const std::string note = l.plan->recipe.precision == bf16 && l.type != dtype::bf16
-                               ? fmt::format("the recipe's precision is bf16; this program computes in {}", name_of(l.type))
-                               : slow_attention(l);
+  const std::string note =
+      l.plan->recipe.precision == bf16 && l.type != dtype::bf16
+          ? fmt::format("the recipe's precision is bf16; this program computes in {}", name_of(l.type))
+          : slow_attention(l);
   return note.empty() ? "" : fmt::format("\n    .note = \"{}\",", note);
 }
 
-/// What a step and its actions are predicted to take, where that is known: a table, and the member that names it.
+/// What a step and its actions are predicted to take, where that is known: a table, and the member that names
+/// it.
 struct prediction_text {
   std::string table, member;
 };
@@ -194,19 +234,26 @@ prediction_text text_of_prediction(const lowered& l) {
   const auto known = predict(l);
   if (!known) return {};
   std::set<std::string> done;  // "0F", without microbatches
-  for (const action& a : l.plan->actions.actions) done.insert(std::to_string(a.stage) + std::string(action_names[static_cast<int>(a.kind)]));
-  const double busy = known->step.step - known->step.bubble, slowed = busy / (busy - known->step.limited);  // by power
+  for (const action& a : l.plan->actions.actions)
+    done.insert(std::to_string(a.stage) + std::string(action_names[static_cast<int>(a.kind)]));
+  const double busy = known->step.step - known->step.bubble,
+               slowed = busy / (busy - known->step.limited);  // by power
   std::vector<std::string> rows;
   const auto row = [&](const std::string& action, double seconds) {
-    if (action == "STEP" || done.count(action)) rows.push_back(fmt::format("{{\"{}\", {:.6g}}}", action, 1e3 * slowed * seconds));
+    if (action == "STEP" || done.count(action))
+      rows.push_back(fmt::format("{{\"{}\", {:.6g}}}", action, 1e3 * slowed * seconds));
   };
   for (std::size_t s = 0; s < known->stages.size(); ++s) {
     const auto& [forward, input, weight] = known->stages[s];
     const std::string stage = std::to_string(s);
-    row(stage + "F", forward); row(stage + "B", input + weight); row(stage + "I", input); row(stage + "W", weight);
+    row(stage + "F", forward);
+    row(stage + "B", input + weight);
+    row(stage + "I", input);
+    row(stage + "W", weight);
   }
   row("STEP", known->step.optimizer);
-  return {fmt::format("\nconstexpr rankc::runtime::predicted_action predicted[] = {{{}}};\n", fmt::join(rows, ", ")),
+  return {fmt::format("\nconstexpr rankc::runtime::predicted_action predicted[] = {{{}}};\n",
+                      fmt::join(rows, ", ")),
           fmt::format("\n    .predicted = {{{:.6g}, predicted}},", 1e3 * known->step.step)};
 }
 
@@ -229,22 +276,43 @@ std::string emit_program(const lowered& l, const std::string& target) {
   const prediction_text predicted = text_of_prediction(l);
   return fill(
       templates::program_program_cpp,
-      {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},
-       {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l) + predicted.table}, {"text", describe_text(l)},
-       {"json", describe_json(l)}, {"train", l.trains() ? "train" : "nullptr"},
-       {"train_table", l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
-       {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
-       {"dtype", name_of(l.type)}, {"pp", std::to_string(p.dims.pp)},
-       {"dp", std::to_string(batch_ranks(p.dims))}, {"tp", std::to_string(p.dims.tp)},
+      {{"version", version},
+       {"plan", p.name},
+       {"plan_id", identifier(p.name)},
+       {"target", target},
+       {"includes", includes},
+       {"interface", std::to_string(runtime::interface_version)},
+       {"tables", tables(l) + predicted.table},
+       {"text", describe_text(l)},
+       {"json", describe_json(l)},
+       {"train", l.trains() ? "train" : "nullptr"},
+       {"train_table",
+        l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
+       {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))},
+       {"hash", fmt::format("{:#018x}", l.hash)},
+       {"dtype", name_of(l.type)},
+       {"pp", std::to_string(p.dims.pp)},
+       {"dp", std::to_string(batch_ranks(p.dims))},
+       {"tp", std::to_string(p.dims.tp)},
        {"shards", shares_text(l)},
-       {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
-       {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
-       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)}, {"predicted", predicted.member},
-       {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
-       {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
-       {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
-                              ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
-                              t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
+       {"microbatches", std::to_string(p.actions.microbatches)},
+       {"rows", std::to_string(p.rows)},
+       {"seq", std::to_string(t.seq)},
+       {"vocab", std::to_string(vocab)},
+       {"vocab_used", std::to_string(p.vocab_used)},
+       {"flops", fmt::format("{:.1f}", flops_per_token(p.kinds, p.on_one_device))},
+       {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
+       {"predicted", predicted.member},
+       {"state", state_text(l)},
+       {"deterministic", t.deterministic ? "true" : "false"},
+       {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""},
+       {"trains", l.trains() ? "true" : "false"},
+       {"recipe",
+        fmt::format(
+            ".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
+            ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
+            t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr,
+            rest_of_recipe(t))},
        {"note", note_text(l)},
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }

@@ -28,7 +28,8 @@ struct row {
 };
 
 /// Units: microseconds, as the times have them.
-row row_of(const std::vector<const timed*>& events, const std::map<std::string, named_action>& known, const std::vector<lane>& lanes) {
+row row_of(const std::vector<const timed*>& events, const std::map<std::string, named_action>& known,
+           const std::vector<lane>& lanes) {
   constexpr std::array classes{"f", "b", "i", "w"};
   row out;
   std::vector<std::pair<double, int>> steps;
@@ -67,8 +68,10 @@ row row_of(const std::vector<const timed*>& events, const std::map<std::string, 
   return out;
 }
 
-/// The rows of a step. Its makespan reaches from the first of the schedule's actions on any rank to the end of the last.
-json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::string& title, const std::string& unit, double per_unit) {
+/// The rows of a step. Its makespan reaches from the first of the schedule's actions on any rank to the end
+/// of the last.
+json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::string& title,
+             const std::string& unit, double per_unit) {
   const auto known = actions_by_name(plan);
   std::map<int, std::vector<const timed*>> by_rank;
   for (const timed& e : times) by_rank[e.rank].push_back(&e);
@@ -84,13 +87,19 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   }
   const double makespan = end - begin;
   double busy = 0;
-  json lane{{"title", title}, {"unit", unit}, {"per_unit", per_unit}, {"begin", begin}, {"makespan", makespan}, {"length", last - begin}, {"rows", json::array()}};
+  json lane{{"title", title},       {"unit", unit},           {"per_unit", per_unit}, {"begin", begin},
+            {"makespan", makespan}, {"length", last - begin}, {"rows", json::array()}};
   for (auto& [rank, r] : rows) {
     const coord c = layout(plan.dims).at(rank);
     busy += r.busy;
-    lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c[axis::pp], c[axis::dp_replicate], c[axis::tp])},
-                            {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0}, {"peak", r.peak},
-                            {"lanes", std::move(r.lanes)}, {"boxes", std::move(r.boxes)}, {"held", std::move(r.held)}});
+    lane["rows"].push_back(
+        {{"rank", rank},
+         {"place", fmt::format("pp {} dp {} tp {}", c[axis::pp], c[axis::dp_replicate], c[axis::tp])},
+         {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0},
+         {"peak", r.peak},
+         {"lanes", std::move(r.lanes)},
+         {"boxes", std::move(r.boxes)},
+         {"held", std::move(r.held)}});
   }
   lane["bubble"] = makespan > 0 ? 1 - busy / (makespan * static_cast<double>(rows.size())) : 0;
   return lane;
@@ -115,8 +124,9 @@ std::string schedule_html(const plan_data& plan, const std::string& measured) {
   }
   return fill(templates::timeline_html,
               {{"title", plan.name},
-               {"about", fmt::format("{}, {} microbatches, {} stages on {} ranks (pp {} x dp {} x tp {})", plan.schedule, plan.actions.microbatches,
-                                     plan.actions.stages(), plan.dims.world, plan.dims.pp, plan.dims.dp_replicate, plan.dims.tp)},
+               {"about", fmt::format("{}, {} microbatches, {} stages on {} ranks (pp {} x dp {} x tp {})",
+                                     plan.schedule, plan.actions.microbatches, plan.actions.stages(),
+                                     plan.dims.world, plan.dims.pp, plan.dims.dp_replicate, plan.dims.tp)},
                {"lanes", in_page(lanes)}});
 }
 

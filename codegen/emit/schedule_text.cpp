@@ -34,8 +34,9 @@ std::string schedule_text(const plan_data& plan) {
     }
     out += (once.empty() ? "" : " |" + once) + "\n";
   }
-  return out + fmt::format("bubble {:.1f} %, one column per forward of an average stage; a backward takes two{}\n", 100 * t.bubble,
-                           has_overlaps(table) ? "; [ ] run together" : "");
+  return out +
+         fmt::format("bubble {:.1f} %, one column per forward of an average stage; a backward takes two{}\n",
+                     100 * t.bubble, has_overlaps(table) ? "; [ ] run together" : "");
 }
 
 std::string schedule_csv(const plan_data& plan) {
@@ -55,11 +56,14 @@ std::string schedule_svg(const plan_data& plan) {
   const timing t = time(table, plan.expected);
   constexpr int unit = 26, row = 30, bar = row - 4, left = 64, top = 34, mark = 3;
   constexpr std::string_view classes[]{"f", "b", "i", "w"};
-  const int end = left + static_cast<int>(std::ceil(t.makespan)) * unit, height = top + table.ranks() * row + 8;
+  const int end = left + static_cast<int>(std::ceil(t.makespan)) * unit,
+            height = top + table.ranks() * row + 8;
   int most_steps = 0;
   std::string boxes;
   const auto box = [&](std::string_view kind, int x, int y, int width, int height, const action& a) {
-    boxes += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", kind, x, y, width, height, token(a));
+    boxes += fmt::format(
+        "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", kind, x,
+        y, width, height, token(a));
   };
   for (int r = 0; r < table.ranks(); ++r) {
     const int y = top + r * row;
@@ -69,12 +73,14 @@ std::string schedule_svg(const plan_data& plan) {
                          static_cast<int>(t.makespan * unit), bar);
     for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
       const action& a = table.actions[i];
-      const int x = left + static_cast<int>(t.begin[i] * unit), w = static_cast<int>((t.end[i] - t.begin[i]) * unit);
+      const int x = left + static_cast<int>(t.begin[i] * unit),
+                w = static_cast<int>((t.end[i] - t.begin[i]) * unit);
       const part p = part_of(table, r, i);
       if (computes(a.kind)) {
         const int top_of_half = p == part::second ? y + bar / 2 : y, tall = p == part::whole ? bar : bar / 2;
         box(classes[static_cast<int>(a.kind)], x, top_of_half, w - 1, tall, a);
-        boxes += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x + w / 2, top_of_half + tall / 2 + 4, a.microbatch);
+        boxes += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x + w / 2,
+                             top_of_half + tall / 2 + 4, a.microbatch);
       } else if (a.kind == action_kind::step) {
         box("o", end + 2 + (mark + 1) * steps++, y, mark, bar, a);
       } else if (a.kind != action_kind::reshard) {  // beside computation: below the bar
@@ -85,8 +91,10 @@ std::string schedule_svg(const plan_data& plan) {
     boxes += "\n";
   }
   return fill(templates::schedule_svg,
-              {{"width", std::to_string(end + (mark + 1) * most_steps + 12)}, {"height", std::to_string(height)},
-               {"title", fmt::format("{}: {}, {} microbatches, bubble {:.1f} %", plan.name, plan.schedule, plan.actions.microbatches, 100 * t.bubble)},
+              {{"width", std::to_string(end + (mark + 1) * most_steps + 12)},
+               {"height", std::to_string(height)},
+               {"title", fmt::format("{}: {}, {} microbatches, bubble {:.1f} %", plan.name, plan.schedule,
+                                     plan.actions.microbatches, 100 * t.bubble)},
                {"boxes", boxes}});
 }
 

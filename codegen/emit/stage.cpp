@@ -14,27 +14,36 @@ std::string phase_name(phase p) { return std::string(phase_names[static_cast<int
 
 /// "layers_2", "layers_2_halfway", "layers_2_out", "d_layers_2_out": a member of a slot.
 std::string kept_name(const stage_plan& s, kept what, int layer) {
-  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : what == kept::halfway ? "_halfway" : "_out");
+  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id +
+         (what == kept::saved     ? ""
+          : what == kept::halfway ? "_halfway"
+                                  : "_out");
 }
 
-/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients, in their regions.
+/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients, in
+/// their regions.
 std::string parameters_of(const lowered& l, const layer_use& use, bool gradients) {
   const std::string kept = gradients ? "gradients" : l.has_working_copy() ? "working_copy" : "weights";
   const std::string gathered = gradients ? "full_gradients" : "gathered";
-  const auto region = [&](group g) { return rankc::program::is_shared_out(g, l.plan->dims) ? gathered : kept; };
+  const auto region = [&](group g) {
+    return rankc::program::is_shared_out(g, l.plan->dims) ? gathered : kept;
+  };
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)
     if (l.groups[use.kind].size[g] && !(gradients && g == static_cast<int>(group::frozen)))
-      pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region(static_cast<group>(g)), (gradients ? use.summed_base : use.gathered_base)[g]));
+      pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region(static_cast<group>(g)),
+                                   (gradients ? use.summed_base : use.gathered_base)[g]));
   const body& b = l.bodies[use.kind];
   for (std::size_t s = 0; s < use.shared.size(); ++s) {
     const auto p = static_cast<std::size_t>(l.groups[use.kind].shared[s]);
     if (gradients && !b.parameters[p].trainable) continue;
-    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region(group::shared), gradients ? use.shared[s].summed : use.shared[s].gathered));
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region(group::shared),
+                                 gradients ? use.shared[s].summed : use.shared[s].gathered));
   }
   if (pieces.empty()) return "";
-  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(b), gradients ? "wide" : "real",
-                               gradients ? "d_" : "", use.id) + pieces.front();
+  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(b),
+                               gradients ? "wide" : "real", gradients ? "d_" : "", use.id) +
+                   pieces.front();
   return wrap(pieces, ",", "    ", 0) + "};\n";
 }
 
@@ -53,7 +62,8 @@ std::string chained(const lowered& l, const stage_plan& s) {
   std::string out;
   if (!l.trains() || l.splits_backward()) return out;
   for (std::size_t layer = 0; layer + 1 < s.layers.size(); ++layer)
-    out += fmt::format("constexpr {}::output {}{{chain[{}]}};\n", layer_namespace(l.bodies[s.layers[layer].kind]),
+    out += fmt::format("constexpr {}::output {}{{chain[{}]}};\n",
+                       layer_namespace(l.bodies[s.layers[layer].kind]),
                        kept_name(s, kept::output_gradient, static_cast<int>(layer)), layer % 2);
   return out;
 }
@@ -61,7 +71,11 @@ std::string chained(const lowered& l, const stage_plan& s) {
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : what == kept::halfway ? "halfway" : "output", kept_name(s, what, layer));
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]),
+                       what == kept::saved     ? "saved"
+                       : what == kept::halfway ? "halfway"
+                                               : "output",
+                       kept_name(s, what, layer));
   }
   return out;
 }
@@ -71,16 +85,26 @@ std::string slot_places(const stage_plan& s) {
   for (const std::vector<std::size_t>& slot : s.slots) {
     std::vector<std::string> words;
     for (std::size_t m = 0; m < slot.size(); ++m)
-      words.push_back(fmt::format(".{} = {{{{{}}}}}", kept_name(s, s.members[m].what, s.members[m].layer), slot[m]));
+      words.push_back(
+          fmt::format(".{} = {{{{{}}}}}", kept_name(s, s.members[m].what, s.members[m].layer), slot[m]));
     out += "{" + wrap(words, ",", "    ") + "},\n";
   }
   return out;
 }
 
 /// What a stage's function may take besides rank and slot, in this order.
-constexpr std::pair<formal, std::string_view> stage_formals[]{
-    {formal::during, "during"}, {formal::beside, "beside"}, {formal::work, "work"}, {formal::ids, "ids"}, {formal::targets, "targets"}, {formal::starts, "starts"}, {formal::routers, "routers"}, {formal::x, "x"},
-    {formal::y, "y"},       {formal::dy, "dy"},   {formal::dx, "dx"},           {formal::accumulate, "into"}};
+constexpr std::pair<formal, std::string_view> stage_formals[]{{formal::during, "during"},
+                                                              {formal::beside, "beside"},
+                                                              {formal::work, "work"},
+                                                              {formal::ids, "ids"},
+                                                              {formal::targets, "targets"},
+                                                              {formal::starts, "starts"},
+                                                              {formal::routers, "routers"},
+                                                              {formal::x, "x"},
+                                                              {formal::y, "y"},
+                                                              {formal::dy, "dy"},
+                                                              {formal::dx, "dx"},
+                                                              {formal::accumulate, "into"}};
 
 std::string type_of(const lowered& l, const stage_plan& s, formal f) {
   if (f == formal::during) return "step";
@@ -91,7 +115,8 @@ std::string type_of(const lowered& l, const stage_plan& s, formal f) {
   if (f == formal::accumulate) return "store";
   if (f == formal::routers) return "router_sums";
   const bool at_front = f == formal::x || f == formal::dx;
-  return layer_namespace(l.bodies[(at_front ? s.layers.front() : s.layers.back()).kind]) + (at_front ? "::input" : "::output");
+  return layer_namespace(l.bodies[(at_front ? s.layers.front() : s.layers.back()).kind]) +
+         (at_front ? "::input" : "::output");
 }
 
 bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
@@ -100,18 +125,21 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
     for (const phase each : phases_of(s, p, layer))
       for (const actual& a : s.calls[static_cast<int>(each)][layer].given)
         if (f == formal::accumulate ? a.from == source::adds || a.from == source::adds_kept
-                                    : a.as == f && (a.from == source::boundary || a.from == source::rank)) return true;
+                                    : a.as == f && (a.from == source::boundary || a.from == source::rank))
+          return true;
   return false;
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"on", "during", "beside", "", "s", "work", "ids", "targets", "starts", "routers", "x", "y", "dy", "dx", "into", "into"};
+  const layer_surroundings names{"on",     "during",  "beside", "",  "s",  "work", "ids",  "targets",
+                                 "starts", "routers", "x",      "y", "dy", "dx",   "into", "into"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
     for (const phase each : phases_of(s, p, layer))
-      if (!l.bodies[s.layers[layer].kind].calls(each).empty()) body += layer_call_text(l, r, s, layer, each, names);
+      if (!l.bodies[s.layers[layer].kind].calls(each).empty())
+        body += layer_call_text(l, r, s, layer, each, names);
   }
   std::vector<std::string> parameters{"const lane& on", "const slot& s"};
   for (const auto& [f, name] : stage_formals)
@@ -131,16 +159,25 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
 }
 
 /// What a layer's call is given, as its surroundings name it.
-std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a, const layer_surroundings& in) {
+std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a,
+                    const layer_surroundings& in) {
   switch (a.from) {
-    case source::parameters: return in.scope + (a.as == formal::gradients ? "d_" : "") + s.layers[c.layer].id;
-    case source::slot: return in.slot + "." + kept_name(s, a.what, a.index);
-    case source::boundary: return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
-    case source::chain: return in.scope + kept_name(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
-    case source::adds: return in.accumulate;
-    case source::adds_kept: return in.accumulate_kept;
-    case source::always: return "store::add";
-    case source::rank: break;
+    case source::parameters:
+      return in.scope + (a.as == formal::gradients ? "d_" : "") + s.layers[c.layer].id;
+    case source::slot:
+      return in.slot + "." + kept_name(s, a.what, a.index);
+    case source::boundary:
+      return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
+    case source::chain:
+      return in.scope + kept_name(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
+    case source::adds:
+      return in.accumulate;
+    case source::adds_kept:
+      return in.accumulate_kept;
+    case source::always:
+      return "store::add";
+    case source::rank:
+      break;
   }
   return a.as == formal::during    ? in.during
          : a.as == formal::beside  ? in.beside
@@ -155,11 +192,14 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
 
 }  // namespace
 
-std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
+std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p,
+                            const layer_surroundings& in) {
   const layer_call& c = s.calls[static_cast<int>(p)][layer];
   std::vector<std::string> arguments{in.lane};
   for (const actual& a : c.given) arguments.push_back(text_of(r, s, c, a, in));
-  std::string line = "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + phase_name(p), arguments, 2) + "\n";
+  std::string line =
+      "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + phase_name(p), arguments, 2) +
+      "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;
 }
@@ -167,7 +207,8 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
 std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
   std::vector<std::string> arguments{in.lane, fmt::format("{}slots[{}]", in.scope, i.slot)};
-  const std::string given[]{in.during, in.beside, in.work, in.ids, in.targets, in.starts, in.routers, in.x, in.y, in.dy, in.dx, in.accumulate};
+  const std::string given[]{in.during,  in.beside, in.work, in.ids, in.targets, in.starts,
+                            in.routers, in.x,      in.y,    in.dy,  in.dx,      in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
     if (takes(r, s, p, stage_formals[f].first)) arguments.push_back(given[f]);
   return call(in.scope + phase_name(p), arguments, 2);
@@ -177,12 +218,19 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   std::string contents;
   for (const layer_use& use : s.layers) contents += (contents.empty() ? "" : ", ") + use.name;
   std::size_t bytes = 0;
-  for (const auto& [what, layer] : s.members) bytes += aligned(bytes_of(l.bodies[s.layers[layer].kind], what));
-  return fill(templates::program_stage_hpp,
-              {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
-               {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},
-               {"parameters", parameters(l, s) + chained(l, s)}, {"slot_size", readable_bytes(bytes)}, {"slot_members", slot_members(l, s)},
-               {"slot_places", slot_places(s)}, {"functions", functions(l, r, s)}});
+  for (const auto& [what, layer] : s.members)
+    bytes += aligned(bytes_of(l.bodies[s.layers[layer].kind], what));
+  return fill(templates::program_stage_hpp, {{"version", version},
+                                             {"plan", l.plan->name},
+                                             {"plan_id", identifier(l.plan->name)},
+                                             {"pipeline", std::to_string(r.index)},
+                                             {"stage", s.name},
+                                             {"contents", contents},
+                                             {"parameters", parameters(l, s) + chained(l, s)},
+                                             {"slot_size", readable_bytes(bytes)},
+                                             {"slot_members", slot_members(l, s)},
+                                             {"slot_places", slot_places(s)},
+                                             {"functions", functions(l, r, s)}});
 }
 
 }  // namespace rankc::codegen

@@ -13,7 +13,8 @@
 namespace rankc::codegen {
 
 std::string item_token(const action_table& t, int i) {
-  return t.actions[i].overlaps_next ? "OVERLAP(" + token(t.actions[i]) + "," + token(t.actions[i + 1]) + ")" : token(t.actions[i]);
+  return t.actions[i].overlaps_next ? "OVERLAP(" + token(t.actions[i]) + "," + token(t.actions[i + 1]) + ")"
+                                    : token(t.actions[i]);
 }
 
 part part_of(const action_table& t, int rank, int i) {
@@ -29,7 +30,8 @@ std::map<std::string, named_action> actions_by_name(const plan_data& plan) {
   const action_table& t = plan.actions;
   std::map<std::string, named_action> out;
   for (int r = 0; r < t.ranks(); ++r)
-    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) out[token(t.actions[i])] = {t.actions[i], part_of(t, r, i)};
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i)
+      out[token(t.actions[i])] = {t.actions[i], part_of(t, r, i)};
   return out;
 }
 
@@ -49,18 +51,23 @@ void check_order(const plan_data& plan, const std::vector<timed>& times) {
     const int pp = layout(plan.dims).at(r)[axis::pp];
     std::vector<const timed*> did;
     for (const timed& e : times)
-      if (const auto a = known.find(e.name); e.rank == r && a != known.end() && computes(a->second.kind)) did.push_back(&e);
-    std::stable_sort(did.begin(), did.end(), [](const timed* a, const timed* b) { return a->begin < b->begin; });
+      if (const auto a = known.find(e.name); e.rank == r && a != known.end() && computes(a->second.kind))
+        did.push_back(&e);
+    std::stable_sort(did.begin(), did.end(),
+                     [](const timed* a, const timed* b) { return a->begin < b->begin; });
     std::vector<std::string> planned;
     for (int i = t.begin[pp]; i < t.begin[pp + 1]; ++i)
       if (computes(t.actions[i].kind)) planned.push_back(token(t.actions[i]));
     for (std::size_t i = 0; i < std::max(did.size(), planned.size()); ++i) {
       const bool is_there = i < did.size() && i < planned.size();
-      if (is_there && i + 1 < did.size() && known.at(did[i]->name).half == part::second && did[i + 1]->name == planned[i])
+      if (is_there && i + 1 < did.size() && known.at(did[i]->name).half == part::second &&
+          did[i + 1]->name == planned[i])
         std::swap(did[i], did[i + 1]);
       if (!is_there || did[i]->name != planned[i])
-        throw std::runtime_error(fmt::format("rank {} did {}, where this plan has {}: the trace is of another plan", r,
-                                             i < did.size() ? did[i]->name : "nothing more", i < planned.size() ? planned[i] : "nothing left"));
+        throw std::runtime_error(
+            fmt::format("rank {} did {}, where this plan has {}: the trace is of another plan", r,
+                        i < did.size() ? did[i]->name : "nothing more",
+                        i < planned.size() ? planned[i] : "nothing left"));
     }
   }
 }
@@ -83,12 +90,15 @@ std::vector<timed> planned_times(const plan_data& plan) {
       out.push_back({rank_of_pipeline(r), lane_of(a, part_of(t, r, i)), token(a), begin, end});
       const bool forward = a.kind == action_kind::F;
       const int to = a.stage + (forward ? 1 : -1);
-      if (!computes(a.kind) || a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
+      if (!computes(a.kind) || a.kind == action_kind::W || to < 0 || to >= t.stages() ||
+          t.rank_of(to, a.microbatch) == r)
+        continue;
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
       const int receiver = t.rank_of(to, a.microbatch);
       out.push_back({rank_of_pipeline(r), find_lane(lanes[r], receiver, true), name, end, end + send});
-      out.push_back({rank_of_pipeline(receiver), find_lane(lanes[receiver], r, false), name, end, end + send});
+      out.push_back(
+          {rank_of_pipeline(receiver), find_lane(lanes[receiver], r, false), name, end, end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {
     return std::pair(a.rank, a.begin) < std::pair(b.rank, b.begin);
@@ -105,10 +115,13 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
       if (e.at("ph") != "X") continue;
       const int rank = e.at("pid"), on = e.at("tid");
       const double begin = e.at("ts"), took = e.at("dur");
-      const int lanes = rank < 0 || rank >= plan.dims.world ? 0 : static_cast<int>(lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]).size());
+      const int lanes = rank < 0 || rank >= plan.dims.world
+                            ? 0
+                            : static_cast<int>(lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]).size());
       if (on < 0 || on >= lanes || took < 0)
-        throw std::runtime_error(fmt::format("an event of rank {} on lane {} for {} us; the plan has {} ranks, and this one {} lanes",
-                                             rank, on, took, plan.dims.world, lanes));
+        throw std::runtime_error(fmt::format(
+            "an event of rank {} on lane {} for {} us; the plan has {} ranks, and this one {} lanes", rank,
+            on, took, plan.dims.world, lanes));
       out.push_back({rank, on, e.at("name"), begin, begin + took});
     }
   } catch (const nlohmann::json::exception& e) {

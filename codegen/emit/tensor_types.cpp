@@ -31,7 +31,9 @@ tensor_types::tensor_types(const body& b) : body_(b) {
         if (u.run < 0) continue;
         const int first = b.values[static_cast<std::size_t>(u.at.value)].of;
         std::string name = b.names.parameters[static_cast<std::size_t>(first)];
-        for (int more : b.runs[static_cast<std::size_t>(u.run)]) name += "_" + b.names.parameters[static_cast<std::size_t>(b.values[static_cast<std::size_t>(more)].of)];
+        for (int more : b.runs[static_cast<std::size_t>(u.run)])
+          name +=
+              "_" + b.names.parameters[static_cast<std::size_t>(b.values[static_cast<std::size_t>(more)].of)];
         if (packed.contains(static_cast<std::size_t>(first))) continue;
         while (std::find(taken.begin(), taken.end(), name) != taken.end()) name += "_";
         taken.push_back(name);
@@ -42,15 +44,18 @@ tensor_types::tensor_types(const body& b) : body_(b) {
 std::string tensor_types::of(const value& v) const {
   constexpr std::string_view elements[]{"real", "wide", "std::int32_t"};
   if (v.holds == element_kind::bytes) return "workspace";
-  const std::string_view element = is_fp8(v.holds) ? fp8_name(static_cast<rankc::element>(v.holds)) : elements[static_cast<int>(v.holds)];
+  const std::string_view element =
+      is_fp8(v.holds) ? fp8_name(static_cast<rankc::element>(v.holds)) : elements[static_cast<int>(v.holds)];
   return tensor(element, dims_of(body_, body_.shape(v)));
 }
 
 std::string tensor_types::of_parameter(std::size_t index) const {
   for (const value& v : body_.values)
-    if (v.where == space::weight && v.of == static_cast<int>(index)) return tensor("T", dims_of(body_, body_.shape(v)));
+    if (v.where == space::weight && v.of == static_cast<int>(index))
+      return tensor("T", dims_of(body_, body_.shape(v)));
   const layer_parameter& p = body_.parameters[index];
-  return tensor("T", p.ndim > 1 ? std::vector{std::to_string(p.rows), std::to_string(p.cols)} : std::vector{std::to_string(p.rows)});
+  return tensor("T", p.ndim > 1 ? std::vector{std::to_string(p.rows), std::to_string(p.cols)}
+                                : std::vector{std::to_string(p.rows)});
 }
 
 }  // namespace rankc::codegen

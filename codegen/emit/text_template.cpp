@@ -20,7 +20,8 @@ std::string fill(std::string_view text, const holes& values) {
     }
     const std::size_t close = text.find('@', open + 1);
     const std::string_view name = text.substr(open + 1, close - open - 1);
-    const auto hole = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
+    const auto hole =
+        std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
     if (close == text.npos || hole == values.end())
       throw std::logic_error("template: no value for @" + std::string(name.substr(0, 40)) + "@");
     used[static_cast<std::size_t>(hole - values.begin())] = true;
@@ -46,7 +47,8 @@ std::string fill(std::string_view text, const holes& values) {
   return out;
 }
 
-std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent, std::string_view end) {
+std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent,
+                 std::string_view end) {
   std::string out = name + "(";
   std::size_t line = out.size() + static_cast<std::size_t>(indent);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -64,7 +66,8 @@ std::string call(const std::string& name, const std::vector<std::string>& argume
   return arguments.empty() ? out + ")" + std::string(end) : out;
 }
 
-std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start, std::size_t used) {
+std::string wrap(const std::vector<std::string>& words, std::string_view separator,
+                 std::string_view line_start, std::size_t used) {
   std::string out;
   std::size_t line = used;
   for (std::size_t i = 0; i < words.size(); ++i) {

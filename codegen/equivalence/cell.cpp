@@ -67,7 +67,8 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
           fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
     for (std::size_t a = 0; a < p.axes.size(); ++a) {
       part of = h.box[static_cast<int>(a)];
-      if (static_cast<int>(i) == fact_.by && !fact_.segments) of.arranged = 0;  // places say the order, and have none
+      if (static_cast<int>(i) == fact_.by && !fact_.segments)
+        of.arranged = 0;  // places say the order, and have none
       bind_axis(p.name, p.axes[a], ports[i].unit, of);
     }
   }
@@ -80,7 +81,8 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   if (fact_.sequences) check_sequences(with);
   if (fact_.shares) check_shares(with);
   for (std::size_t i = given; i < fact_.ports.size(); ++i) {
-    if (fact_.documents && (fact_.ports[i].name == "q" || (fact_.positions && i == given))) check_documents(ports[i].first, with);
+    if (fact_.documents && (fact_.ports[i].name == "q" || (fact_.positions && i == given)))
+      check_documents(ports[i].first, with);
     if (fact_.ports[i].name != "q") continue;
     if (fact_.ring) check_ring(ports[i].first, with);
     else if (fact_.chunks && !fact_.positions) check_chunks(ports[i].first, with);
@@ -91,10 +93,12 @@ word cell::find_order(const std::vector<operand>& ports) const {
   if (fact_.by < 0) return 0;
   const auto by = static_cast<std::size_t>(fact_.by);
   const holding& h = *find(ports[by], fact_.ports[by]);
-  const word received = h.box.size() == 2 ? h.box[1].arranged : 0, order = received      ? received
-                                                                          : h.sum.size() == 1 ? model_.arrangement(h.sum[0].of)
-                                                                                              : 0;
-  if (order == 0) throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
+  const word received = h.box.size() == 2 ? h.box[1].arranged : 0,
+             order = received            ? received
+                     : h.sum.size() == 1 ? model_.arrangement(h.sum[0].of)
+                                         : 0;
+  if (order == 0)
+    throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
   return order;
 }
 
@@ -102,9 +106,11 @@ void cell::bind_experts() {
   const std::size_t r = slot('r'), g = slot('g');
   if (!is_bound_[g]) return;
   const part segments = bound_[g];
-  if (!segments.arranged && !segments.is_whole()) throw refusal(fmt::format("it has segments of {}; expected all", text_of('e', segments.at)));
+  if (!segments.arranged && !segments.is_whole())
+    throw refusal(fmt::format("it has segments of {}; expected all", text_of('e', segments.at)));
   if (is_bound_[r] && (!(bound_[r].at == segments.at) || bound_[r].size != segments.size))
-    throw refusal(fmt::format("its weights are of {}, its slots of {}", text_of('e', bound_[r].at), text_of('e', segments.at)));
+    throw refusal(fmt::format("its weights are of {}, its slots of {}", text_of('e', bound_[r].at),
+                              text_of('e', segments.at)));
   if (range[g].size() % range[r].size()) throw refusal("its segments are not as many of each expert");
   bound_[r] = {segments.at, segments.size};
   is_bound_[r] = true;
@@ -112,18 +118,21 @@ void cell::bind_experts() {
 
 void cell::check_order() const {
   const auto is_of_tokens = [](const axis_use& a) { return a.of == 't'; };
-  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks || fact_.ring || fact_.grouped;
+  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences ||
+                           fact_.chunks || fact_.ring || fact_.grouped;
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
   if (tokens.arranged) throw refusal("it takes slots of tokens for tokens in their order");
   if (fact_.by < 0) return;
   const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
-  if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens)) return;  // its tokens are those of all operands
+  if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens))
+    return;  // its tokens are those of all operands
   const summand& s = held_[static_cast<std::size_t>(fact_.by)]->sum[0];
   runs counted(0, tokens.size), own = tokens.at;
   if (!s.is_whole()) counted = s.over[0].done;
   if (interval twice; s.over.size() > 1 || !own.sort(twice) || !(counted == own))
-    throw refusal(fmt::format("{} are of {}; the slots are of {}", p.name, text_of('t', counted), text_of('t', own)));
+    throw refusal(
+        fmt::format("{} are of {}; the slots are of {}", p.name, text_of('t', counted), text_of('t', own)));
 }
 
 void cell::bind_group(const attributes& with) {
@@ -137,8 +146,9 @@ void cell::bind_group(const attributes& with) {
       throw refusal(fmt::format("{} are of several groups of {}", text_of('t', tokens.at), with.seq));
   const part groups{runs(group_, group_ + 1), tokens.size / with.seq};
   if (is_bound_[slot('m')] && !(bound_[slot('m')] == groups))
-    throw refusal(fmt::format("{} are of {} of {}; an operand has {} of {}", text_of('t', tokens.at), text_of('m', groups.at), groups.size,
-                              text_of('m', bound_[slot('m')].at), bound_[slot('m')].size));
+    throw refusal(fmt::format("{} are of {} of {}; an operand has {} of {}", text_of('t', tokens.at),
+                              text_of('m', groups.at), groups.size, text_of('m', bound_[slot('m')].at),
+                              bound_[slot('m')].size));
   bound_[slot('m')] = groups;
   is_bound_[slot('m')] = true;
 }
@@ -222,7 +232,9 @@ void cell::take_experts(const equation& e, few<pending, 1>& over, bool has_pendi
   const holding& places = *held_[static_cast<std::size_t>(fact_.by)];
   const bool of_slots = fact_.ports[static_cast<std::size_t>(e.results[0])].axes[0].unit != 0;
   if (of_slots || places.is_whole()) return;
-  if (has_pending) throw refusal(fmt::format("{} are of some experts alone, and another operand is not whole", fact_.ports[static_cast<std::size_t>(fact_.by)].name));
+  if (has_pending)
+    throw refusal(fmt::format("{} are of some experts alone, and another operand is not whole",
+                              fact_.ports[static_cast<std::size_t>(fact_.by)].name));
   carry(places, over);
 }
 
@@ -238,7 +250,9 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     const std::size_t s = slot(axis.of);
     const std::int64_t unit = axis.unit ? shape.unit : 1;
     if (is_bound_[s]) {
-      box.push_back(axis.unit ? part{bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0} : bound_[s]);
+      box.push_back(
+          axis.unit ? part{bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0}
+                    : bound_[s]);
     } else if (fact_.first.find(axis.of) != std::string::npos) {
       const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
       if (begin < 0 || begin + range[s].size() > size)
@@ -290,7 +304,10 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty()) throw refusal("a maximum is taken of parts");
     pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.how, p.size, p.at};
-    if (e.how == joining::softmax) over.id = static_cast<term>(hasher(5) << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1]).a;
+    if (e.how == joining::softmax)
+      over.id = static_cast<term>(hasher(5)
+                                  << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1])
+                    .a;
     if (interval twice; !over.done.sort(twice))
       throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
     if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order
@@ -312,7 +329,8 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
   holding made;
   for (std::size_t i = 0; i < e.operands.size(); ++i) {
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
-    if (!h.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added to another value", h.unfinished()));
+    if (!h.unfinished().empty())
+      throw refusal(fmt::format("{} that is not yet over all is added to another value", h.unfinished()));
     if (e.same[i]) {
       for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;

@@ -53,7 +53,8 @@ claims::claims(const program& p, const model& m) : program_(p), model_(m) {
     for (const op& o : r.ops) {
       if (p.step == "evaluate") continue;
       trains_ |= is_update(o);
-      for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment || h.kind == holding_kind::norm;
+      for (const relation& h : o.holds)
+        trains_ |= h.kind == holding_kind::first_moment || h.kind == holding_kind::norm;
     }
 }
 
@@ -86,7 +87,8 @@ static part parts_of(const relation& h, std::int64_t size) {
   part all{{}, size};
   for (const box_range& b : h.box) {
     if (b.first < 0 || b.count < 1 || b.first > size || b.count > size - b.first)
-      throw refusal(fmt::format("{} are held from {} on, {} of {}", holding_names[static_cast<int>(h.kind)], b.first, b.count, size));
+      throw refusal(fmt::format("{} are held from {} on, {} of {}", holding_names[static_cast<int>(h.kind)],
+                                b.first, b.count, size));
     all.at.append(interval{b.first, b.first + b.count});
   }
   return all;

@@ -66,7 +66,8 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   return norm;
 }
 
-std::vector<content> claims::update(const std::vector<const content*>& given, bool decays, const load_balance& balances) {
+std::vector<content> claims::update(const std::vector<const content*>& given, bool decays,
+                                    const load_balance& balances) {
   const tensor weight = tensor_of(*given[0]);
   const holding& gradient = *tensor_of(*given[1]).holds;
   for (const content* c : given)
@@ -98,8 +99,8 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   }
   if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
   if (balances != of.balances)
-    throw refusal(fmt::format("{} is moved by {} toward {} choices; expected {} and {} (0: by its gradient)", name, balances.rate, balances.mean,
-                              of.balances.rate, of.balances.mean));
+    throw refusal(fmt::format("{} is moved by {} toward {} choices; expected {} and {} (0: by its gradient)",
+                              name, balances.rate, balances.mean, of.balances.rate, of.balances.mean));
   if (decays != (of.shape.size() > 1))
     throw refusal(fmt::format("{} has {} dims and {}; expected decay of those with more than one", name,
                               of.shape.size(), decays ? "decays" : "does not decay"));

@@ -36,7 +36,8 @@ class line_of_members {
     if (first.any && second.any) return first;
     if (!(first.box == second.box))
       throw refusal(fmt::format("{} are added to {}", text_of(second.box), text_of(first.box)));
-    if (!first.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added up", first.unfinished()));
+    if (!first.unfinished().empty())
+      throw refusal(fmt::format("{} that is not yet over all is added up", first.unfinished()));
     holding all;
     all.box = first.box;
     if (first.sum.size() != second.sum.size()) throw refusal("its members hold sums of other terms");
@@ -111,7 +112,8 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
 std::vector<content> handed_on(const std::vector<const content*>& given, int members, int after) {
   if (static_cast<int>(given.size()) != members) throw refusal("not all of its members are known");
   std::vector<content> made;
-  for (std::size_t m = 0; m < given.size(); ++m) made.push_back(*given[(m + static_cast<std::size_t>(after)) % given.size()]);
+  for (std::size_t m = 0; m < given.size(); ++m)
+    made.push_back(*given[(m + static_cast<std::size_t>(after)) % given.size()]);
   return made;
 }
 

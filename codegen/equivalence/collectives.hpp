@@ -30,33 +30,40 @@ struct exchanged {
   tensor_shape from, to;
   std::int64_t seq;
 };
-/// What each gets: of its own heads all tokens, in the order of their positions, or of its own tokens all heads. A member's
-/// tokens are, of each sequence in as many pairs of chunks as there are members, one from the front and its counterpart.
+/// What each gets: of its own heads all tokens, in the order of their positions, or of its own tokens all
+/// heads. A member's tokens are, of each sequence in as many pairs of chunks as there are members, one from
+/// the front and its counterpart.
 /// Errors: refusal where they do not divide so.
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
 
-/// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has. `choice_of`: of a term that
-/// says where slots lie, what it is of; 0 of another. `limit_of`: of that, what experts take.
+/// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has.
+/// `choice_of`: of a term that says where slots lie, what it is of; 0 of another. `limit_of`: of that, what
+/// experts take.
 struct slabs {
   std::int64_t members, rows, tokens;
   std::function<word(const term&)> choice_of;
   std::function<taken_of_group(word)> limit_of;
 };
-/// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all experts; and of offsets.
-/// Errors: refusal where slots and offsets are not of one choice and the same tokens, or slabs have no room for all.
-std::vector<content> send_to_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
-std::vector<content> send_from_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
+/// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all
+/// experts; and of offsets.
+/// Errors: refusal where slots and offsets are not of one choice and the same tokens, or slabs have no room
+/// for all.
+std::vector<content> send_to_experts(const std::vector<const content*>& given,
+                                     const std::vector<const content*>& offsets, const slabs&);
+std::vector<content> send_from_experts(const std::vector<const content*>& given,
+                                       const std::vector<const content*>& offsets, const slabs&);
 std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs&);
 /// What each gets of offsets of what all members have received, whose rows lie one member's behind another's.
 /// Errors: refusal where they are of different choices or experts.
 std::vector<content> gather_offsets(const std::vector<const content*>& given, const slabs&);
 
-/// Of places and offsets of all experts' slots (ports 2 and 3) those of some experts', of whom port 1 says which is the first and how
-/// many there are. Errors: refusal where the two are not of one choice and the same tokens.
+/// Of places and offsets of all experts' slots (ports 2 and 3) those of some experts', of whom port 1 says
+/// which is the first and how many there are. Errors: refusal where the two are not of one choice and the
+/// same tokens.
 void own_slots(std::vector<operand>& ports, const model&, workspace&);
 
-/// The order of slots that so many members have received, so many rows each, one member's behind another's; and that in which each
-/// of them received its own.
+/// The order of slots that so many members have received, so many rows each, one member's behind another's;
+/// and that in which each of them received its own.
 word order_of_gathered(word order, std::int64_t members, std::int64_t rows);
 word order_of_member(word order, std::int64_t members, std::int64_t rows);
 

@@ -10,7 +10,8 @@ namespace rankc::codegen::algebra {
 std::string_view holding::unfinished() const {
   for (int i = 0; i < sum.size(); ++i)
     for (int a = 0; a < sum[i].over.size(); ++a)
-      if (sum[i].over[a].how != joining::sum) return sum[i].over[a].how == joining::maximum ? "a maximum" : "a softmax";
+      if (sum[i].over[a].how != joining::sum)
+        return sum[i].over[a].how == joining::maximum ? "a maximum" : "a softmax";
   return "";
 }
 
@@ -52,8 +53,8 @@ void add_whole(few<summand, 1>& sum, term of) {
   sum.push_back(std::move(s));
 }
 
-/// Whether a part is united with one of a sum, and what is whole over an axis then with others; `twice` says what is in both where it
-/// could have been.
+/// Whether a part is united with one of a sum, and what is whole over an axis then with others; `twice` says
+/// what is in both where it could have been.
 bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
   for (int i = 0; i < sum.size(); ++i) {
     summand& s = sum[i];
@@ -98,7 +99,8 @@ bool have_one_box(holding& to, const holding& more) {
   if (!(to.box == more.box))
     throw refusal(fmt::format("{} are added to {}", text_of(more.box), text_of(to.box)));
   for (const holding* h : {&std::as_const(to), &more})
-    if (!h->unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added to another value", h->unfinished()));
+    if (!h->unfinished().empty())
+      throw refusal(fmt::format("{} that is not yet over all is added to another value", h->unfinished()));
   return true;
 }
 
@@ -126,8 +128,8 @@ void take_maximum(holding& to, const holding& with) {
     throw refusal("the maximum is taken of values that are not parts of one");
   summand& s = to.sum[0];
   const summand& other = with.sum[0];
-  if (s.over.size() != 1 || other.over.size() != 1 || s.over[0].how != joining::maximum || other.over[0].how != joining::maximum ||
-      s.over[0].id != other.over[0].id)
+  if (s.over.size() != 1 || other.over.size() != 1 || s.over[0].how != joining::maximum ||
+      other.over[0].how != joining::maximum || s.over[0].id != other.over[0].id)
     throw refusal("the maximum is taken of values that are no parts of a maximum");
   interval twice;
   runs all = s.over[0].done;
@@ -151,8 +153,10 @@ void merge_parts(holding& to, const holding& weight, const holding& with, const 
   const pending own = part_of_softmax(to), other = part_of_softmax(with);
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
     if (const pending& of = part_of_softmax(*w); of.id != part->id || !(of.done == part->done))
-      throw refusal(fmt::format("the log-sum-exp over {} is taken for that over {}", text_of(of.letter, of.done), text_of(part->letter, part->done)));
-  if (own.id != other.id || to.sum[0].of != with.sum[0].of || weight.sum[0].of != weight_of_other.sum[0].of || !(to.box == with.box))
+      throw refusal(fmt::format("the log-sum-exp over {} is taken for that over {}",
+                                text_of(of.letter, of.done), text_of(part->letter, part->done)));
+  if (own.id != other.id || to.sum[0].of != with.sum[0].of || weight.sum[0].of != weight_of_other.sum[0].of ||
+      !(to.box == with.box))
     throw refusal("what is merged are no parts of one softmax");
   interval twice;
   if (!to.sum[0].over[0].done.unite(other.done, twice))
@@ -169,7 +173,8 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
     const bool is_row = n == 2 && d == 0;
     const part& p = of.box[d];
     out.box.push_back({p.at.slice(is_row ? row : col, is_row ? rows : cols), p.size, p.arranged});
-    if (p.arranged && !(out.box.back().at == p.at)) throw refusal("some of the slots of tokens are taken, which lie in no order that is known");
+    if (p.arranged && !(out.box.back().at == p.at))
+      throw refusal("some of the slots of tokens are taken, which lie in no order that is known");
   }
   return out;
 }

@@ -131,7 +131,8 @@ class workspace {
   holding& make() {
     if (used_ == all_.size()) all_.emplace_back();
     holding& h = all_[used_++];
-    h.box.clear(); h.sum.clear();
+    h.box.clear();
+    h.sum.clear();
     h.any = false;
     return h;
   }

@@ -120,7 +120,8 @@ class runs {
 struct part {
   runs at;
   std::int64_t size = 0;
-  std::uint64_t arranged = 0;  // not 0: they lie in an order of which this is the fingerprint, and only all of them are known
+  std::uint64_t arranged =
+      0;  // not 0: they lie in an order of which this is the fingerprint, and only all of them are known
   bool is_whole() const { return at.is(0, size); }
   bool operator==(const part&) const = default;
 };

@@ -27,11 +27,13 @@ void interpreter::message(op_ref r) {
 
 void interpreter::meet(op_ref sent, op_ref received) {
   const op &from = at(sent), &to = at(received);
-  if (from.reads.empty() || from.reads.size() != to.writes.size()) throw refusal("its sides are of different tensors");
+  if (from.reads.empty() || from.reads.size() != to.writes.size())
+    throw refusal("its sides are of different tensors");
   std::size_t sent_bytes = 0;
   for (const auto* tensors : {&from.reads, &to.writes})
     for (std::size_t i = 1; i < tensors->size(); ++i)
-      if ((*tensors)[i].begin != (*tensors)[i - 1].end) throw refusal("its tensors do not follow on each other");
+      if ((*tensors)[i].begin != (*tensors)[i - 1].end)
+        throw refusal("its tensors do not follow on each other");
   for (std::size_t i = 0; i < from.reads.size(); ++i) {
     const access &read = from.reads[i], &write = to.writes[i];
     const content& c = store_.at(read);
@@ -45,35 +47,44 @@ void interpreter::meet(op_ref sent, op_ref received) {
   store_.done(from.reads);
 }
 
-/// Parts of rows are as good as all of them for products whose result has in each row what one row of each operand gives, weights and
-/// biases left out; bias gradients are sums of what parts give. What moves is one of these operands, or results, whole.
+/// Parts of rows are as good as all of them for products whose result has in each row what one row of each
+/// operand gives, weights and biases left out; bias gradients are sums of what parts give. What moves is one
+/// of these operands, or results, whole.
 void interpreter::check_goes_by_rows(op_ref r) {
-  static constexpr std::string_view products[]{"linear", "linear_bias", "linear_add", "linear_bias_add", "linear_gelu", "linear_bias_gelu",
-                                               "linear_dx", "linear_dx_gelu", "linear_dx_gelu_bias"};
+  static constexpr std::string_view products[]{"linear",          "linear_bias",    "linear_add",
+                                               "linear_bias_add", "linear_gelu",    "linear_bias_gelu",
+                                               "linear_dx",       "linear_dx_gelu", "linear_dx_gelu_bias"};
   const bool gathers = at(r).does == collective_kind::all_gather;
   const op& product = at({r.rank, r.op + (gathers ? at(r).by_rows : -at(r).by_rows)});
   if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
-    throw refusal(fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
+    throw refusal(
+        fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
   const access& moved = (gathers ? at(r).writes : at(r).reads).at(0);
   int uses = 0;
   for (const view& v : product.views) {
-    const access& a = (v.written ? product.writes : product.reads).at(static_cast<std::size_t>(v.accesses.first));
+    const access& a =
+        (v.written ? product.writes : product.reads).at(static_cast<std::size_t>(v.accesses.first));
     if (v.written == gathers || a.value != moved.value) continue;
     ++uses;
-    const bool is_dense = v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1];
+    const bool is_dense =
+        v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1];
     if (v.port == "w" || !is_dense || a.begin != moved.begin || a.end != moved.end)
-      throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all", product.name, v.port));
+      throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all",
+                                product.name, v.port));
   }
-  if (uses != 1) throw refusal(fmt::format("it goes by rows with \"{}\", which has these {} times", product.name, uses));
+  if (uses != 1)
+    throw refusal(fmt::format("it goes by rows with \"{}\", which has these {} times", product.name, uses));
 }
 
 /// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {
-  if (!model_.optimizer().bf16_reductions) throw refusal("it sends bf16 to be summed; expected the type of its tensors");
+  if (!model_.optimizer().bf16_reductions)
+    throw refusal("it sends bf16 to be summed; expected the type of its tensors");
   if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)
     throw refusal("it sends bf16, and is no sum");
   for (int i = 0; i < c.pieces.size(); ++i)
-    if (const holding& h = c.pieces[i].holds; !h.is_zero() && h.box.size() == 0) throw refusal("it sends bf16 to sum up the norm or the loss");
+    if (const holding& h = c.pieces[i].holds; !h.is_zero() && h.box.size() == 0)
+      throw refusal("it sends bf16 to sum up the norm or the loss");
   claims_.note_bf16_reduction();
 }
 
@@ -100,7 +111,8 @@ void interpreter::collective(op_ref r) {
   if (o.does == collective_kind::all_to_all) return exchange_heads(members);
   if (exchanges_slots(o.does)) return send_slots(members);
   for (const op_ref m : members)
-    if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).by_rows != o.by_rows || at(m).reads.size() != count || at(m).writes.size() != count)
+    if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).by_rows != o.by_rows ||
+        at(m).reads.size() != count || at(m).writes.size() != count)
       throw refusal("its members do different things");
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<const content*> given;
@@ -143,14 +155,17 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
   std::vector<const content*> given, offsets;
   for (const op_ref m : members) {
     const op& own = at(m);
-    if (own.does != o.does || own.in_bf16 || own.rows != o.rows) throw refusal("its members do different things");
+    if (own.does != o.does || own.in_bf16 || own.rows != o.rows)
+      throw refusal("its members do different things");
     given.push_back(&store_.at(own.reads.front()));
     offsets.push_back(&store_.at(own.reads.back()));
   }
-  const slabs as{group.members(), o.rows, model_.tokens(), [&](const term& t) { return model_.arrangement(t); },
+  const slabs as{group.members(), o.rows, model_.tokens(),
+                 [&](const term& t) { return model_.arrangement(t); },
                  [&](word order) { return model_.limit(order); }};
-  std::vector<content> made = o.does == collective_kind::to_experts     ? send_to_experts(given, offsets, as)
-                              : o.does == collective_kind::from_experts ? send_from_experts(given, offsets, as)
+  std::vector<content> made = o.does == collective_kind::to_experts ? send_to_experts(given, offsets, as)
+                              : o.does == collective_kind::from_experts
+                                  ? send_from_experts(given, offsets, as)
                               : o.does == collective_kind::share_offsets ? send_offsets(given, as)
                                                                          : gather_offsets(given, as);
   for (std::size_t m = 0; m < members.size(); ++m) {

@@ -20,8 +20,8 @@ namespace rankc::codegen::algebra {
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
 ///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
 ///   each other.
-///   "q(t w)/e4m3"  elements of eight bits, and of that type (e4m3, e5m2, e4m3_rows); those of other ports are none.
-///                  "q(t w)/e4m3:s": in rows apart.
+///   "q(t w)/e4m3"  elements of eight bits, and of that type (e4m3, e5m2, e4m3_rows); those of other ports
+///                  are none. "q(t w)/e4m3:s": in rows apart.
 ///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
 ///   operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.
@@ -29,7 +29,8 @@ namespace rankc::codegen::algebra {
 ///   time over all the
 ///                       axes of the result). It is linear in each operand with a mark.
 ///   "top = max(v) x"    the largest over an axis.
-///   "o = parts(j) q k v"  made over the keys j, whose scores are of the first two operands, in parts: a softmax over some of
+///   "o = parts(j) q k v"  made over the keys j, whose scores are of the first two operands, in parts: a
+///                         softmax over some of
 ///                       them, or its log-sum-exp.
 ///   "o = merge(a b) x y"  of two parts x and y, whose log-sum-exps are a and b, that over the keys of both.
 ///   "y = x + b"         the sum of operands; one with other axes than the result is repeated along the rest,
@@ -39,29 +40,32 @@ namespace rankc::codegen::algebra {
 /// `needs`: what must hold of the operands' elements, in words:
 ///   "whole(w)"     all elements of the axis are there,
 ///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
-///   "positions"    element i of axis t is at the position of its sequence that the op takes it for: i counts from first on,
+///   "positions"    element i of axis t is at the position of its sequence that the op takes it for: i counts
+///                  from first on,
 ///   "listed"       the same, of positions that are those of the table's rows, over and over,
 ///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
-///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as the op's number says;
-///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
-///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the op's number before it in
-///                  their ring; first says which rank's t are,
-///   "documents"    axis n is of all tokens of such sequences, in the order of their positions, as many sequences as its rows; those of
-///                  axis t are among them, where the op takes them to be,
-///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number of tokens; operands are
-///                  results of an op of such sequences,
+///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as
+///                  the op's number says; axis u, if there is one, is of the whole sequences, rank after
+///                  rank; first says which rank's they are,
+///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the
+///                  op's number before it in their ring; first says which rank's t are,
+///   "documents"    axis n is of all tokens of such sequences, in the order of their positions, as many
+///                  sequences as its rows; those of axis t are among them, where the op takes them to be,
+///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number
+///                  of tokens; operands are results of an op of such sequences,
 ///   "like R"       its results are row R's,
-///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
-///                  order of their own,
+///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l
+///                  slots of each token, in an order of their own,
 ///   "owns"         its results say the same of the slots of some experts alone, those of axis g,
-///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens; of what was
-///                  exchanged, as the exchange made them lie; of the slots of some experts alone, what is made for tokens is a part of a
-///                  sum over experts,
-///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those whose slots a member of an
-///                  exchange has received,
-///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of tokens of one of them; a sum
-///                  over t is over those of the group,
-///   "counts"       its results are whole numbers, of whole numbers: what is made of them gives nothing a gradient,
+///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over
+///                  tokens; of what was exchanged, as the exchange made them lie; of the slots of some
+///                  experts alone, what is made for tokens is a part of a sum over experts,
+///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those
+///                  whose slots a member of an exchange has received,
+///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of
+///                  tokens of one of them; a sum over t is over those of the group,
+///   "counts"       its results are whole numbers, of whole numbers: what is made of them gives nothing a
+///                  gradient,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -86,7 +90,7 @@ struct port {
   bool adds = false;
   char stride = 0;
   std::vector<std::string> over;
-  std::string in_fp8;  // what its elements are of eight bits; empty: none
+  std::string in_fp8;        // what its elements are of eight bits; empty: none
   bool sums_tokens = false;  // a result that is a sum over tokens
 };
 
@@ -98,12 +102,12 @@ struct equation {
   enum class kind { function, sum, multiple, zero, merge, call } is = kind::function;
   std::vector<int> results;  // one; of a call: as many as its row has
   std::vector<int> operands;
-  std::vector<bool> linear;  // of each operand
-  std::vector<bool> same;    // of a sum: whether the operand has the result's axes
-  std::string over;          // letters of the axes summed over
+  std::vector<bool> linear;    // of each operand
+  std::vector<bool> same;      // of a sum: whether the operand has the result's axes
+  std::string over;            // letters of the axes summed over
   joining how = joining::sum;  // of what is made over them
-  std::vector<int> weights;  // of a merge: the log-sum-exp of each operand
-  int row = -1;              // of a call
+  std::vector<int> weights;    // of a merge: the log-sum-exp of each operand
+  int row = -1;                // of a call
 };
 /// An operand of a derivative: a port, or the gradient of one.
 struct factor {
@@ -127,8 +131,9 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false, owns = false,
-       grouped = false, segments = false, counts = false;
+  bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
+       shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
+       segments = false, counts = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

@@ -53,10 +53,10 @@ class reader {
     std::string letters;
     for (const port& p : f.ports)
       for (const axis_use& a : p.axes)
-        for (const char letter : {a.of, a.unit})
-          add_letter(f, letter, letters);
+        for (const char letter : {a.of, a.unit}) add_letter(f, letter, letters);
     for (const char letter : {'p', 'j'})
-      if (std::string_view(l.rule).find(std::string{'(', letter, ')'}) != std::string_view::npos) add_letter(f, letter, letters);
+      if (std::string_view(l.rule).find(std::string{'(', letter, ')'}) != std::string_view::npos)
+        add_letter(f, letter, letters);
     if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
     for (const char c : f.row)
       f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
@@ -120,7 +120,8 @@ class reader {
       e.is = equation::kind::multiple;
       f.number |= right.starts_with("number");
       operand(parts_of(right, "*").at(1));
-    } else if (open != std::string::npos && before != "sum" && before != "max" && before != "parts" && before != "merge") {
+    } else if (open != std::string::npos && before != "sum" && before != "max" && before != "parts" &&
+               before != "merge") {
       e.is = equation::kind::call;
       e.row = row_of(before);
       for (const std::string& name : parts_of(right.substr(open + 1), ",) ")) operand(name);

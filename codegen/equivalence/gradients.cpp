@@ -18,7 +18,7 @@ void model::backward(std::size_t use) {
   gradients.assign(l.values.size(), zero);
   for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient;
   const bool is_last = use + 1 == uses_.size();
-  const auto from_next = [&](int specification::layer::*handed) {
+  const auto from_next = [&](int specification::layer::* handed) {
     const int v = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)].*handed;
     return v < 0 ? zero : uses_[use + 1].gradients[static_cast<std::size_t>(v)];
   };
@@ -27,7 +27,8 @@ void model::backward(std::size_t use) {
     of_result = of_result + gradient;
   };
   give(l.result, is_last ? unit_gradient : from_next(&specification::layer::input));
-  if (!is_last && l.statistics_result >= 0) give(l.statistics_result, from_next(&specification::layer::statistics));
+  if (!is_last && l.statistics_result >= 0)
+    give(l.statistics_result, from_next(&specification::layer::statistics));
   for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
   for (std::size_t i = 0; i < l.parameters.size(); ++i) {
     term& of = parameters_.at(u.parameters[i]).gradient;

@@ -19,7 +19,8 @@ void move(const content& from, std::int64_t from_width, const rectangle& r, cont
           std::int64_t row, std::int64_t col, workspace& space) {
   operand taken;
   taken.ndim = 2;
-  taken.rows = r.rows; taken.cols = r.cols;
+  taken.rows = r.rows;
+  taken.cols = r.cols;
   read_tiles(from, {{r.row * from_width + r.col, r.rows, r.cols, r.rows > 1 ? from_width : r.cols}, 0, 0},
              taken, space);
   std::int64_t known = 0;

@@ -78,7 +78,8 @@ std::string interpreter::parameters_of(const op& o) {
     for (int i = 0; i < c.pieces.size(); ++i) {
       const term t = c.pieces[i].holds.closed();
       const std::string name = model_.name(t);
-      if (model_.owner(t) || name.starts_with("the gradient of ")) text += (text.empty() ? " of " : ", ") + name;
+      if (model_.owner(t) || name.starts_with("the gradient of "))
+        text += (text.empty() ? " of " : ", ") + name;
     }
   }
   return text;

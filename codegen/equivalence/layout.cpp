@@ -88,11 +88,13 @@ void check_types(const op& o, const fact& f) {
       const element_type type = (o.views[i].written ? o.writes : o.reads)[static_cast<std::size_t>(a)].type;
       const std::string_view is = element_type_names[static_cast<int>(type)];
       if (f.ports[i].in_fp8 != (is_fp8(type) ? is : ""))
-        throw refusal(fmt::format("{} is of {}; expected {}", f.ports[i].name, is, f.ports[i].in_fp8.empty() ? "more bits" : f.ports[i].in_fp8));
+        throw refusal(fmt::format("{} is of {}; expected {}", f.ports[i].name, is,
+                                  f.ports[i].in_fp8.empty() ? "more bits" : f.ports[i].in_fp8));
     }
 }
 
-/// A tensor of eight bits is given whole, with what is behind its elements, by one view or by several side by side.
+/// A tensor of eight bits is given whole, with what is behind its elements, by one view or by several side by
+/// side.
 void check_whole_fp8(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
@@ -101,19 +103,22 @@ void check_whole_fp8(const op& o, const fact& f) {
     const auto rows = static_cast<std::size_t>(v.shape[0]);
     for (const view& beside : o.views)
       if (beside.written == v.written && beside.accesses == v.accesses) {
-        if (beside.shape[0] != v.shape[0]) throw refusal(fmt::format("{} and {} have different rows of one tensor", v.port, beside.port));
+        if (beside.shape[0] != v.shape[0])
+          throw refusal(fmt::format("{} and {} have different rows of one tensor", v.port, beside.port));
         columns += static_cast<std::size_t>(beside.shape[1]);
       }
     const access& a = (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)];
     const std::size_t bytes = runtime::fp8_bytes(rows, columns, a.type == element_type::e4m3_rows);
     if (v.accesses.count != 1 || a.end - a.begin != bytes)
-      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} x {} has {}", v.port, a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes));
+      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} x {} has {}", v.port,
+                                a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes));
   }
 }
 
 bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
-/// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole numbers.
+/// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole
+/// numbers.
 void check_sums(const op& o, const fact& f) {
   if (f.arranges) return;
   for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
@@ -185,14 +190,16 @@ void check_layout(const op& o, const fact& f) {
 }
 
 void check_elements(const view& v, const access& a) {
-  if (a.type == element_type::bytes) throw refusal(fmt::format("{} is of bytes; expected elements of a type", v.port));
+  if (a.type == element_type::bytes)
+    throw refusal(fmt::format("{} is of bytes; expected elements of a type", v.port));
   if (a.begin % static_cast<std::size_t>(size_of(a.type)) != 0)
     throw refusal(fmt::format("{} begins within an element", v.port));
 }
 
 /// What a collective makes, beside scratch.
 static std::size_t results_of(const op& o) {
-  const bool has_scratch = (o.does == collective_kind::all_to_all || exchanges_slots(o.does)) && o.writes.size() == 2;
+  const bool has_scratch =
+      (o.does == collective_kind::all_to_all || exchanges_slots(o.does)) && o.writes.size() == 2;
   return has_scratch ? 1 : o.writes.size();
 }
 
@@ -202,7 +209,8 @@ static void check_views(const op& o) {
   std::vector<int> reads(o.reads.size(), 0), writes(results_of(o), 0);
   for (const view& v : o.views) {
     std::vector<int>& of = v.written ? writes : reads;
-    if (v.accesses.count != 1 || v.accesses.first < 0 || static_cast<std::size_t>(v.accesses.first) >= of.size())
+    if (v.accesses.count != 1 || v.accesses.first < 0 ||
+        static_cast<std::size_t>(v.accesses.first) >= of.size())
       throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
     const auto index = static_cast<std::size_t>(v.accesses.first);
     const access& a = (v.written ? o.writes : o.reads)[index];
@@ -211,7 +219,8 @@ static void check_views(const op& o) {
     std::size_t elements = 1;
     for (const std::int64_t size : v.shape) elements *= static_cast<std::size_t>(size);
     const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
-    if (v.offset != 0 || v.adds || !is_dense || elements * static_cast<std::size_t>(size_of(a.type)) != a.end - a.begin)
+    if (v.offset != 0 || v.adds || !is_dense ||
+        elements * static_cast<std::size_t>(size_of(a.type)) != a.end - a.begin)
       throw refusal(fmt::format("{} is given in part", v.port));
   }
   for (const auto* of : {&reads, &writes})
@@ -257,17 +266,20 @@ void check_shards(const op& o, const seat& at) {
 
 /// What is given, what is made of it and the scratch between them lie apart.
 void check_exchange(const op& o) {
-  if (o.reads.size() != 1 || o.writes.size() != 2 || o.views.size() != 2) throw refusal("it exchanges one tensor, by way of scratch");
+  if (o.reads.size() != 1 || o.writes.size() != 2 || o.views.size() != 2)
+    throw refusal("it exchanges one tensor, by way of scratch");
   const access &from = o.reads[0], &to = o.writes[0], &scratch = o.writes[1];
   if (scratch.end - scratch.begin != o.bytes) throw refusal("its scratch is of another size");
-  if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch)) throw refusal("it writes over what it reads");
+  if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch))
+    throw refusal("it writes over what it reads");
 }
 
 /// What is handed on and what arrives, two tensors each, lie apart.
 void check_shift(const op& o) {
   if (o.reads.size() != 2 || o.writes.size() != 2) throw refusal("it hands on two tensors at once");
   for (std::size_t i = 0; i < 2; ++i) {
-    if (o.reads[i].end - o.reads[i].begin != o.writes[i].end - o.writes[i].begin) throw refusal("it hands on tensors of other sizes");
+    if (o.reads[i].end - o.reads[i].begin != o.writes[i].end - o.writes[i].begin)
+      throw refusal("it hands on tensors of other sizes");
     for (const access& r : o.reads)
       if (!is_apart(o.writes[i], r)) throw refusal("it writes over what it reads");
   }
@@ -276,15 +288,20 @@ void check_shift(const op& o) {
 
 /// The same of slots, which go into slabs, or come out of them, by way of scratch of their size.
 void check_slots(const op& o, const seat& at) {
-  const bool gathers = o.does == collective_kind::gather_offsets, of_offsets = gathers || o.does == collective_kind::share_offsets;
-  if (o.reads.size() != (of_offsets ? 1 : 2) || o.writes.size() != 2 || o.views.size() != o.reads.size() + 1 || o.rows < 1)
+  const bool gathers = o.does == collective_kind::gather_offsets,
+             of_offsets = gathers || o.does == collective_kind::share_offsets;
+  if (o.reads.size() != (of_offsets ? 1 : 2) || o.writes.size() != 2 ||
+      o.views.size() != o.reads.size() + 1 || o.rows < 1)
     throw refusal("it exchanges slots and their offsets, or offsets alone, by way of scratch");
-  const access &scratch = o.writes[1], &blocks = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
+  const access &scratch = o.writes[1],
+               &blocks = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
   const std::size_t all = gathers ? o.bytes * static_cast<std::size_t>(at.members) : o.bytes;
-  if (scratch.end - scratch.begin != all || blocks.end - blocks.begin != all) throw refusal("its scratch is of another size");
+  if (scratch.end - scratch.begin != all || blocks.end - blocks.begin != all)
+    throw refusal("its scratch is of another size");
   if (!of_offsets) {
     const tensor_shape& s = o.views[o.does == collective_kind::from_experts ? 1 : 0].shape;
-    if (s.size() != 2 || s[0] != at.members * o.rows) throw refusal(fmt::format("it has no slabs of {} rows for {} members", o.rows, at.members));
+    if (s.size() != 2 || s[0] != at.members * o.rows)
+      throw refusal(fmt::format("it has no slabs of {} rows for {} members", o.rows, at.members));
   }
   for (const access& r : o.reads)
     if (!is_apart(r, o.writes[0]) || !is_apart(r, scratch)) throw refusal("it writes over what it reads");

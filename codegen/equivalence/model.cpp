@@ -77,7 +77,8 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
     forward(u, x, statistics);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
     x = uses_[u].values[static_cast<std::size_t>(l.result)];
-    statistics = l.statistics_result < 0 ? zero : uses_[u].values[static_cast<std::size_t>(l.statistics_result)];
+    statistics =
+        l.statistics_result < 0 ? zero : uses_[u].values[static_cast<std::size_t>(l.statistics_result)];
     for (int side : l.side_losses) loss_ = loss_ + uses_[u].values[static_cast<std::size_t>(side)];
   }
   loss_ = loss_ + x;
@@ -115,7 +116,8 @@ void model::begin() {
                       {}};
         know(at->second.state[0], name, &at->second.shape);
         known_[static_cast<std::size_t>(find(at->second.state[0]))].owner = &*at;
-      } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable || at->second.balances != l.parameters[i].balances) {
+      } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable ||
+                 at->second.balances != l.parameters[i].balances) {
         throw refusal(name +
                       " is shared by layers that do not agree on its shape, or on whether it is trained");
       }
@@ -133,7 +135,8 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
     all[results + i] = values[static_cast<std::size_t>(o.in[i])];
   if (o.in.size() + 1 == given && f.positions) {  // the rotary table is no value
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(spec_.uses[use].layer)];
-    all[f.ports.size() - 1] = rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit, o.scaling);
+    all[f.ports.size() - 1] =
+        rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit, o.scaling);
   } else if (o.in.size() != given || o.out.size() != results) {
     throw refusal(fmt::format("{}: {} has {} operands and {} results; expected {} and {}",
                               spec_.uses[use].name, o.row, o.in.size(), o.out.size(), given, results));
@@ -183,7 +186,8 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
               result +
               (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
         break;
-      case equation::kind::merge: throw refusal(where + ": one device has no parts of a softmax");
+      case equation::kind::merge:
+        throw refusal(where + ": one device has no parts of a softmax");
       case equation::kind::call: {
         const fact& callee = facts()[static_cast<std::size_t>(e.row)];
         std::vector<term> inner(callee.names.size(), zero);

@@ -29,8 +29,8 @@ term addend_of(const fact&, int equation, int operand, term of, const attributes
 
 /// The cosines and sines of positions.
 inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) {
-  return hasher(1) << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor << s.low_freq_factor
-                   << s.high_freq_factor << static_cast<word>(s.original_positions);
+  return hasher(1) << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor
+                   << s.low_freq_factor << s.high_freq_factor << static_cast<word>(s.original_positions);
 }
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
 inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
@@ -38,7 +38,9 @@ inline term updated(int which, const term (&state)[3], term gradient, term norm)
   return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
 }
 /// What becomes of the bias of a router's choice.
-inline term balanced(term bias, term choices, const load_balance& by) { return hasher(6) << bias << choices << by.rate << by.mean; }
+inline term balanced(term bias, term choices, const load_balance& by) {
+  return hasher(6) << bias << choices << by.rate << by.mean;
+}
 
 class model {
  public:

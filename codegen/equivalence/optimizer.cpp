@@ -6,7 +6,8 @@
 
 namespace rankc::codegen::algebra {
 
-/// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it so.
+/// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it
+/// so.
 static void check_wide(const view& v, const access& a, bool may_be_bf16 = false) {
   const bool is_wide = a.type == element_type::f32 || a.type == element_type::f64;
   if (!is_wide && !(may_be_bf16 && a.type == element_type::bf16))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks together have each element of each parameter, and what is claimed once all ops are through.
+// Whether the ranks together have each element of each parameter, and what is claimed once all ops are
+// through.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,10 +30,10 @@ bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
 
 /// From a rank to the other members of a group that the program has: so many elements further along a dim.
 struct step {
-  int members;  // in the world
+  int members;   // in the world
   bool in_line;  // the program has two of them, and each is as far from the one before
   int dim = 0;
-  std::vector<int> ranks = {};       // known
+  std::vector<int> ranks = {};  // known
   std::vector<std::int64_t> by = {};
 };
 
@@ -42,15 +43,17 @@ box_type shifted(const box_type& box, int dim, std::int64_t by) {
   return to;
 }
 
-/// The steps from a rank to those that it has a group with, of which the program has two, or all; in the latter case where they
-/// are along one dim, as those of ep, which may span several axes, are not for all parameters.
+/// The steps from a rank to those that it has a group with, of which the program has two, or all; in the
+/// latter case where they are along one dim, as those of ep, which may span several axes, are not for all
+/// parameters.
 std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
   const box_type& own = *box_of_rank(shards, rank);
   std::vector<const communicator*> largest_first;
   for (const communicator& c : p.communicators)
     if (std::find(c.ranks.begin(), c.ranks.end(), rank) != c.ranks.end()) largest_first.push_back(&c);
-  std::stable_sort(largest_first.begin(), largest_first.end(),
-                   [](const communicator* a, const communicator* b) { return a->ranks.size() > b->ranks.size(); });
+  std::stable_sort(
+      largest_first.begin(), largest_first.end(),
+      [](const communicator* a, const communicator* b) { return a->ranks.size() > b->ranks.size(); });
   std::vector<step> all;
   for (const communicator* c : largest_first) {
     if (c->ranks.size() != 2 && static_cast<int>(c->ranks.size()) != c->members()) continue;
@@ -59,16 +62,22 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
     for (const int member : c->ranks) {
       const box_type* other = box_of_rank(shards, member);
       if (member == rank || !other || *other == own) continue;
-      for (const step& k : all) is_known |= std::find(k.ranks.begin(), k.ranks.end(), member) != k.ranks.end();
+      for (const step& k : all)
+        is_known |= std::find(k.ranks.begin(), k.ranks.end(), member) != k.ranks.end();
       std::int64_t by = 0;
       for (int d = 0; d < own.size(); ++d)
-        if (!((*other)[d] == own[d])) { s.dim = d; by = (*other)[d].at[0].begin - own[d].at[0].begin; }
+        if (!((*other)[d] == own[d])) {
+          s.dim = d;
+          by = (*other)[d].at[0].begin - own[d].at[0].begin;
+        }
       is_shifted &= shifted(own, s.dim, by) == *other;
       if (!is_shifted && s.in_line)
-        throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
-                                  rank, text_of(own), member, text_of(*other)));
+        throw refusal(
+            fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim", rank,
+                        text_of(own), member, text_of(*other)));
       if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
-      s.ranks.push_back(member); s.by.push_back(by);
+      s.ranks.push_back(member);
+      s.by.push_back(by);
     }
     if (!s.by.empty() && !is_known && is_shifted) all.push_back(std::move(s));
   }
@@ -87,7 +96,8 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
     runs at = own;
     if (s.in_line) at = union_of('w', own, own.shifted(s.by[0]), s.members);
     for (std::size_t i = 0; !s.in_line && i < s.by.size(); ++i) at.append(own.shifted(s.by[i]));
-    if (interval twice; !at.sort(twice)) throw refusal(text_of('w', {twice.begin, twice.end}) + " are on two ranks");
+    if (interval twice; !at.sort(twice))
+      throw refusal(text_of('w', {twice.begin, twice.end}) + " are on two ranks");
     all[s.dim].at = without_padding(at, all[s.dim].size, s.members);
   }
   for (const shard& s : shards)
@@ -194,18 +204,21 @@ std::vector<std::string> claims::sentences() const {
       "each gradient that is read by the {} updates of parameters is the model's, over all tokens",
       updates_));
   all.push_back("the norm that they read counts each element of each gradient once");
-  all.push_back(
-      fmt::format("each element of {} trained parameters{} is updated by {} on every rank that "
-                  "holds it; weights of more than "
-                  "one dim decay",
-                  trained, model_.optimizer().moments > 0 ? " and of their moments" : "", model_.optimizer().row));
+  all.push_back(fmt::format(
+      "each element of {} trained parameters{} is updated by {} on every rank that "
+      "holds it; weights of more than "
+      "one dim decay",
+      trained, model_.optimizer().moments > 0 ? " and of their moments" : "", model_.optimizer().row));
   const auto kept = [&](bool weights, bool moments) {
     return std::string(weights ? moments ? "weights and moments" : "weights" : moments ? "moments" : "");
   };
-  const std::string wide = kept(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0), narrow = kept(bf16_weights_, bf16_moments_);
-  all.push_back(fmt::format("these sums{} are kept in f32 or f64", wide.empty() ? "" : (wide == "weights and moments" ? ", " : " and ") + wide));
+  const std::string wide = kept(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0),
+                    narrow = kept(bf16_weights_, bf16_moments_);
+  all.push_back(fmt::format("these sums{} are kept in f32 or f64",
+                            wide.empty() ? "" : (wide == "weights and moments" ? ", " : " and ") + wide));
   if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
-  if (fp8_linears_) all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");
+  if (fp8_linears_)
+    all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");
   if (bf16_reductions_) all.push_back("gradients go between ranks in bf16, as the recipe says");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));

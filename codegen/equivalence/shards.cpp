@@ -33,7 +33,8 @@ void refuse_slots(const part& p) {
 
 bool holds_same_sum(const holding& x, const holding& y) {
   bool same = !x.any && !y.any && x.sum.size() == y.sum.size();
-  for (int i = 0; same && i < x.sum.size(); ++i) same = x.sum[i].of == y.sum[i].of && x.sum[i].over == y.sum[i].over;
+  for (int i = 0; same && i < x.sum.size(); ++i)
+    same = x.sum[i].of == y.sum[i].of && x.sum[i].over == y.sum[i].over;
   return same;
 }
 
@@ -85,7 +86,8 @@ std::int64_t rows_before(const place& m, std::int64_t element) {
 
 /// Whether a buffer holds slots that its member has received.
 bool holds_slots(const content& c) {
-  return c.pieces.size() == 1 && !c.pieces[0].holds.any && c.pieces[0].holds.box.size() == 2 && c.pieces[0].holds.box[0].arranged;
+  return c.pieces.size() == 1 && !c.pieces[0].holds.any && c.pieces[0].holds.box.size() == 2 &&
+         c.pieces[0].holds.box[0].arranged;
 }
 
 /// Slots of all members, one member's behind another's.
@@ -94,7 +96,8 @@ content gather_slots(const std::vector<const content*>& given) {
   part& slots = all.holds.box[0];
   const std::int64_t rows = all.at.rows;
   for (std::size_t m = 1; m < given.size(); ++m) {
-    if (!holds_slots(*given[m]) || !(given[m]->pieces[0].at == all.at) || !is_alike(all.holds, given[m]->pieces[0].holds) ||
+    if (!holds_slots(*given[m]) || !(given[m]->pieces[0].at == all.at) ||
+        !is_alike(all.holds, given[m]->pieces[0].holds) ||
         given[m]->pieces[0].holds.box[0].arranged != slots.arranged)
       throw refusal("its members hold slots in different orders, or of different values");
     slots.at.append(given[m]->pieces[0].holds.box[0].at);
@@ -110,10 +113,12 @@ content gather_slots(const std::vector<const content*>& given) {
 content slots_of_member(const content& all, int index, int members) {
   piece own = all.pieces[0];
   part& slots = own.holds.box[0];
-  if (own.at.rows % members || slots.at.size() % members) throw refusal("its members do not share out the slots that they hold");
+  if (own.at.rows % members || slots.at.size() % members)
+    throw refusal("its members do not share out the slots that they hold");
   own.at.rows /= members;
   const std::int64_t each = slots.at.size() / members;
-  slots = {slots.at.slice(index * each, each), slots.size, order_of_member(slots.arranged, members, own.at.rows)};
+  slots = {slots.at.slice(index * each, each), slots.size,
+           order_of_member(slots.arranged, members, own.at.rows)};
   content made{all.bytes / static_cast<std::size_t>(members), all.type, {}};
   made.pieces.push_back(std::move(own));
   return made;

@@ -53,10 +53,11 @@ void check_alike(const holding& x, const holding& y) {
     throw refusal("its members give parts of different values");
 }
 
-/// How many slots of a member's tokens can be of another's experts: of each token all its picks; of each group as many as these
-/// experts take. The tokens are whole groups: their choice was arranged so.
+/// How many slots of a member's tokens can be of another's experts: of each token all its picks; of each
+/// group as many as these experts take. The tokens are whole groups: their choice was arranged so.
 std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) {
-  const std::int64_t experts = by.offsets->box[1].size / as.members, all = by.tokens.size() * std::min(picks, experts);
+  const std::int64_t experts = by.offsets->box[1].size / as.members,
+                     all = by.tokens.size() * std::min(picks, experts);
   const taken_of_group limit = as.limit_of(by.order);
   return limit.tokens == 0 ? all : std::min(all, by.tokens.size() / limit.tokens * experts * limit.most);
 }
@@ -88,7 +89,8 @@ word difference_of_gathered(std::int64_t members, std::int64_t rows) {
 /// All that an operand holds.
 static const holding& only(const operand& o, const char* what) {
   const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
-  if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 || o.tiles[0].holds->sum.size() != 1)
+  if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 ||
+      o.tiles[0].holds->sum.size() != 1)
     throw refusal(fmt::format("it is given {} of which not all is known", what));
   return *o.tiles[0].holds;
 }
@@ -96,25 +98,30 @@ static const holding& only(const operand& o, const char* what) {
 void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   const holding &places = only(ports[2], "places"), &offsets = only(ports[3], "offsets");
   const word order = m.arrangement(places.sum[0].of);
-  const bool are_of_all = places.is_whole() && !places.box[1].arranged && places.box[1].is_whole() && !offsets.box[1].arranged && offsets.box[1].is_whole();
+  const bool are_of_all = places.is_whole() && !places.box[1].arranged && places.box[1].is_whole() &&
+                          !offsets.box[1].arranged && offsets.box[1].is_whole();
   if (order == 0 || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
     throw refusal("its places and offsets do not say where slots of one choice lie, of all experts");
   runs tokens = places.box[0].at, counted(0, places.box[0].size);
   if (offsets.sum[0].over.size() > 1) throw refusal("offsets are counted of other things than tokens");
   if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;
   if (interval twice; !tokens.sort(twice) || !(tokens == counted))
-    throw refusal(fmt::format("offsets are of {}; the places are of {}", text_of('t', counted), text_of('t', tokens)));
+    throw refusal(
+        fmt::format("offsets are of {}; the places are of {}", text_of('t', counted), text_of('t', tokens)));
   const std::int64_t experts = offsets.box[1].size;
   const interval own{ports[1].first, ports[1].first + ports[1].cols};
-  if (own.begin < 0 || own.end > experts) throw refusal(fmt::format("it has experts {}..{} of {}", own.begin, own.end - 1, experts));
+  if (own.begin < 0 || own.end > experts)
+    throw refusal(fmt::format("it has experts {}..{} of {}", own.begin, own.end - 1, experts));
   const term own_order = hasher(7) << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
   holding &places_of_own = space.make(), &offsets_of_own = space.make();
-  places_of_own = places; offsets_of_own = offsets;
+  places_of_own = places;
+  offsets_of_own = offsets;
   places_of_own.box[1].arranged = own_order.a | 1;
   offsets_of_own.box[1] = {runs(own.begin, own.end), experts, own_order.a | 1};
   if (own.end - own.begin < experts) {
     const term all_experts = hasher(8) << order;
-    places_of_own.sum[0].over.push_back({all_experts.a, 'e', joining::sum, experts, runs(own.begin, own.end)});
+    places_of_own.sum[0].over.push_back(
+        {all_experts.a, 'e', joining::sum, experts, runs(own.begin, own.end)});
   }
   for (const int result : {0, 1}) {
     operand& o = ports[static_cast<std::size_t>(result)];
@@ -122,8 +129,12 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   }
 }
 
-word order_of_gathered(word order, std::int64_t members, std::int64_t rows) { return order + difference_of_gathered(members, rows); }
-word order_of_member(word order, std::int64_t members, std::int64_t rows) { return order - difference_of_gathered(members, rows); }
+word order_of_gathered(word order, std::int64_t members, std::int64_t rows) {
+  return order + difference_of_gathered(members, rows);
+}
+word order_of_member(word order, std::int64_t members, std::int64_t rows) {
+  return order - difference_of_gathered(members, rows);
+}
 
 std::vector<content> send_to_experts(const std::vector<const content*>& given,
                                      const std::vector<const content*>& offsets, const slabs& as) {
@@ -210,7 +221,8 @@ std::vector<content> gather_offsets(const std::vector<const content*>& given, co
   holding all = only(*given[0], "offsets");
   for (const content* c : given) {
     const holding& h = only(*c, "offsets");
-    if (!h.box[1].arranged) throw refusal("a member gives what does not say where slots that it received lie");
+    if (!h.box[1].arranged)
+      throw refusal("a member gives what does not say where slots that it received lie");
     if (!(h.box[1] == all.box[1])) throw refusal("its members give offsets of different choices or experts");
     if (c != given[0]) add_of_member(all, h);
   }

@@ -38,7 +38,9 @@ static void check_type(const content& c) {
     for (int s = 0; s < c.pieces[i].holds.sum.size(); ++s) {
       const few<pending, 1>& over = c.pieces[i].holds.sum[s].over;
       for (int k = 0; k < over.size(); ++k)
-        if (over[k].letter == 't') throw refusal(fmt::format("a sum over tokens is kept in {}; expected f32 or f64", element_type_names[static_cast<int>(c.type)]));
+        if (over[k].letter == 't')
+          throw refusal(fmt::format("a sum over tokens is kept in {}; expected f32 or f64",
+                                    element_type_names[static_cast<int>(c.type)]));
     }
 }
 

@@ -21,8 +21,10 @@ bool overlap(const place& p, const place& m, rectangle& in_matrix) {
     throw refusal("it is read in other rows than it was written in");
   const std::int64_t delta = p.offset - m.offset;
   std::int64_t row = delta >= 0 ? delta / pitch : -((-delta + pitch - 1) / pitch), col = delta - row * pitch;
-  if (col >= m.cols && col + p.cols > pitch)
-    { ++row; col -= pitch; }  // it begins before the matrix's first column
+  if (col >= m.cols && col + p.cols > pitch) {
+    ++row;
+    col -= pitch;
+  }  // it begins before the matrix's first column
   const std::int64_t r0 = std::max<std::int64_t>(row, 0), r1 = std::min(row + p.rows, m.rows);
   const std::int64_t c0 = std::max<std::int64_t>(col, 0), c1 = std::min(col + p.cols, m.cols);
   if (r0 >= r1 || c0 >= c1) return false;

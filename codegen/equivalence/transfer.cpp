@@ -166,7 +166,8 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
     if (factor != 1) {
       holding& h = space_.make();
       h = *t.holds;
-      if (!h.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is multiplied", h.unfinished()));
+      if (!h.unfinished().empty())
+        throw refusal(fmt::format("{} that is not yet over all is multiplied", h.unfinished()));
       for (int k = 0; k < h.sum.size(); ++k) h.sum[k].of = factor * h.sum[k].of;
       t.holds = &h;
     }

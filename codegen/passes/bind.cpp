@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each layer of a stage is called with what it takes: its parameters, what the microbatch has in memory, and what the
-// rank has. The ops of the proof and the text of the calls are both made of this.
+// Each layer of a stage is called with what it takes: its parameters, what the microbatch has in memory, and
+// what the rank has. The ops of the proof and the text of the calls are both made of this.
 #include <stdexcept>
 
 #include "lanes.hpp"
@@ -16,7 +16,8 @@ const actual& layer_call::operator[](formal f) const {
 
 const actual& layer_call::flag(int flag) const {
   const auto at = std::find_if(given.begin(), given.end(), [&](const actual& a) {
-    return a.index == flag && a.as == (flag == flag_of_others ? formal::accumulate : formal::accumulate_apart);
+    return a.index == flag &&
+           a.as == (flag == flag_of_others ? formal::accumulate : formal::accumulate_apart);
   });
   if (at == given.end()) throw std::logic_error("a layer's function sums and is not told from when on");
   return *at;
@@ -27,8 +28,14 @@ namespace {
 class binder {
  public:
   binder(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p)
-      : l_(l), r_(r), s_(s), use_(s.layers[layer]), body_(l.bodies[use_.kind]), layer_(layer),
-        last_(static_cast<int>(s.layers.size()) - 1), takes_(shape_of(body_, p)) {
+      : l_(l),
+        r_(r),
+        s_(s),
+        use_(s.layers[layer]),
+        body_(l.bodies[use_.kind]),
+        layer_(layer),
+        last_(static_cast<int>(s.layers.size()) - 1),
+        takes_(shape_of(body_, p)) {
     call_.layer = layer;
   }
 
@@ -42,7 +49,8 @@ class binder {
     give(takes_.halfway, {formal::halfway, source::slot, layer_, kept::halfway});
     give(takes_.work, {formal::work, source::rank});
     for (int t : takes_.ropes)
-      give(true, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(body_.ropes[static_cast<std::size_t>(t)]))});
+      give(true, {formal::rope, source::rank,
+                  static_cast<int>(r_.arena.find_rope(body_.ropes[static_cast<std::size_t>(t)]))});
     give(takes_.ids, {formal::ids, source::rank});
     give(takes_.targets, {formal::targets, source::rank});
     give(takes_.starts, {formal::starts, source::rank});
@@ -52,7 +60,9 @@ class binder {
     give(takes_.routers, {formal::routers, source::rank});
     give(takes_.dy, gradient(formal::dy, layer_));
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
-    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source_of_sums(flag_of_others), flag_of_others});
+    give(takes_.accumulate,
+         {formal::accumulate,
+          of_losses && use_.adds_to_loss ? source::always : source_of_sums(flag_of_others), flag_of_others});
     for (int f : takes_.accumulate_apart) give(true, {formal::accumulate_apart, source_of(f), f});
     return std::move(call_);
   }
@@ -60,13 +70,16 @@ class binder {
  private:
   source source_of(int flag) const {
     const bool takes_turns = l_.reshards() && weight_shards(l_.plan->dims) > 1;
-    if (flag != flag_of_experts && !takes_turns && use_.adds_to(l_.groups[use_.kind].of_parameter[static_cast<std::size_t>(flag)])) return source::always;
+    if (flag != flag_of_experts && !takes_turns &&
+        use_.adds_to(l_.groups[use_.kind].of_parameter[static_cast<std::size_t>(flag)]))
+      return source::always;
     return source_of_sums(flag);
   }
   /// Of gradients that are dealt out each layer's are the first in their place.
   source source_of_sums(int flag) const {
     const parallel_dims& d = l_.plan->dims;
-    const bool is_dealt = flag == flag_of_experts ? expert_weight_shards(d) > 1 : !l_.is_sharded() || weight_shards(d) > 1;
+    const bool is_dealt =
+        flag == flag_of_experts ? expert_weight_shards(d) > 1 : !l_.is_sharded() || weight_shards(d) > 1;
     return is_dealt ? source::adds : source::adds_kept;
   }
   void give(bool is_taken, const actual& a) {
@@ -98,7 +111,8 @@ void find_ropes(const lowered& l, pipeline_rank& r) {
     for (const layer_use& use : s.layers)
       for (const rope_use& wanted : l.bodies[use.kind].ropes)
         if (r.arena.find_rope(wanted) == r.arena.ropes.size())
-          r.arena.ropes.push_back({wanted, 0, static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes()});
+          r.arena.ropes.push_back(
+              {wanted, 0, static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes()});
 }
 
 /// The layer whose forward comes first begins the sum of a rank's losses.
@@ -107,7 +121,8 @@ void begin_losses(const lowered& l, pipeline_rank& r) {
   const action_table& t = l.plan->actions;
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
     for (stage_plan& s : r.stages)
-      if (t.actions[i].kind == action_kind::F && t.actions[i].stage == s.stage && std::find(order.begin(), order.end(), &s) == order.end())
+      if (t.actions[i].kind == action_kind::F && t.actions[i].stage == s.stage &&
+          std::find(order.begin(), order.end(), &s) == order.end())
         order.push_back(&s);
   bool has_begun = false;
   for (stage_plan* s : order)
@@ -120,7 +135,8 @@ void begin_losses(const lowered& l, pipeline_rank& r) {
 void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
   for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) {
     const body& b = l.bodies[s.layers[layer].kind];
-    for (int p = 0; p < n_phases; ++p) s.calls[p].push_back(binder(l, r, s, layer, static_cast<phase>(p)).run(static_cast<phase>(p)));
+    for (int p = 0; p < n_phases; ++p)
+      s.calls[p].push_back(binder(l, r, s, layer, static_cast<phase>(p)).run(static_cast<phase>(p)));
     if (b.saved_bytes) s.members.push_back({kept::saved, layer});
     if (b.halfway_bytes) s.members.push_back({kept::halfway, layer});
     if (layer + 1 < static_cast<int>(s.layers.size())) {
@@ -156,7 +172,9 @@ std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
 
 /// Whether a layer's experts are kept whole on their ranks, or are alone in not being so.
 static bool is_summed_apart(const body& b, const layer_parameter& experts) {
-  return experts.shards == 1 || std::none_of(b.parameters.begin(), b.parameters.end(), [](const layer_parameter& p) { return !p.experts && p.shards > 1; });
+  return experts.shards == 1 ||
+         std::none_of(b.parameters.begin(), b.parameters.end(),
+                      [](const layer_parameter& p) { return !p.experts && p.shards > 1; });
 }
 
 int find_flag(const body& b, const node& n) {
@@ -172,8 +190,23 @@ int find_flag(const body& b, const node& n) {
 
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
-  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::halfway), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::starts), uses(space::loss), uses(space::routers), false, {}, {}};
+  function_shape f{uses(space::weight),
+                   uses(space::gradient),
+                   uses(space::saved),
+                   uses(space::halfway),
+                   uses(space::temp),
+                   uses(space::x),
+                   uses(space::y),
+                   uses(space::dy),
+                   uses(space::dx),
+                   uses(space::tokens),
+                   uses(space::targets),
+                   uses(space::starts),
+                   uses(space::loss),
+                   uses(space::routers),
+                   false,
+                   {},
+                   {}};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
   for (const node& n : b.calls(p)) {
@@ -182,7 +215,9 @@ function_shape shape_of(const body& b, phase p) {
     if (n.accumulate != accumulation::after_first) continue;
     const int flag = find_flag(b, n);
     if (flag == flag_of_others) f.accumulate = true;
-    else if (std::find(f.accumulate_apart.begin(), f.accumulate_apart.end(), flag) == f.accumulate_apart.end()) f.accumulate_apart.push_back(flag);
+    else if (std::find(f.accumulate_apart.begin(), f.accumulate_apart.end(), flag) ==
+             f.accumulate_apart.end())
+      f.accumulate_apart.push_back(flag);
   }
   return f;
 }

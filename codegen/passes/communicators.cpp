@@ -33,20 +33,25 @@ runtime::over role_along(axis a) {
 
 namespace {
 
-/// " at pp 0 dp 1": where the groups across an axis lie on the others that are lowered; on dp_shard and cp, where they are
-/// above 1; on ep, where it is an axis of its own.
+/// " at pp 0 dp 1": where the groups across an axis lie on the others that are lowered; on dp_shard and cp,
+/// where they are above 1; on ep, where it is an axis of its own.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
-  const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
+  const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) ||
+                        across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
-    if (row(a).lowered == lowering::nothing || (row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
+    if (row(a).lowered == lowering::nothing ||
+        (row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) ||
+        role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
-    s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);
+    s += std::string(" ") + role_name(role_along(a)) + " " +
+         std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);
   }
   for (const auto& [part, other] : {std::pair(axis::ring, axis::ulysses), {axis::ulysses, axis::ring}})
-    if (across == part && ranks_along(d, other) > 1) s += std::string(" ") + std::string(name(other)) + " " + std::to_string(c[other]);
+    if (across == part && ranks_along(d, other) > 1)
+      s += std::string(" ") + std::string(name(other)) + " " + std::to_string(c[other]);
   return s;
 }
 
@@ -79,16 +84,20 @@ class maker {
       const pipeline_rank& r = l_.ranks[at[axis::pp]];
       const bool rings = as == runtime::over::cp && ring_ranks(l_.plan->dims) > 1;
       add(role_name(as) + place, ranks, as, rings ? ring_lane(r.lanes) : lane_over(as));
-      if (rings && communicates_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
+      if (rings && communicates_beside_rings(l_.plan->kinds, l_.plan->dims))
+        add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       if (as == runtime::over::efsdp) add("gathering of experts" + place, ranks, as, gather_lane(r.lanes));
-      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep ||
+      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp ||
+                             as == runtime::over::ulysses || as == runtime::over::ep ||
                              as == runtime::over::etp;
-      if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
+      if (in_layers && r.overlaps)
+        add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
       const bool of_batch = as == runtime::over::shard || as == runtime::over::dp;
       if (of_batch && sums_over_batch(l_.plan->kinds)) {
         add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
-        if (r.overlaps) add(role_name(as) + std::string(" of layers of what overlaps") + place, ranks, as, overlap_lane);
+        if (r.overlaps)
+          add(role_name(as) + std::string(" of layers of what overlaps") + place, ranks, as, overlap_lane);
       }
       if (as == runtime::over::pp) add_pairs(ranks, place);
     }
@@ -110,8 +119,9 @@ class maker {
   }
   void add_pairs(const std::vector<int>& pipeline, const std::string& where) {
     for (const auto& [a, b] : l_.tied)
-      add((l_.plan->actions.bidirectional() ? "copies of ranks " + std::to_string(a) + " and " + std::to_string(b)
-                                            : "tied weights") +
+      add((l_.plan->actions.bidirectional()
+               ? "copies of ranks " + std::to_string(a) + " and " + std::to_string(b)
+               : "tied weights") +
               where,
           {pipeline[a], pipeline[b]}, runtime::over::tied, reduce_lane);
     for (const pipeline_edge& e : edges_)

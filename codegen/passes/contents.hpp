@@ -5,7 +5,25 @@ namespace rankc::codegen {
 
 /// Contents of the arena, by what they are; the other numbers of a content say which.
 enum content_kind {
-  weight, gradient, first_moment, second_moment, working_copy, gathered, full_gradient, arrived, rope, tokens, targets, starts, loss, norm, routers, microbatch_value, temp, chain, padding
+  weight,
+  gradient,
+  first_moment,
+  second_moment,
+  working_copy,
+  gathered,
+  full_gradient,
+  arrived,
+  rope,
+  tokens,
+  targets,
+  starts,
+  loss,
+  norm,
+  routers,
+  microbatch_value,
+  temp,
+  chain,
+  padding
 };
 
 }  // namespace rankc::codegen

@@ -9,7 +9,8 @@ std::vector<pipeline_edge> edges_of(const action_table& t) {
   std::vector<pipeline_edge> edges;
   const auto carry = [&](int from, int to, const std::string& what) {
     if (from == to) return;
-    const auto known = std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == from && e.to == to; });
+    const auto known =
+        std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == from && e.to == to; });
     if (known == edges.end()) edges.push_back({from, to, what});
     else if (known->carries.find(what) == std::string::npos) known->carries += " and " + what;
   };

@@ -18,24 +18,31 @@ struct pair_of_lines {
   int before = -1, after = -1;
 };
 
-/// Two lists side by side, with as many pairs of equal lines as there can be; what is gone before what is new.
-std::vector<pair_of_lines> align(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+/// Two lists side by side, with as many pairs of equal lines as there can be; what is gone before what is
+/// new.
+std::vector<pair_of_lines> align(const std::vector<std::string>& before,
+                                 const std::vector<std::string>& after) {
   const int n = static_cast<int>(before.size()), m = static_cast<int>(after.size());
   int first = 0, last = 0;  // equal lines at the begin and at the end
   while (first < std::min(n, m) && before[first] == after[first]) ++first;
   while (last < std::min(n, m) - first && before[n - 1 - last] == after[m - 1 - last]) ++last;
   const int rows = n - first - last, columns = m - first - last;
   std::vector<int> common(static_cast<std::size_t>((rows + 1)) * (columns + 1), 0);  // pairs from (i, j) on
-  const auto pairs = [&](int i, int j) -> int& { return common[static_cast<std::size_t>(i) * (columns + 1) + j]; };
+  const auto pairs = [&](int i, int j) -> int& {
+    return common[static_cast<std::size_t>(i) * (columns + 1) + j];
+  };
   for (int i = rows - 1; i >= 0; --i)
     for (int j = columns - 1; j >= 0; --j)
-      pairs(i, j) = before[first + i] == after[first + j] ? pairs(i + 1, j + 1) + 1 : std::max(pairs(i + 1, j), pairs(i, j + 1));
+      pairs(i, j) = before[first + i] == after[first + j] ? pairs(i + 1, j + 1) + 1
+                                                          : std::max(pairs(i + 1, j), pairs(i, j + 1));
 
   std::vector<pair_of_lines> out;
   for (int i = 0; i < first; ++i) out.push_back({i, i});
   for (int i = 0, j = 0; i < rows || j < columns;) {
-    if (i < rows && j < columns && before[first + i] == after[first + j]) out.push_back({first + i++, first + j++});
-    else if (j == columns || (i < rows && pairs(i + 1, j) >= pairs(i, j + 1))) out.push_back({first + i++, -1});
+    if (i < rows && j < columns && before[first + i] == after[first + j])
+      out.push_back({first + i++, first + j++});
+    else if (j == columns || (i < rows && pairs(i + 1, j) >= pairs(i, j + 1)))
+      out.push_back({first + i++, -1});
     else out.push_back({-1, first + j++});
   }
   for (int i = last; i > 0; --i) out.push_back({n - i, m - i});
@@ -43,13 +50,17 @@ std::vector<pair_of_lines> align(const std::vector<std::string>& before, const s
 }
 
 /// The lines of a section, marked; whether any of them is.
-bool print(std::string& out, const std::string& title, const std::vector<std::string>& before, const std::vector<std::string>& after,
-           bool whole) {
+bool print(std::string& out, const std::string& title, const std::vector<std::string>& before,
+           const std::vector<std::string>& after, bool whole) {
   std::string lines;
   bool changed = false;
   for (const pair_of_lines& p : align(before, after)) {
     changed |= p.before < 0 || p.after < 0;
-    lines += fmt::format("{}     {}\n", p.before < 0 ? '+' : p.after < 0 ? '-' : ' ', p.before < 0 ? after[p.after] : before[p.before]);
+    lines += fmt::format("{}     {}\n",
+                         p.before < 0  ? '+'
+                         : p.after < 0 ? '-'
+                                       : ' ',
+                         p.before < 0 ? after[p.after] : before[p.before]);
   }
   if (!lines.empty() && (changed || whole)) out += "   " + title + "\n" + lines;
   return changed;
@@ -67,7 +78,8 @@ std::string difference(const std::string& title, const listing& before, const li
   const std::vector<std::string> none;
   for (const pair_of_lines& p : align(titles(before), titles(after))) {
     const section& here = p.before < 0 ? after[p.after] : before[p.before];
-    changed |= print(out, here.title, p.before < 0 ? none : here.lines, p.after < 0 ? none : after[p.after].lines, whole);
+    changed |= print(out, here.title, p.before < 0 ? none : here.lines,
+                     p.after < 0 ? none : after[p.after].lines, whole);
   }
   return title + (changed ? "\n" : ": nothing changes\n") + out;
 }

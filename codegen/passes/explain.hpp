@@ -8,8 +8,8 @@ namespace rankc::codegen {
 /// The passes in the order in which they run.
 std::vector<std::string> pass_names();
 
-/// What a pass is given and what it makes of that: lines that are gone are marked -, new ones +. A layer is printed whole; of
-/// the ranks what the pass changes.
+/// What a pass is given and what it makes of that: lines that are gone are marked -, new ones +. A layer is
+/// printed whole; of the ranks what the pass changes.
 std::string explain(const plan_data&, dtype, target, const std::string& pass);
 
 }  // namespace rankc::codegen

@@ -34,13 +34,20 @@ static element_type element_of(dtype t) {
 }
 element_type flattener::type_of(element_kind k) const {
   switch (k) {
-    case element_kind::bytes: return element_type::bytes;
-    case element_kind::index: return element_type::i32;
-    case element_kind::e4m3: return element_type::e4m3;
-    case element_kind::e5m2: return element_type::e5m2;
-    case element_kind::e4m3_rows: return element_type::e4m3_rows;
-    case element_kind::wide: return wide();
-    default: return real();
+    case element_kind::bytes:
+      return element_type::bytes;
+    case element_kind::index:
+      return element_type::i32;
+    case element_kind::e4m3:
+      return element_type::e4m3;
+    case element_kind::e5m2:
+      return element_type::e5m2;
+    case element_kind::e4m3_rows:
+      return element_type::e4m3_rows;
+    case element_kind::wide:
+      return wide();
+    default:
+      return real();
   }
 }
 element_type flattener::real() const { return element_of(l_.type); }
@@ -54,7 +61,8 @@ std::size_t flattener::begin_of(int region) const {
 flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const bool is_moment = region == first_moment || region == second_moment;
-  const bool is_narrow = region == working_copy || (region == weight && l_.has_bf16_weights()) || (is_moment && l_.has_bf16_moments());
+  const bool is_narrow = region == working_copy || (region == weight && l_.has_bf16_weights()) ||
+                         (is_moment && l_.has_bf16_moments());
   const element_type type = is_narrow ? element_type::bf16 : wide();
   const std::size_t size = is_narrow ? 2 : l_.wide_bytes();
   return {begin_of(region) + p.element * size, p.as.shard() * size, {region, static_cast<int>(index)}, type};
@@ -68,10 +76,14 @@ flattener::place flattener::whole(int region, const gathering::part& p) const {
           is_weight ? real() : wide()};
 }
 flattener::place flattener::arrival(const gathering::part& p) const {
-  return {r_.arena.arriving + p.arriving * l_.wide_bytes(), r_.parameters[static_cast<std::size_t>(p.parameter)].as.shard() * l_.wide_bytes(),
-          {arrived, p.parameter, static_cast<int>(p.arriving)}, wide()};
+  return {r_.arena.arriving + p.arriving * l_.wide_bytes(),
+          r_.parameters[static_cast<std::size_t>(p.parameter)].as.shard() * l_.wide_bytes(),
+          {arrived, p.parameter, static_cast<int>(p.arriving)},
+          wide()};
 }
-flattener::place flattener::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
+flattener::place flattener::scalar(int what, std::size_t at) const {
+  return {at, l_.wide_bytes(), {what}, wide()};
+}
 
 access flattener::read(const place& p) const {
   const auto known = current_.find(p.what);
@@ -84,12 +96,16 @@ access flattener::write(const place& p) {
 }
 
 flattener::place flattener::of_microbatch(const placed_value& v) const {
-  return {v.where, v.bytes, {microbatch_value, static_cast<int>(v.what), v.stage, v.microbatch, v.layer, 0}, real()};
+  return {v.where,
+          v.bytes,
+          {microbatch_value, static_cast<int>(v.what), v.stage, v.microbatch, v.layer, 0},
+          real()};
 }
 
 /// Rows, or the statistics of routers that lie so many bytes behind their begin.
 flattener::place flattener::handed(place all, std::size_t offset, std::size_t bytes) const {
-  all.begin += offset; all.bytes = bytes;
+  all.begin += offset;
+  all.bytes = bytes;
   all.what.back() += offset > 0;
   if (offset > 0) all.type = wide();
   return all;
@@ -104,15 +120,22 @@ std::vector<flattener::place> flattener::parts_of(const placed_value& v) const {
 flattener::place flattener::locate(const item& i, const layer_call& call, const actual& a) const {
   const stage_plan& s = r_.stages[i.stage];
   switch (a.from) {
-    case source::slot: return of_microbatch(*step_.find(a.what, s.stage, i.microbatch, a.index));
-    case source::boundary: return of_microbatch(*step_.find(a.what, s.stage + a.index, i.microbatch));
+    case source::slot:
+      return of_microbatch(*step_.find(a.what, s.stage, i.microbatch, a.index));
+    case source::boundary:
+      return of_microbatch(*step_.find(a.what, s.stage + a.index, i.microbatch));
     case source::chain: {  // of two in turn; what it holds is known by the layer after it
       const body& b = l_.bodies[s.layers[call.layer].kind];
       const bool after = a.as == formal::dy;
-      return {r_.arena.chain[a.index], after ? b.y_bytes : b.x_bytes, {chain, i.stage, i.microbatch, call.layer + after}, real()};
+      return {r_.arena.chain[a.index],
+              after ? b.y_bytes : b.x_bytes,
+              {chain, i.stage, i.microbatch, call.layer + after},
+              real()};
     }
-    case source::rank: return locate_of_rank(i, call, a);
-    default: throw std::logic_error("a flag has no place");
+    case source::rank:
+      return locate_of_rank(i, call, a);
+    default:
+      throw std::logic_error("a flag has no place");
   }
 }
 
@@ -122,17 +145,30 @@ static int workspace_of(phase p) { return p == phase::forward ? 0 : p == phase::
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
   const int m = i.microbatch;
-  const std::size_t ids = l_.tokens() * sizeof(std::int32_t), whole_ids = ids * static_cast<std::size_t>(l_.plan->dims.cp);
+  const std::size_t ids = l_.tokens() * sizeof(std::int32_t),
+                    whole_ids = ids * static_cast<std::size_t>(l_.plan->dims.cp);
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
-    case formal::work: return {i.on == compute_lane ? at.work : at.work_beside, 0,
-                               {temp, i.stage, m, call.layer, workspace_of(i.does)}, real()};
-    case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
-    case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
-    case formal::targets: return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
-    case formal::starts: return {at.starts + m * whole_ids, whole_ids, {starts, m}, element_type::i32};
-    case formal::routers: return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes, at.routers_bytes, {routers, m}, wide()};
-    default: return scalar(loss, at.loss);
+    case formal::work:
+      return {i.on == compute_lane ? at.work : at.work_beside,
+              0,
+              {temp, i.stage, m, call.layer, workspace_of(i.does)},
+              real()};
+    case formal::rope:
+      return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
+    case formal::ids:
+      return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
+    case formal::targets:
+      return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
+    case formal::starts:
+      return {at.starts + m * whole_ids, whole_ids, {starts, m}, element_type::i32};
+    case formal::routers:
+      return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes,
+              at.routers_bytes,
+              {routers, m},
+              wide()};
+    default:
+      return scalar(loss, at.loss);
   }
 }
 
@@ -148,7 +184,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element)
         return region < gathered ? parameter(region, j)
-                                 : whole(region, {static_cast<int>(j), region == gathered ? use.gathered(in) : use.summed(in)});
+                                 : whole(region, {static_cast<int>(j),
+                                                  region == gathered ? use.gathered(in) : use.summed(in)});
     throw std::logic_error("a layer's parameter has no place");
   };
   const auto is_shared_out = [&] { return b.parameters[static_cast<std::size_t>(v.of)].shards > 1; };
@@ -160,21 +197,37 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     return whole;
   };
   switch (v.where) {
-    case space::weight: return parameter_of(is_shared_out() ? gathered : l_.has_working_copy() ? working_copy : weight);
-    case space::gradient: return parameter_of(is_shared_out() ? full_gradient : gradient);
-    case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
-    case space::tokens: return given(formal::ids);
-    case space::targets: return given(formal::targets);
-    case space::starts: return given(formal::starts);
-    case space::loss: return given(formal::loss);
-    case space::routers: return given(formal::routers);
-    case space::saved: return part_of(given(formal::saved));
-    case space::halfway: return part_of(given(formal::halfway));
-    case space::temp: return part_of(given(formal::work));
-    case space::x: return handed(given(formal::x), v.offset, v.bytes);
-    case space::y: return handed(given(formal::y), v.offset, v.bytes);
-    case space::dy: return handed(given(formal::dy), v.offset, v.bytes);
-    case space::dx: return handed(given(formal::dx), v.offset, v.bytes);
+    case space::weight:
+      return parameter_of(is_shared_out() ? gathered : l_.has_working_copy() ? working_copy : weight);
+    case space::gradient:
+      return parameter_of(is_shared_out() ? full_gradient : gradient);
+    case space::rope:
+      return locate(i, call,
+                    {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
+    case space::tokens:
+      return given(formal::ids);
+    case space::targets:
+      return given(formal::targets);
+    case space::starts:
+      return given(formal::starts);
+    case space::loss:
+      return given(formal::loss);
+    case space::routers:
+      return given(formal::routers);
+    case space::saved:
+      return part_of(given(formal::saved));
+    case space::halfway:
+      return part_of(given(formal::halfway));
+    case space::temp:
+      return part_of(given(formal::work));
+    case space::x:
+      return handed(given(formal::x), v.offset, v.bytes);
+    case space::y:
+      return handed(given(formal::y), v.offset, v.bytes);
+    case space::dy:
+      return handed(given(formal::dy), v.offset, v.bytes);
+    case space::dx:
+      return handed(given(formal::dx), v.offset, v.bytes);
   }
   throw std::logic_error("an operand without a place");
 }
@@ -198,14 +251,15 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
     const auto is_port = [](int port) { return [port](const operand& o) { return o.port == port; }; };
     const operand& written = *std::find_if(writes.begin(), writes.end(), is_port(to));
     if (written.at.value == out.at.value)
-      all.push_back(static_cast<int>(std::find_if(reads.begin(), reads.end(), is_port(from)) - reads.begin()));
+      all.push_back(
+          static_cast<int>(std::find_if(reads.begin(), reads.end(), is_port(from)) - reads.begin()));
   }
   return all;
 }
 
-/// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of which `added` are
-/// summed into. A part that begins elsewhere on each rank of tp, or of ep, is said to begin at its length, of rank 1; on
-/// each rank of cp, beside that.
+/// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of
+/// which `added` are summed into. A part that begins elsewhere on each rank of tp, or of ep, is said to begin
+/// at its length, of rank 1; on each rank of cp, beside that.
 static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes,
                                   const std::vector<operand>& reads, const std::vector<const operand*>& outs,
                                   const std::vector<bool>& added) {
@@ -217,7 +271,8 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
     const std::vector<operand>& side = v.written ? writes : reads;
     const auto is_port = [&](const operand& o) { return o.port == static_cast<int>(p); };
     const auto first = std::find_if(side.begin(), side.end(), is_port);
-    v.accesses = {static_cast<int>(first - side.begin()), static_cast<int>(std::count_if(first, side.end(), is_port))};
+    v.accesses = {static_cast<int>(first - side.begin()),
+                  static_cast<int>(std::count_if(first, side.end(), is_port))};
     if (v.written) {
       const auto same = [&](const operand* o) { return o->at.value == first->at.value; };
       v.accesses.first = static_cast<int>(std::find_if(outs.begin(), outs.end(), same) - outs.begin());
@@ -233,7 +288,8 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
         v.of_experts = s.dims[d].over.has(axis::ep);
         if (s.dims[d].over.has(axis::tp) || v.of_experts) v.first = s.dims[d].width();
         const bool of_groups = s.dims[d].over.has(axis::ring);
-        if (s.dims[d].over.has(axis::cp) || of_groups) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
+        if (s.dims[d].over.has(axis::cp) || of_groups)
+          v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
         if (of_groups) v.alike = b.setting.dims.ulysses;
       }
       if (s.ndim > 1) v.stride = s.stride.width();
@@ -256,17 +312,28 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
 
 static collective_kind kind_of(conversion c) {
   switch (c) {
-    case conversion::all_reduce_max: return collective_kind::all_reduce_max;
-    case conversion::all_gather: return collective_kind::all_gather;
-    case conversion::reduce_scatter: return collective_kind::reduce_scatter;
-    case conversion::all_to_all: return collective_kind::all_to_all;
-    case conversion::shift: return collective_kind::shift;
-    case conversion::shift_back: return collective_kind::shift_back;
-    case conversion::to_experts: return collective_kind::to_experts;
-    case conversion::from_experts: return collective_kind::from_experts;
-    case conversion::share_offsets: return collective_kind::share_offsets;
-    case conversion::gather_offsets: return collective_kind::gather_offsets;
-    default: return collective_kind::all_reduce;
+    case conversion::all_reduce_max:
+      return collective_kind::all_reduce_max;
+    case conversion::all_gather:
+      return collective_kind::all_gather;
+    case conversion::reduce_scatter:
+      return collective_kind::reduce_scatter;
+    case conversion::all_to_all:
+      return collective_kind::all_to_all;
+    case conversion::shift:
+      return collective_kind::shift;
+    case conversion::shift_back:
+      return collective_kind::shift_back;
+    case conversion::to_experts:
+      return collective_kind::to_experts;
+    case conversion::from_experts:
+      return collective_kind::from_experts;
+    case conversion::share_offsets:
+      return collective_kind::share_offsets;
+    case conversion::gather_offsets:
+      return collective_kind::gather_offsets;
+    default:
+      return collective_kind::all_reduce;
   }
 }
 
@@ -284,22 +351,27 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     if (!taken.implied) o.operands.push_back(find(taken).begin + taken.at.offset);
   };
   for (const operand& out : writes) take(out);
-  if (function != "all_reduce") for (const operand& in : reads) take(in);
+  if (function != "all_reduce")
+    for (const operand& in : reads) take(in);
   for (const operand& in : reads) o.reads.push_back(read(find(in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
   for (const operand& out : writes) {
     const auto same = [&](const operand* other) { return other->at.value == out.at.value; };
     if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
   }
-  const auto is_sum = [&](const operand* out) { return b.at(*out).where == space::gradient || b.at(*out).where == space::loss; };
+  const auto is_sum = [&](const operand* out) {
+    return b.at(*out).where == space::gradient || b.at(*out).where == space::loss;
+  };
   const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
   std::vector<std::vector<int>> replaced;
   std::vector<bool> added;
   for (const operand* out : outs) {
     replaced.push_back(replaced_by(n, *out, writes, reads));
-    added.push_back((is_sum(out) || !has_sum) && adds(i, call, b, n));  // beside a sum, other results are written afresh
+    added.push_back((is_sum(out) || !has_sum) &&
+                    adds(i, call, b, n));  // beside a sum, other results are written afresh
     const place whole = find(*out);
-    const bool keeps = replaced.back().empty() && writes_part(b, n, *out) && current_.count(whole.what);  // what others wrote
+    const bool keeps = replaced.back().empty() && writes_part(b, n, *out) &&
+                       current_.count(whole.what);  // what others wrote
     if (!added.back() && !keeps) continue;
     replaced.back().push_back(static_cast<int>(o.reads.size()));
     o.reads.push_back(read(whole));
@@ -320,7 +392,8 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.row = n.row->name;
     o.number = n.number;
   }
-  o.rows = n.slab > 0 ? n.slab : n.rows; o.seq = n.seq;
+  o.rows = n.slab > 0 ? n.slab : n.rows;
+  o.seq = n.seq;
   if (n.row->communicates()) o.by_rows = n.by_rows;
   return o;
 }
@@ -330,7 +403,8 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const body& b = l_.bodies[s.layers[layer].kind];
   for (const phase p : phases_of(s, i, layer)) {
     const layer_call& call = s.calls[static_cast<int>(p)][layer];
-    int own = before_item, message = -1, arrived = -1;  // the last op on the item's lane, and beside it; what is waited for next
+    int own = before_item, message = -1,
+        arrived = -1;  // the last op on the item's lane, and beside it; what is waited for next
     for (std::size_t k = 0; k < out.size(); ++k)
       if (out[k].stream == i.on) own = static_cast<int>(k);
     for (const node& n : b.calls(p)) {
@@ -338,7 +412,7 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
       op o = layer_op(i, call, n);
       o.stream = lane_of(r_.lanes, n, i.on);
       const int index = static_cast<int>(out.size());
-      op& first = n.by_rows > 0 ? out.end()[-n.by_rows] : o;  // of those that go at once
+      op& first = n.by_rows > 0 ? out.end()[-n.by_rows] : o;                   // of those that go at once
       if (n.by_rows > 0 && !n.row->communicates()) first.by_rows = n.by_rows;  // what gathers for it
       if (n.joins) arrived = message;
       if (o.stream != i.on) {

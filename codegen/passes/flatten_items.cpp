@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin and end are of;
-// and each item as ops.
+// What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin
+// and end are of; and each item as ops.
 #include <algorithm>
 
 #include <rankc/rules/batch.hpp>
@@ -20,11 +20,12 @@ static const range* range_of(const std::vector<range>& over, std::size_t element
 
 /// An operand of one access, or of a part of the arena that no row names a shape of.
 static view view_of(std::string_view port, bool written, std::size_t access, std::int64_t elements) {
-  return {.port = port, .written = written, .accesses = {static_cast<int>(access), 1}, .shape = {{elements}, 1}};
+  return {
+      .port = port, .written = written, .accesses = {static_cast<int>(access), 1}, .shape = {{elements}, 1}};
 }
 
 op flattener::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
-                       const std::vector<int>& writes) {
+                        const std::vector<int>& writes) {
   constexpr const char* ports[]{"weight", "gradient", "first_moment", "second_moment", "working_copy"};
   op o;
   o.name = std::move(name);
@@ -36,7 +37,10 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
       candidates.push_back(static_cast<int>(o.reads.size()));
       const range& by = *range_of(over, r_.parameters[p].element);
       const bool stays = region == weight && !by.decay, moves = stays && by.balances.any();
-      o.views.push_back(view_of(moves ? "balanced_weight" : stays ? "undecayed_weight" : ports[region], false, o.reads.size(), elements));
+      o.views.push_back(view_of(moves   ? "balanced_weight"
+                                : stays ? "undecayed_weight"
+                                        : ports[region],
+                                false, o.reads.size(), elements));
       if (moves) o.views.back().balances = by.balances;
       o.reads.push_back(read(parameter(region, p)));
     }
@@ -52,15 +56,18 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
 std::vector<flattener::place> flattener::paddings(const bucket& b) const {
   std::vector<range> held;
   for (const placed_parameter& p : r_.parameters)
-    if (p.element >= b.first && p.element < b.first + b.count) held.push_back({p.element, p.as.shard(), false});
+    if (p.element >= b.first && p.element < b.first + b.count)
+      held.push_back({p.element, p.as.shard(), false});
   std::sort(held.begin(), held.end(), [](const range& x, const range& y) { return x.first < y.first; });
   held.push_back({b.first + b.count, 0, false});
   std::vector<place> between;
   std::size_t at = b.first;
   for (const range& h : held) {
     if (h.first > at)
-      between.push_back({r_.arena.gradients + at * l_.wide_bytes(), (h.first - at) * l_.wide_bytes(),
-                         {padding, static_cast<int>(at)}, wide()});
+      between.push_back({r_.arena.gradients + at * l_.wide_bytes(),
+                         (h.first - at) * l_.wide_bytes(),
+                         {padding, static_cast<int>(at)},
+                         wide()});
     at = h.first + h.count;
   }
   return between;
@@ -70,13 +77,14 @@ void flattener::read_paddings(op& o, const std::vector<range>& over) {
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b))
       if (range_of(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) {
-        o.views.push_back(view_of("padding", false, o.reads.size(), static_cast<std::int64_t>(p.bytes / l_.wide_bytes())));
+        o.views.push_back(
+            view_of("padding", false, o.reads.size(), static_cast<std::int64_t>(p.bytes / l_.wide_bytes())));
         o.reads.push_back(read(p));
       }
 }
 
-/// What a region holds of a parameter. A part is said to begin at its length, as that of rank 1 of tp does, and of the rows
-/// of it the rank keeps the first, as the first of those that share them does.
+/// What a region holds of a parameter. A part is said to begin at its length, as that of rank 1 of tp does,
+/// and of the rows of it the rank keeps the first, as the first of those that share them does.
 static holding held(int region, const placed_parameter& p) {
   const holding_kind kind = region == weight          ? holding_kind::weight
                             : region == first_moment  ? holding_kind::first_moment
@@ -91,7 +99,8 @@ static holding held(int region, const placed_parameter& p) {
   return h;
 }
 
-/// The tokens of sequences that the first rank of cp has: of each its chunk from the front, and that from the back.
+/// The tokens of sequences that the first rank of cp has: of each its chunk from the front, and that from the
+/// back.
 std::vector<box_range> flattener::chunks_of(std::int64_t first, std::int64_t rows, std::int64_t seq) const {
   const std::int64_t chunk = seq / (2 * l_.plan->dims.cp);
   std::vector<box_range> all;
@@ -118,18 +127,28 @@ op flattener::begin() {
     const placed_rope& r = r_.arena.ropes[j];
     add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
         {.kind = holding_kind::rotary,
-         .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp) : std::vector<box_range>{},
-         .positions = r.as.positions * l_.plan->dims.cp, .dim = r.as.dim, .theta = r.as.theta, .scaling = r.as.scaling});
+         .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp)
+                                     : std::vector<box_range>{},
+         .positions = r.as.positions * l_.plan->dims.cp,
+         .dim = r.as.dim,
+         .theta = r.as.theta,
+         .scaling = r.as.scaling});
   }
-  const auto ids = static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
+  const auto ids =
+      static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
     const std::int64_t first = i.microbatch * ids * static_cast<std::int64_t>(batch_ranks(l_.plan->dims));
-    const std::vector<box_range> box =
-        l_.plan->dims.cp > 1 ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq) : std::vector<box_range>{{first, ids}};
-    if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
-    if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
-    if (r_.reads_starts) add(locate(i, {}, {formal::starts, source::rank}), {.kind = holding_kind::starts, .box = {{first, ids}}});
+    const std::vector<box_range> box = l_.plan->dims.cp > 1
+                                           ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq)
+                                           : std::vector<box_range>{{first, ids}};
+    if (r_.reads_tokens)
+      add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
+    if (r_.reads_targets)
+      add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
+    if (r_.reads_starts)
+      add(locate(i, {}, {formal::starts, source::rank}),
+          {.kind = holding_kind::starts, .box = {{first, ids}}});
   }
   return o;
 }
@@ -199,7 +218,8 @@ op flattener::collective_of(const item& i, collective_kind does, const access& f
 std::vector<op> flattener::gather(const item& i) {
   std::vector<op> all;
   for (const gathering::part& p : r_.gatherings[i.gathering].parts) {
-    const access from = read(parameter(l_.has_working_copy() ? working_copy : weight, static_cast<std::size_t>(p.parameter)));
+    const access from =
+        read(parameter(l_.has_working_copy() ? working_copy : weight, static_cast<std::size_t>(p.parameter)));
     all.push_back(collective_of(i, collective_kind::all_gather, from, write(whole(gathered, p))));
   }
   return all;
@@ -229,8 +249,13 @@ std::vector<op> flattener::add_sums(const item& i) {
     o.writes = {write(sum)};
     o.writes.back().replaces = 0;
     const std::int64_t rows = as.ndim > 1 ? as.shard_rows : 1, cols = as.ndim > 1 ? as.cols : as.shard_rows;
-    for (const auto& [port, written, access] : {std::tuple("y", true, 0), std::tuple("a", false, 0), std::tuple("b", false, 1)})
-      o.views.push_back({.port = port, .written = written, .accesses = {access, 1}, .shape = {{rows, cols}, 2}, .stride = cols});
+    for (const auto& [port, written, access] :
+         {std::tuple("y", true, 0), std::tuple("a", false, 0), std::tuple("b", false, 1)})
+      o.views.push_back({.port = port,
+                         .written = written,
+                         .accesses = {access, 1},
+                         .shape = {{rows, cols}, 2},
+                         .stride = cols});
     all.push_back(std::move(o));
   }
   return all;
@@ -298,22 +323,45 @@ std::vector<op> flattener::flatten(const item& i) {
       for (int layer = layers(); layer-- > 0;) layer_ops(i, layer, out);
       break;
     case item_kind::forward_layer:
-    case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
-    case item_kind::gather: out = gather(i); break;
-    case item_kind::reduce_scatter: out = reduce_scatter(i); break;
-    case item_kind::add_sums: out = add_sums(i); break;
+    case item_kind::backward_layer:
+      layer_ops(i, i.layer, out);
+      break;
+    case item_kind::gather:
+      out = gather(i);
+      break;
+    case item_kind::reduce_scatter:
+      out = reduce_scatter(i);
+      break;
+    case item_kind::add_sums:
+      out = add_sums(i);
+      break;
     case item_kind::send:
-    case item_kind::receive: out.push_back(send_or_receive(i)); break;
-    case item_kind::reduce: out.push_back(reduce_bucket(i)); break;
-    case item_kind::squares: out.push_back(sum_squares(i)); break;
-    case item_kind::clear_loss: out.push_back(clear_loss(i)); break;
-    case item_kind::reduce_norm: out.push_back(reduce_scalar(i, scalar(norm, r_.arena.norm))); break;
-    case item_kind::reduce_loss: out.push_back(reduce_scalar(i, scalar(loss, r_.arena.loss))); break;
-    case item_kind::update: out.push_back(update(i)); break;
+    case item_kind::receive:
+      out.push_back(send_or_receive(i));
+      break;
+    case item_kind::reduce:
+      out.push_back(reduce_bucket(i));
+      break;
+    case item_kind::squares:
+      out.push_back(sum_squares(i));
+      break;
+    case item_kind::clear_loss:
+      out.push_back(clear_loss(i));
+      break;
+    case item_kind::reduce_norm:
+      out.push_back(reduce_scalar(i, scalar(norm, r_.arena.norm)));
+      break;
+    case item_kind::reduce_loss:
+      out.push_back(reduce_scalar(i, scalar(loss, r_.arena.loss)));
+      break;
+    case item_kind::update:
+      out.push_back(update(i));
+      break;
   }
   if (out.empty()) {  // half a backward of layers that have nothing for it
     op& none = out.emplace_back();
-    none.name = i.name; none.stream = i.on;
+    none.name = i.name;
+    none.stream = i.on;
   }
   if (!is_of_layers(i))
     for (op& o : out) o.stream = i.on;

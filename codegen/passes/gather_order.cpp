@@ -45,14 +45,17 @@ std::vector<std::vector<std::size_t>> gatherings_of_layers(const pipeline_rank& 
   return all;
 }
 
-std::vector<rankc::program::gather_order::extent> memory_of(const pipeline_rank& r, const std::vector<std::vector<std::size_t>>& layers) {
+std::vector<rankc::program::gather_order::extent> memory_of(
+    const pipeline_rank& r, const std::vector<std::vector<std::size_t>>& layers) {
   std::vector<rankc::program::gather_order::extent> all;
-  for (const auto& gatherings : layers) all.push_back({r.gatherings[gatherings.front()].first, r.gatherings[gatherings.front()].last});
+  for (const auto& gatherings : layers)
+    all.push_back({r.gatherings[gatherings.front()].first, r.gatherings[gatherings.front()].last});
   return all;
 }
 
 /// The layers whose weights the rank's actions read, in order.
-std::vector<int> reads_of_weights(const lowered& l, const pipeline_rank& r, const action_table& t, const std::vector<std::vector<std::size_t>>& layers) {
+std::vector<int> reads_of_weights(const lowered& l, const pipeline_rank& r, const action_table& t,
+                                  const std::vector<std::vector<std::size_t>>& layers) {
   std::vector<int> reads;
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
     for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s) {
@@ -76,8 +79,10 @@ layer_gathers::layer_gathers(const lowered& l, const pipeline_rank& r, const act
 
 std::vector<std::size_t> layer_gathers::next(int stage, int layer, phase p) {
   std::vector<std::size_t> to_gather;
-  if (gathered_for(r_, stage, layer).empty() || !reads_weights(l_, r_.stages[stage], layer, p)) return to_gather;
-  for (const int of : order_.next()) to_gather.insert(to_gather.end(), gatherings_[of].begin(), gatherings_[of].end());
+  if (gathered_for(r_, stage, layer).empty() || !reads_weights(l_, r_.stages[stage], layer, p))
+    return to_gather;
+  for (const int of : order_.next())
+    to_gather.insert(to_gather.end(), gatherings_[of].begin(), gatherings_[of].end());
   return to_gather;
 }
 

@@ -34,7 +34,9 @@ std::vector<lane> lanes_of(const plan_data& plan, int rank) {
 int gather_lane(const std::vector<lane>& lanes) { return static_cast<int>(lanes.size()) - 1; }
 
 int ring_lane(const std::vector<lane>& lanes) {
-  return static_cast<int>(std::find_if(lanes.begin(), lanes.end(), [](const lane& l) { return l.name == "ring"; }) - lanes.begin());
+  return static_cast<int>(
+      std::find_if(lanes.begin(), lanes.end(), [](const lane& l) { return l.name == "ring"; }) -
+      lanes.begin());
 }
 int lane_of(const std::vector<lane>& lanes, const rankc::program::node& n, int on) {
   return n.is_beside() && on == compute_lane ? ring_lane(lanes) : on;
@@ -43,14 +45,16 @@ int lane_of(const std::vector<lane>& lanes, const rankc::program::node& n, int o
 int find_lane(const std::vector<lane>& lanes, int peer, bool sends) {
   for (std::size_t i = 0; i < lanes.size(); ++i)
     if (lanes[i].peer == peer && lanes[i].sends == sends) return static_cast<int>(i);
-  throw std::logic_error(fmt::format("there are no messages {} pipeline rank {}", sends ? "to" : "from", peer));
+  throw std::logic_error(
+      fmt::format("there are no messages {} pipeline rank {}", sends ? "to" : "from", peer));
 }
 
 int find_link(const pipeline_rank& r, int lane, runtime::over o) {
   for (std::size_t i = 0; i < r.links.size(); ++i)
     if (r.links[i].lane == lane && r.links[i].over == o) return static_cast<int>(i);
-  throw std::logic_error(fmt::format("lane {} of pipeline rank {} has no communicator over {}", r.lanes[static_cast<std::size_t>(lane)].name,
-                                     r.index, runtime::over_names[static_cast<int>(o)]));
+  throw std::logic_error(fmt::format("lane {} of pipeline rank {} has no communicator over {}",
+                                     r.lanes[static_cast<std::size_t>(lane)].name, r.index,
+                                     runtime::over_names[static_cast<int>(o)]));
 }
 
 }  // namespace rankc::codegen

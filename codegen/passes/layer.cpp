@@ -29,17 +29,21 @@ std::vector<operand> reads_of(const body& b, const node& n) { return operands_of
 std::vector<std::string> names_of_layer_passes() {
   std::vector<std::string> names;
   rankc::program::layer_program none;
-  rankc::program::run_passes(none, trace{}, {}, {}, [&](std::string_view name, auto) { names.emplace_back(name); });
+  rankc::program::run_passes(none, trace{}, {}, {},
+                             [&](std::string_view name, auto) { names.emplace_back(name); });
   return names;
 }
 
 std::string body::message(const node& n) const {
-  const bool of_batch = n.over == axis::fsdp || n.over == axis::replicas, in_ring = n.over == axis::ring || n.over == axis::ulysses;
-  return fmt::format("{}: {} of {}{}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "",
+  const bool of_batch = n.over == axis::fsdp || n.over == axis::replicas,
+             in_ring = n.over == axis::ring || n.over == axis::ulysses;
+  return fmt::format("{}: {} of {}{}{}", name, n.row->name,
+                     names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "",
                      of_batch || in_ring ? " over " + std::string(rankc::name(n.over)) : "");
 }
 
-body lower_layer(const plan_data& plan, const layer_form& form, const std::string& name, dtype type, target to, watcher* w) {
+body lower_layer(const plan_data& plan, const layer_form& form, const std::string& name, dtype type,
+                 target to, watcher* w) {
   const auto kind = static_cast<std::size_t>(form.kind);
   const layer_kind& layer = plan.kinds[kind];
   body b;
@@ -48,15 +52,17 @@ body lower_layer(const plan_data& plan, const layer_form& form, const std::strin
   b.setting = rankc::program::of_form(rankc::program::setting_of(plan, precision_of(type), to), form);
   b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
   try {
-    rankc::program::run_passes(b, layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims), b.setting,
-                               [&](std::string_view name, auto pass) {
+    rankc::program::run_passes(b, layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims),
+                               b.setting, [&](std::string_view name, auto pass) {
                                  if (w) w->over_layer(name, false, b, layer.ops);
                                  pass();
                                  if (w) w->over_layer(name, true, b, layer.ops);
                                });
   } catch (const rankc::program::not_lowered& n) {
-    throw std::logic_error(n.has_kernel ? fmt::format("layer '{}': {} over {} is not lowered", name, n.kind->name, rankc::name(n.over))
-                                        : fmt::format("no kernel for op '{}' in layer '{}'", n.kind->name, name));
+    throw std::logic_error(
+        n.has_kernel
+            ? fmt::format("layer '{}': {} over {} is not lowered", name, n.kind->name, rankc::name(n.over))
+            : fmt::format("no kernel for op '{}' in layer '{}'", n.kind->name, name));
   }
   b.names = name_layer(b, layer.ops);
   return b;

@@ -20,14 +20,17 @@ std::string join(const std::vector<std::string>& words, const char* between = ",
 std::string text_of(const local_shape& s) {
   std::vector<std::string> dims;
   for (int d = 0; d < s.ndim; ++d)
-    dims.push_back(s.dims[d].unit == 1 ? fmt::format("{}", s.dims[d].count) : fmt::format("{} x {}", s.dims[d].count, s.dims[d].unit));
+    dims.push_back(s.dims[d].unit == 1 ? fmt::format("{}", s.dims[d].count)
+                                       : fmt::format("{} x {}", s.dims[d].count, s.dims[d].unit));
   const bool strided = s.ndim > 1 && s.stride.width() != s.dims[s.ndim - 1].width();
-  return s.ndim == 0 ? "" : fmt::format("[{}{}]", join(dims), strided ? fmt::format(" of {}", s.stride.width()) : "");
+  return s.ndim == 0
+             ? ""
+             : fmt::format("[{}{}]", join(dims), strided ? fmt::format(" of {}", s.stride.width()) : "");
 }
 
 /// "y = linear(x, w), over tp"
-std::string equation(const std::vector<std::string>& made, std::string_view op, const std::vector<std::string>& of,
-                     const std::vector<std::string>& notes) {
+std::string equation(const std::vector<std::string>& made, std::string_view op,
+                     const std::vector<std::string>& of, const std::vector<std::string>& notes) {
   return fmt::format("{} = {}({}){}{}", join(made), op, join(of), notes.empty() ? "" : ", ", join(notes));
 }
 
@@ -45,7 +48,9 @@ class op_lister {
   std::string line(const rankc::op& o) const {
     std::vector<std::string> made, of, notes;
     for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j)
-      made.push_back(o.adds_to[j] >= 0 ? "dw." + identifier(t_.weights[o.adds_to[j]].name.text()) + shape(o.out[j]) : operand(o.out[j]));
+      made.push_back(o.adds_to[j] >= 0
+                         ? "dw." + identifier(t_.weights[o.adds_to[j]].name.text()) + shape(o.out[j])
+                         : operand(o.out[j]));
     for (int v : o.in)
       if (v >= 0) of.push_back(operand(v));
     if (o.kind->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
@@ -62,7 +67,8 @@ class op_lister {
     return text_of(whole);
   }
   std::string operand(int v) const {
-    if (const int w = t_.find_parameter(v); w >= 0) return "w." + identifier(t_.weights[w].name.text()) + shape(v);
+    if (const int w = t_.find_parameter(v); w >= 0)
+      return "w." + identifier(t_.weights[w].name.text()) + shape(v);
     const bool is_index = t_.values[v].holds == element::index;
     if (is_index) return (v == t_.input ? "ids" : v == t_.starts ? "starts" : "targets") + shape(v);
     if (v == t_.result) return t_.values[v].ndim == 0 ? "loss" : "y" + shape(v);
@@ -81,23 +87,30 @@ class layer_lister {
 
   listing run() const {
     listing all{{"values", values()}, {"forward", lines(b_.forward, [](const node&) { return true; })}};
-    const bool in_halves = std::any_of(b_.backward.begin(), b_.backward.end(), [](const node& n) { return n.for_weights; });
-    all.push_back({in_halves ? "backward_input" : "backward", lines(b_.backward, [](const node& n) { return !n.for_weights; })});
+    const bool in_halves =
+        std::any_of(b_.backward.begin(), b_.backward.end(), [](const node& n) { return n.for_weights; });
+    all.push_back({in_halves ? "backward_input" : "backward",
+                   lines(b_.backward, [](const node& n) { return !n.for_weights; })});
     all.push_back({"backward_weight", lines(b_.backward, [](const node& n) { return n.for_weights; })});
     all.push_back({"storage", storage()});
     return all;
   }
 
  private:
-  static bool is_own(const value& v) { return v.where == space::saved || v.where == space::halfway || v.where == space::temp; }
+  static bool is_own(const value& v) {
+    return v.where == space::saved || v.where == space::halfway || v.where == space::temp;
+  }
   static bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
   std::string name(int of) const {
-    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss", "routers", "starts"};
+    constexpr std::string_view spaces[]{"x",   "y",       "dy",   "dx",      "",
+                                        "",    "",        "w.",   "dw.",     "rope_table",
+                                        "ids", "targets", "loss", "routers", "starts"};
     const value& v = b_.values[of];
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];
-    if (v.where == space::weight || v.where == space::gradient) return fmt::format("{}{}", space, b_.names.parameters[v.of]);
+    if (v.where == space::weight || v.where == space::gradient)
+      return fmt::format("{}{}", space, b_.names.parameters[v.of]);
     return std::string(space) + (v.offset > 0 ? ".statistics" : "");
   }
   std::string operand(const port_use& u) const {
@@ -109,10 +122,12 @@ class layer_lister {
   }
   std::string line(const node& n) const {
     std::vector<std::string> made, of, notes;
-    for (std::size_t p = 0; p < n.ports.size(); ++p) (n.row->ports[p].is_read() ? of : made).push_back(operand(n.ports[p]));
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      (n.row->ports[p].is_read() ? of : made).push_back(operand(n.ports[p]));
     if (n.row->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(n.over)));
     note_attributes(notes, n.rows, n.seq, n.number);
-    if (n.only != in_step::any) notes.push_back(n.only == in_step::training ? "of training alone" : "of evaluation alone");
+    if (n.only != in_step::any)
+      notes.push_back(n.only == in_step::training ? "of training alone" : "of evaluation alone");
     if (n.accumulate == accumulation::add) notes.push_back("added");
     if (n.accumulate == accumulation::after_first) notes.push_back("added after the first microbatch");
     return equation(made, n.row->name, of, notes);
@@ -131,7 +146,8 @@ class layer_lister {
       for (std::size_t v = 0; v < b_.values.size(); ++v) {
         const value& of = b_.values[v];
         if (!is_own(of) || is_scratch(of) != scratch || !b_.mentions(static_cast<int>(v))) continue;
-        out.push_back(fmt::format("{}{}, {} bytes", b_.names.values[v], of.shape < 0 ? "" : text_of(b_.shape(of)), of.bytes));
+        out.push_back(fmt::format("{}{}, {} bytes", b_.names.values[v],
+                                  of.shape < 0 ? "" : text_of(b_.shape(of)), of.bytes));
       }
     return out;
   }
@@ -149,13 +165,17 @@ class layer_lister {
       std::stable_sort(here.begin(), here.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
       if (!here.empty()) out.push_back(fmt::format("{}: {} bytes", title, bytes));
       for (const value* v : here)
-        out.push_back(fmt::format("  {} + {}: {}{}{}", v->offset, v->bytes, name(static_cast<int>(v - b_.values.data())),
-                                  lives("forward", v->forward), lives("backward", v->backward)));
+        out.push_back(fmt::format("  {} + {}: {}{}{}", v->offset, v->bytes,
+                                  name(static_cast<int>(v - b_.values.data())), lives("forward", v->forward),
+                                  lives("backward", v->backward)));
     };
     list("kept for backward", b_.saved_bytes, [](const value& v) { return v.where == space::saved; });
-    list("kept between the halves of backward", b_.halfway_bytes, [](const value& v) { return v.where == space::halfway; });
-    list("work of forward", b_.forward_temp, [](const value& v) { return v.where == space::temp && v.forward.any(); });
-    list("work of backward", b_.backward_temp, [](const value& v) { return v.where == space::temp && v.backward.any(); });
+    list("kept between the halves of backward", b_.halfway_bytes,
+         [](const value& v) { return v.where == space::halfway; });
+    list("work of forward", b_.forward_temp,
+         [](const value& v) { return v.where == space::temp && v.forward.any(); });
+    list("work of backward", b_.backward_temp,
+         [](const value& v) { return v.where == space::temp && v.backward.any(); });
     return out;
   }
 
@@ -167,7 +187,8 @@ class layer_lister {
 listing list_ops(const body& b, const trace& t) {
   const op_lister lister(b, t);
   listing all{{"forward", {}}, {"backward", {}}};
-  for (std::size_t i = 0; i < t.ops.size(); ++i) all[i >= t.forward_ops].lines.push_back(lister.line(t.ops[i]));
+  for (std::size_t i = 0; i < t.ops.size(); ++i)
+    all[i >= t.forward_ops].lines.push_back(lister.line(t.ops[i]));
   return all;
 }
 

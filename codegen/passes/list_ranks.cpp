@@ -11,14 +11,17 @@ namespace rankc::codegen {
 std::string scaling_words(const rope_scaling& s) {
   if (s.by == rope_scaling::none) return "";
   std::string words = fmt::format(", slowed by {} of factor {}", name_of(s.by), s.factor);
-  if (s.by == rope_scaling::llama3) words += fmt::format(" between {} and {} turns in {} positions", s.low_freq_factor, s.high_freq_factor, s.original_positions);
+  if (s.by == rope_scaling::llama3)
+    words += fmt::format(" between {} and {} turns in {} positions", s.low_freq_factor, s.high_freq_factor,
+                         s.original_positions);
   return words;
 }
 
 namespace {
 
 /// What a microbatch has of a layer, and between stages.
-constexpr const char* words[]{"saved", "output", "gradient of the output", "activation", "gradient", "halves of backward"};
+constexpr const char* words[]{"saved",      "output",   "gradient of the output",
+                              "activation", "gradient", "halves of backward"};
 const char* word(kept k) { return words[static_cast<int>(k)]; }
 
 class rank_lister {
@@ -62,19 +65,23 @@ class rank_lister {
   void parameters() {
     for (const placed_parameter& p : r_.parameters)
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
-          p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp") : "",
-          (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") + (p.copy ? ", copy" : ""));
+          p.as.shard_dim >= 0
+              ? fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp")
+              : "",
+          (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") +
+              (p.copy ? ", copy" : ""));
     if (r_.trained_elements != r_.parameter_elements) put("{:>10} elements are trained", r_.trained_elements);
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
   void buckets() {
     for (const bucket& b : r_.buckets)
-      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "", b.over_dp ? ", sum over dp" : "",
-          b.tied ? ", sum with its copy" : "");
+      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "",
+          b.over_dp ? ", sum over dp" : "", b.tied ? ", sum with its copy" : "");
   }
   void ranges() {
     const auto list = [&](const char* what, const std::vector<range>& of) {
-      for (const range& x : of) put("{}: elements {} + {}{}", what, x.first, x.count, x.decay ? ", with decay" : "");
+      for (const range& x : of)
+        put("{}: elements {} + {}{}", what, x.first, x.count, x.decay ? ", with decay" : "");
     };
     list("norm of experts", r_.squares_of(norm_over::experts));
     list("norm of sharded gradients", r_.squares_of(norm_over::tp));
@@ -83,8 +90,10 @@ class rank_lister {
   }
   void lanes() {
     for (const lane& each : r_.lanes)
-      put("{}{}", each.name, each.peer < 0 ? "" : fmt::format(", {} pipeline rank {}", each.sends ? "to" : "from", each.peer));
-    for (const lane_link& k : r_.links) put("{} communicates over {}", r_.lanes[k.lane].name, role_name(k.over));
+      put("{}{}", each.name,
+          each.peer < 0 ? "" : fmt::format(", {} pipeline rank {}", each.sends ? "to" : "from", each.peer));
+    for (const lane_link& k : r_.links)
+      put("{} communicates over {}", r_.lanes[k.lane].name, role_name(k.over));
   }
 
   // ---- calls of layers
@@ -92,13 +101,16 @@ class rank_lister {
     if (r_.reads_tokens) put("reads ids");
     if (r_.reads_targets) put("reads targets");
     if (r_.reads_starts) put("reads starts of documents");
-    for (const placed_rope& rope : r_.arena.ropes) put("rotary table: {} positions, dim {}, theta {}{}", rope.as.positions, rope.as.dim, rope.as.theta, scaling_words(rope.as.scaling));
+    for (const placed_rope& rope : r_.arena.ropes)
+      put("rotary table: {} positions, dim {}, theta {}{}", rope.as.positions, rope.as.dim, rope.as.theta,
+          scaling_words(rope.as.scaling));
     for (const stage_plan& s : r_.stages) {
       for (const stage_plan::member& m : s.members)
         put("{} keeps of a microbatch: {} of {}", s.name, word(m.what), s.layers[m.layer].name);
       for (int p = 0; p < n_phases; ++p)
         for (const layer_call& c : s.calls[p])
-          if (!l_.bodies[s.layers[c.layer].kind].calls(static_cast<phase>(p)).empty()) put("{}", call(s, p, c));
+          if (!l_.bodies[s.layers[c.layer].kind].calls(static_cast<phase>(p)).empty())
+            put("{}", call(s, p, c));
     }
   }
   static std::string call(const stage_plan& s, int p, const layer_call& c) {
@@ -109,18 +121,25 @@ class rank_lister {
   }
   static std::string given_as(const stage_plan& s, const actual& a) {
     constexpr const char* formals[]{
-        "during",  "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
-        "targets", "starts",  "x",         "y",     "loss",    "routers", "dy", "dx",    "accumulate", "accumulate_apart"};
+        "during", "beside",     "weights",         "gradients", "saved", "halfway", "work",    "rope",
+        "ids",    "targets",    "starts",          "x",         "y",     "loss",    "routers", "dy",
+        "dx",     "accumulate", "accumulate_apart"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {
-      case source::slot: return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
-      case source::boundary: return fmt::format("{}: {} the stage", as, a.index ? "after" : "before");
-      case source::chain: return fmt::format("{}: chain {}", as, a.index);
+      case source::slot:
+        return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
+      case source::boundary:
+        return fmt::format("{}: {} the stage", as, a.index ? "after" : "before");
+      case source::chain:
+        return fmt::format("{}: chain {}", as, a.index);
       case source::adds:
-      case source::adds_kept: return as + ": after the first microbatch";
-      case source::always: return as + ": always";
+      case source::adds_kept:
+        return as + ": after the first microbatch";
+      case source::always:
+        return as + ": always";
       case source::parameters:
-      case source::rank: return a.as == formal::rope ? fmt::format("{} {}", as, a.index) : as;
+      case source::rank:
+        return a.as == formal::rope ? fmt::format("{} {}", as, a.index) : as;
     }
     return as;
   }
@@ -128,7 +147,8 @@ class rank_lister {
   // ---- values and items of a step
   std::string name(const placed_value& v) const {
     if (!v.name.empty()) return v.name;
-    const auto s = std::find_if(r_.stages.begin(), r_.stages.end(), [&](const stage_plan& each) { return each.stage == v.stage; });
+    const auto s = std::find_if(r_.stages.begin(), r_.stages.end(),
+                                [&](const stage_plan& each) { return each.stage == v.stage; });
     return fmt::format("{} of {}, microbatch {}", word(v.what), s->layers[v.layer].name, v.microbatch);
   }
   void values(const step& s) {
@@ -138,15 +158,18 @@ class rank_lister {
     for (const item& i : s.items) {
       const std::string& on = r_.lanes[i.on].name;
       for (int w : i.waits) put("{:<10}   waits for {}", on, r_.events[s.items[w].event]);
-      put("{:<10} {}{}", on, text_of(i), i.action.empty() || i.action == i.name ? "" : fmt::format(", in {}", i.action));
+      put("{:<10} {}{}", on, text_of(i),
+          i.action.empty() || i.action == i.name ? "" : fmt::format(", in {}", i.action));
       if (i.event >= 0) put("{:<10}   records {}", on, r_.events[i.event]);
     }
     for (int w : s.end_waits) put("the end waits for {}", r_.events[s.items[w].event]);
   }
   std::string text_of(const item& i) const {
     constexpr const char* kinds[]{"receive ", "send ", "gather "};
-    if (i.does == phase::recompute) return fmt::format("{}, what {} repeats", i.name, r_.stages[i.stage].layers[i.layer].name);
-    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
+    if (i.does == phase::recompute)
+      return fmt::format("{}, what {} repeats", i.name, r_.stages[i.stage].layers[i.layer].name);
+    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer)
+      return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
     return (i.what <= item_kind::gather ? kinds[static_cast<int>(i.what)] : "") + i.name;
   }
   void places(const step& s) {
@@ -156,7 +179,8 @@ class rank_lister {
   }
 
   void pools() {
-    for (const pool& p : r_.arena.pools) put("{}, {} bytes each", kept_names[static_cast<int>(p.what)], p.unit);
+    for (const pool& p : r_.arena.pools)
+      put("{}, {} bytes each", kept_names[static_cast<int>(p.what)], p.unit);
   }
   void arena() {
     const arena_plan& a = r_.arena;
@@ -193,7 +217,8 @@ class rank_lister {
 
 std::string text_of(const std::vector<access>& accesses) {
   std::vector<std::string> all;
-  for (const access& a : accesses) all.push_back(fmt::format("v{} {} + {}", a.value, a.begin, a.end - a.begin));
+  for (const access& a : accesses)
+    all.push_back(fmt::format("v{} {} + {}", a.value, a.begin, a.end - a.begin));
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
@@ -203,7 +228,8 @@ listing list_ranks(const lowered& l) {
   listing all{{"messages", {}}, {"communicators", {}}};
   for (std::size_t m = 0; m < l.messages.size(); ++m)
     all[0].lines.push_back(fmt::format("{}: {}, {} bytes", m, l.messages[m].name, l.messages[m].bytes));
-  for (const communicator& c : l.communicators) all[1].lines.push_back(fmt::format("{}: {}", c.name, fmt::join(c.ranks, " ")));
+  for (const communicator& c : l.communicators)
+    all[1].lines.push_back(fmt::format("{}: {}", c.name, fmt::join(c.ranks, " ")));
   for (const pipeline_rank& r : l.ranks) rank_lister(l, r, all).run();
   return all;
 }
@@ -217,8 +243,9 @@ listing list_program(const lowered& l, const program& p) {
     section& here = all.emplace_back(section{fmt::format("rank {}: {}", number, p.step), {}});
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const op& o = ops[i];
-      here.lines.push_back(fmt::format("{:>5} {:<10} {}{}", i, lanes[o.stream].name, o.name,
-                                       o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", "))));
+      here.lines.push_back(
+          fmt::format("{:>5} {:<10} {}{}", i, lanes[o.stream].name, o.name,
+                      o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", "))));
       if (!o.reads.empty()) here.lines.push_back("        reads " + text_of(o.reads));
       if (!o.writes.empty()) here.lines.push_back("        writes " + text_of(o.writes));
     }

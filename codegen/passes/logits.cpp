@@ -12,7 +12,8 @@ namespace {
 
 /// The view of a port, and the first byte of it in the arena.
 const view* find_view(const op& o, std::string_view port) {
-  const auto found = std::find_if(o.views.begin(), o.views.end(), [&](const view& v) { return v.port == port; });
+  const auto found =
+      std::find_if(o.views.begin(), o.views.end(), [&](const view& v) { return v.port == port; });
   return found == o.views.end() ? nullptr : &*found;
 }
 std::size_t begin_of(const op& o, const view& v) {
@@ -35,11 +36,12 @@ kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<
   const access& held = last->reads[static_cast<std::size_t>(logits->accesses[0])];
   if (std::any_of(ops.rbegin(), last, [&](const op& o) { return writes_into(o, held); })) return {};
   const std::size_t targets_of_microbatch = l.tokens() * sizeof(std::int32_t);
-  return {.where = begin_of(*last, *logits),
-          .rows = static_cast<int>(logits->shape[0]),
-          .columns = static_cast<int>(logits->shape[1]),
-          .stride = static_cast<int>(logits->stride),
-          .microbatch = static_cast<int>((begin_of(*last, *targets) - r.arena.targets) / targets_of_microbatch)};
+  return {
+      .where = begin_of(*last, *logits),
+      .rows = static_cast<int>(logits->shape[0]),
+      .columns = static_cast<int>(logits->shape[1]),
+      .stride = static_cast<int>(logits->stride),
+      .microbatch = static_cast<int>((begin_of(*last, *targets) - r.arena.targets) / targets_of_microbatch)};
 }
 
 }  // namespace

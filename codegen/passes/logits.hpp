@@ -7,7 +7,8 @@
 
 namespace rankc::codegen {
 
-/// The logits of one microbatch, in the arena of each rank of a pipeline coordinate: of its part of the vocabulary.
+/// The logits of one microbatch, in the arena of each rank of a pipeline coordinate: of its part of the
+/// vocabulary.
 /// Units: bytes; elements from one row to the next; rows 0: nothing is left.
 struct kept_logits {
   std::size_t where = 0;

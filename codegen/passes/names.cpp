@@ -17,12 +17,78 @@ using rankc::program::name_source;
 
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
-  std::vector<std::string_view> names{
-      "on", "during", "step", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "starts", "x", "y", "loss", "routers", "dy", "dx", 
-      "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
-      "over_tp", "own_experts", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
-      "runtime", "copy", "clear", "matrix", "vector", "stream", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
-      "send", "receive", "sum_squares", "adamw", "sgd", "std", "T"};
+  std::vector<std::string_view> names{"on",
+                                      "during",
+                                      "step",
+                                      "beside",
+                                      "follow",
+                                      "w",
+                                      "dw",
+                                      "s",
+                                      "work",
+                                      "rope_table",
+                                      "ids",
+                                      "targets",
+                                      "starts",
+                                      "x",
+                                      "y",
+                                      "loss",
+                                      "routers",
+                                      "dy",
+                                      "dx",
+                                      "parameters",
+                                      "saved",
+                                      "halfway",
+                                      "mid",
+                                      "place",
+                                      "keep",
+                                      "forward",
+                                      "backward",
+                                      "backward_input",
+                                      "backward_weight",
+                                      "recompute",
+                                      "slot",
+                                      "region",
+                                      "size",
+                                      "own",
+                                      "over_tp",
+                                      "own_experts",
+                                      "shared",
+                                      "at",
+                                      "real",
+                                      "bf16",
+                                      "rank",
+                                      "lane",
+                                      "over",
+                                      "reduction",
+                                      "event",
+                                      "message",
+                                      "rankc",
+                                      "std",
+                                      "host",
+                                      "cuda",
+                                      "runtime",
+                                      "copy",
+                                      "clear",
+                                      "matrix",
+                                      "vector",
+                                      "stream",
+                                      "workspace",
+                                      "size_constant",
+                                      "store",
+                                      "run",
+                                      "input",
+                                      "output",
+                                      "into",
+                                      "base",
+                                      "wide",
+                                      "send",
+                                      "receive",
+                                      "sum_squares",
+                                      "adamw",
+                                      "sgd",
+                                      "std",
+                                      "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
   ops::each_fusion([&](const fusion& f) { names.push_back(f.into.kind->name); });
   ops::each_fp8_row([&](const op_row& row) { names.push_back(row.name); });
@@ -31,7 +97,8 @@ std::vector<std::string_view> reserved_names() {
 
 class namer {
  public:
-  namer(const body& b, const trace& t) : b_(b), t_(t), scope_(reserved_names()), traced_(t.values.size()), named_(t.values.size()) {}
+  namer(const body& b, const trace& t)
+      : b_(b), t_(t), scope_(reserved_names()), traced_(t.values.size()), named_(t.values.size()) {}
 
   body_names run() {
     for (const layer_parameter& p : b_.parameters)
@@ -41,12 +108,16 @@ class namer {
     name_traced();
     name_sizes();
     name_made();
-    std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "own_experts", "shared", "vector", "matrix"};
+    std::vector<std::string_view> taken{"parameters",  "at",     "T",      "own",   "over_tp",
+                                        "own_experts", "shared", "vector", "matrix"};
     for (const constant& c : out_.constants) taken.push_back(c.name);
     name_scope ids(taken);
     for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));
     for (int v = 0; v < static_cast<int>(traced_.size()); ++v)
-      out_.converted.push_back(v == t_.result_gradient ? "dy" : v == t_.input ? "x" : v == t_.statistics ? "statistics" : traced_[static_cast<std::size_t>(v)]);
+      out_.converted.push_back(v == t_.result_gradient ? "dy"
+                               : v == t_.input         ? "x"
+                               : v == t_.statistics    ? "statistics"
+                                                       : traced_[static_cast<std::size_t>(v)]);
     return std::move(out_);
   }
 
@@ -69,23 +140,31 @@ class namer {
     take_names_of_model();
     std::vector<int> gradient_of(t_.values.size(), -1);
     for (std::size_t v = 0; v < t_.gradients.size(); ++v)
-      if (t_.gradients[v] >= 0 && gradient_of[t_.gradients[v]] < 0) gradient_of[t_.gradients[v]] = static_cast<int>(v);
+      if (t_.gradients[v] >= 0 && gradient_of[t_.gradients[v]] < 0)
+        gradient_of[t_.gradients[v]] = static_cast<int>(v);
     for (std::size_t i = 0; i < t_.ops.size(); ++i) {
       const rankc::op& o = t_.ops[i];
       const bool forward = i < t_.forward_ops;
       const int weight = parameter_read_by(o);
       const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
       std::string base = forward && named_[o.out[0]] ? traced_[o.out[0]]
-                         : unary ? stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name)
-                                 : weight >= 0 && forward ? t_.weights[weight].name.text() : std::string(o.kind->name);
+                         : unary                  ? stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name)
+                         : weight >= 0 && forward ? t_.weights[weight].name.text()
+                                                  : std::string(o.kind->name);
       std::replace(base.begin(), base.end(), '.', '_');
       for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j) {
         if (o.adds_to[j] >= 0 || named_[o.out[j]]) continue;
-        std::string n = base + (j > 0 ? "_" + std::string(output_port(*o.kind, j).name) : unary ? "" : "_out");
+        std::string n = base + (j > 0   ? "_" + std::string(output_port(*o.kind, j).name)
+                                : unary ? ""
+                                        : "_out");
         if (!forward) {
           const int of = gradient_of[o.out[j]];
-          const bool of_forward = of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way round again
-          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of] : of == t_.input ? "d_x" : of_forward ? base + "_out" : "d_" + base;
+          const bool of_forward =
+              of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way round again
+          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of]
+              : of == t_.input                ? "d_x"
+              : of_forward                    ? base + "_out"
+                                              : "d_" + base;
         }
         traced_[o.out[j]] = scope_.take(n);
       }
@@ -101,7 +180,9 @@ class namer {
       if (p.is_written() && place-- == 0) return p;
     throw std::logic_error("op '" + std::string(row.name) + "' has fewer results");
   }
-  static std::string stem(const std::string& name) { return name.ends_with("_out") ? name.substr(0, name.size() - 4) : name; }
+  static std::string stem(const std::string& name) {
+    return name.ends_with("_out") ? name.substr(0, name.size() - 4) : name;
+  }
 
   // ---- constants
   void name_constant(std::string_view name, std::int64_t value) {
@@ -155,7 +236,9 @@ class namer {
     each_from(name_source::traced, [&](const name_source& s) {
       if (s.of < 0 || (!s.again && s.rounded.empty())) return s.of < 0 ? "" : traced_[s.of];
       const int weight = t_.find_parameter(s.of);
-      const std::string text = weight >= 0 ? t_.weights[weight].name.text() : traced_[s.of].empty() ? "made" : traced_[s.of];
+      const std::string text = weight >= 0             ? t_.weights[weight].name.text()
+                               : traced_[s.of].empty() ? "made"
+                                                       : traced_[s.of];
       return scope_.take(with_endings(text, s));
     });
     each_from(name_source::copy, [&](const name_source& s) {
@@ -173,11 +256,18 @@ class namer {
       out_.constants.push_back({out_.packed[c], width});
       const std::string given = join_names(b_.composed[c]), made = given.empty() ? name + "_out" : given;
       const auto is_of = [&](const name_source& s) { return s.of == static_cast<int>(c); };
-      each_from(name_source::packed, [&](const name_source& s) { return scope_.take(with_endings(made, s)); }, is_of);
-      each_from(name_source::packed_gradient, [&](const name_source& s) { return scope_.take(with_endings("d_" + made, s)); }, is_of);
-      each_from(name_source::packed_weight, [&](const name_source& s) { return scope_.take(with_endings(name, s)); }, is_of);
+      each_from(
+          name_source::packed, [&](const name_source& s) { return scope_.take(with_endings(made, s)); },
+          is_of);
+      each_from(
+          name_source::packed_gradient,
+          [&](const name_source& s) { return scope_.take(with_endings("d_" + made, s)); }, is_of);
+      each_from(
+          name_source::packed_weight,
+          [&](const name_source& s) { return scope_.take(with_endings(name, s)); }, is_of);
     }
-    each_from(name_source::scratch, [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
+    each_from(name_source::scratch,
+              [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
   }
   /// What the model calls packed columns, "qkv" or "gate_up".
   std::string join_names(const rankc::program::composed_dim& packed) const {

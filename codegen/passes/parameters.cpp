@@ -20,15 +20,66 @@ using rankc::program::aligned_elements;
 void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {
   std::set<std::string> taken;
   // What else the text of a stage names.
-  name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "starts", "work", "accumulate", "weights", "gradients",
-                  "first_moment", "second_moment", "momentum", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_of_experts", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
-                  "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
-                  "cuda", "runtime"});
+  name_scope ids({"r",
+                  "s",
+                  "slot",
+                  "at_slot",
+                  "base",
+                  "x",
+                  "y",
+                  "dy",
+                  "dx",
+                  "ids",
+                  "targets",
+                  "starts",
+                  "work",
+                  "accumulate",
+                  "weights",
+                  "gradients",
+                  "first_moment",
+                  "second_moment",
+                  "momentum",
+                  "working_copy",
+                  "rope_table",
+                  "loss",
+                  "norm",
+                  "boundary",
+                  "boundary_bytes",
+                  "chain",
+                  "work_beside",
+                  "ids_bytes",
+                  "trained_weights",
+                  "gathered",
+                  "full_gradients",
+                  "arriving",
+                  "squares_of_experts",
+                  "squares_sharded",
+                  "squares_whole",
+                  "updates",
+                  "forward",
+                  "backward",
+                  "backward_input",
+                  "backward_weight",
+                  "recompute",
+                  "at",
+                  "real",
+                  "bf16",
+                  "rank",
+                  "stream",
+                  "role",
+                  "reduction",
+                  "event",
+                  "range",
+                  "rankc",
+                  "std",
+                  "host",
+                  "cuda",
+                  "runtime"});
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)
-      if (p.shared) taken.insert(p.name.text());  // whose gradient's sum is named by it, as those of layers are by theirs
+      if (p.shared)
+        taken.insert(p.name.text());  // whose gradient's sum is named by it, as those of layers are by theirs
   }
   for (const bool repeated : {true, false})  // the names of the former are those of their parameters
     for (std::vector<layer_use>& uses : stages)
@@ -67,7 +118,8 @@ std::vector<range> ranges_of(const pipeline_rank& r, auto wanted) {
   for (const placed_parameter* p : sorted) {
     const bool decay = p->as.ndim > 1;
     const std::size_t end = p->element + aligned_elements(p->as.shard());
-    if (!out.empty() && out.back().first + out.back().count == p->element && out.back().decay == decay && out.back().balances == p->as.balances)
+    if (!out.empty() && out.back().first + out.back().count == p->element && out.back().decay == decay &&
+        out.back().balances == p->as.balances)
       out.back().count = end - out.back().first;
     else out.push_back({p->element, end - p->element, decay, p->as.balances});
   }
@@ -89,7 +141,8 @@ void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std:
     if (t.rank_of_stage[s] != r.index && !reversed) continue;
     const bool copy = t.rank_of_stage[s] != r.index;
     const std::string name = "stage_" + std::to_string(s) + (copy ? "_reversed" : "");
-    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .copy = copy, .layers = layers[s]});
+    r.stages.push_back(
+        {.stage = s, .name = name, .last = s + 1 == t.stages(), .copy = copy, .layers = layers[s]});
   }
 }
 
@@ -97,15 +150,17 @@ void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std:
 std::map<int, int> first_sums(const action_table& t, int rank) {
   std::map<int, int> at;
   for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i)
-    if (t.actions[i].kind == action_kind::B || t.actions[i].kind == action_kind::W) at.try_emplace(t.actions[i].stage, i);
+    if (t.actions[i].kind == action_kind::B || t.actions[i].kind == action_kind::W)
+      at.try_emplace(t.actions[i].stage, i);
   return at;
 }
 
-/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
-/// share, then, of either, what is not trained.
+/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then
+/// what layers share, then, of either, what is not trained.
 class regions {
  public:
-  regions(const lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
+  regions(const lowered& l, pipeline_rank& r)
+      : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
 
   void place() {
     each_layer([&](int s, int i) { place(group::own, s, i); });
@@ -113,7 +168,11 @@ class regions {
     const std::size_t over_tp = at_;
     each_layer([&](int s, int i) { place(group::over_tp, s, i); });
     if (at_ > over_tp)
-      r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = over_tp, .count = at_ - over_tp, .over_tp = true});
+      r_.buckets.push_back({.name = "replicated parameters",
+                            .id = {},
+                            .first = over_tp,
+                            .count = at_ - over_tp,
+                            .over_tp = true});
     each_layer([&](int s, int i) { place_shared(r_.stages[s], r_.stages[s].layers[i], true); });
     r_.trained_elements = at_;
     each_layer([&](int s, int i) { place(group::frozen, s, i); });
@@ -124,7 +183,8 @@ class regions {
  private:
   void each_layer(auto visit) {
     for (std::size_t s = 0; s < r_.stages.size(); ++s)
-      for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) visit(static_cast<int>(s), static_cast<int>(i));
+      for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i)
+        visit(static_cast<int>(s), static_cast<int>(i));
   }
   void place(group g, int stage, int layer) {
     layer_use& use = r_.stages[stage].layers[layer];
@@ -135,12 +195,17 @@ class regions {
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
-        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + b.parameters[p].name.text(), b.parameters[p],
-                                 at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
+        r_.parameters.push_back(
+            {(plan_.kinds[b.kind].repeated ? use.name + "." : "") + b.parameters[p].name.text(),
+             b.parameters[p], at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own || g == group::experts) {
       const bool whole = g == group::own;
-      r_.buckets.push_back({.name = use.name + (whole ? "" : " experts"), .id = use.id + (whole ? "" : "_experts"), .first = at_, .count = size,
-                            .stage = stage, .after_layer = layer});
+      r_.buckets.push_back({.name = use.name + (whole ? "" : " experts"),
+                            .id = use.id + (whole ? "" : "_experts"),
+                            .first = at_,
+                            .count = size,
+                            .stage = stage,
+                            .after_layer = layer});
     }
     at_ += size;
   }
@@ -175,7 +240,7 @@ class regions {
   }
 
   struct sharing {
-    layer_use* use;  // the one that sums first
+    layer_use* use;     // the one that sums first
     std::size_t index;  // of the parameter there
     int sums_at;
   };
@@ -187,7 +252,8 @@ class regions {
   std::size_t at_ = 0;
 };
 
-/// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies too.
+/// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies
+/// too.
 /// Errors: std::logic_error where one would be in two pairs.
 void pair_copies(lowered& l) {
   std::map<std::string, int> holder;  // of each parameter, by name
@@ -201,8 +267,9 @@ void pair_copies(lowered& l) {
       if (first == r.index) continue;
       for (auto [rank, other] : {std::pair(first, r.index), std::pair(r.index, first)}) {
         if (partner[rank] >= 0 && partner[rank] != other)
-          throw std::logic_error(fmt::format("pipeline rank {} has parameters in common with rank {} and with rank {}, which RC331 refuses",
-                                             rank, partner[rank], other));
+          throw std::logic_error(fmt::format(
+              "pipeline rank {} has parameters in common with rank {} and with rank {}, which RC331 refuses",
+              rank, partner[rank], other));
         partner[rank] = other;
       }
     }
@@ -211,35 +278,45 @@ void pair_copies(lowered& l) {
 }
 
 norm_over norm_over_of(const layer_parameter& p) {
-  return p.differs_over_replicas || p.differs_over_ep ? norm_over::experts : p.differs_over_tp ? norm_over::tp : norm_over::nothing;
+  return p.differs_over_replicas || p.differs_over_ep ? norm_over::experts
+         : p.differs_over_tp                          ? norm_over::tp
+                                                      : norm_over::nothing;
 }
 
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
 void finish_buckets(lowered& l, pipeline_rank& r) {
   const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
-  const auto pair = std::find_if(l.tied.begin(), l.tied.end(), [&](const auto& t) { return t[0] == r.index || t[1] == r.index; });
+  const auto pair = std::find_if(l.tied.begin(), l.tied.end(),
+                                 [&](const auto& t) { return t[0] == r.index || t[1] == r.index; });
   const auto is_tied = [&](const placed_parameter& p) {
     if (pair == l.tied.end()) return false;
     const pipeline_rank& other = l.ranks[(*pair)[0] == r.index ? (*pair)[1] : (*pair)[0]];
-    return std::any_of(other.parameters.begin(), other.parameters.end(), [&](const auto& q) { return q.name == p.name; });
+    return std::any_of(other.parameters.begin(), other.parameters.end(),
+                       [&](const auto& q) { return q.name == p.name; });
   };
   // Where two ranks have several, in one order on both.
   std::map<std::string, const placed_parameter*> shared;
   for (const placed_parameter& p : r.parameters)
     if (p.as.shared && p.as.trainable) shared.emplace(p.name, &p);
   for (const auto& [name, p] : shared)
-    r.buckets.push_back({.name = name, .id = {}, .first = p->element, .count = aligned_elements(p->as.shard()), .over_tp = p->as.sum_over_tp});
+    r.buckets.push_back({.name = name,
+                         .id = {},
+                         .first = p->element,
+                         .count = aligned_elements(p->as.shard()),
+                         .over_tp = p->as.sum_over_tp});
   name_scope ids;
   for (bucket& b : r.buckets) {
     const auto has = [&](auto what) {
-      return std::any_of(r.parameters.begin(), r.parameters.end(),
-                         [&](const placed_parameter& p) { return p.element >= b.first && p.element < b.first + b.count && what(p); });
+      return std::any_of(r.parameters.begin(), r.parameters.end(), [&](const placed_parameter& p) {
+        return p.element >= b.first && p.element < b.first + b.count && what(p);
+      });
     };
     b.over_dp = over_dp && !has([](const placed_parameter& p) { return p.as.differs_over_replicas; });
     b.tied = has(is_tied);
     b.id = ids.take(b.name == "replicated parameters" ? "replicated" : b.id.empty() ? b.name : b.id);
     // One name for a sum wherever it is made.
-    if (b.name == "replicated parameters") b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
+    if (b.name == "replicated parameters")
+      b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
   }
   std::erase_if(r.buckets, [](const bucket& b) { return !b.over_dp && !b.over_tp && !b.tied; });
 }

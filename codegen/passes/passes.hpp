@@ -11,7 +11,9 @@
 namespace rankc::codegen {
 
 /// A rank's place among those that share out sequences.
-inline int cp_of(const parallel_dims& d, const coord& at) { return at[axis::ring] * d.ulysses + at[axis::ulysses]; }
+inline int cp_of(const parallel_dims& d, const coord& at) {
+  return at[axis::ring] * d.ulysses + at[axis::ulysses];
+}
 
 /// Which of the shards of each weight it keeps.
 inline int shard_of(const parallel_dims& d, const coord& at) {
@@ -19,27 +21,38 @@ inline int shard_of(const parallel_dims& d, const coord& at) {
 }
 
 /// Which of the experts of each layer it has, which columns, and which of the shards of these.
-inline int ep_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::ep]; }
-inline int etp_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::etp]; }
-inline int expert_shard_of(const parallel_dims& d, const coord& at) { return layout(d).groups(axis::efsdp).place(layout(d).flat(at)); }
+inline int ep_of(const parallel_dims& d, const coord& at) {
+  return layout(d).expert_at(layout(d).flat(at))[axis::ep];
+}
+inline int etp_of(const parallel_dims& d, const coord& at) {
+  return layout(d).expert_at(layout(d).flat(at))[axis::etp];
+}
+inline int expert_shard_of(const parallel_dims& d, const coord& at) {
+  return layout(d).groups(axis::efsdp).place(layout(d).flat(at));
+}
 
 /// A rank's place among those that have sequences of their own: replicas, and the shards of each.
-inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard]; }
+inline int dp_of(const parallel_dims& d, const coord& at) {
+  return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard];
+}
 
 /// The rank of another pipeline coordinate at the same place on the other axes.
 inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
   return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(at[axis::dp_replicate]),
-                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ep>(at[axis::ep]), along<axis::ring>(at[axis::ring]),
-                              along<axis::ulysses>(at[axis::ulysses]), along<axis::tp>(at[axis::tp])));
+                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ep>(at[axis::ep]),
+                              along<axis::ring>(at[axis::ring]), along<axis::ulysses>(at[axis::ulysses]),
+                              along<axis::tp>(at[axis::tp])));
 }
 
-/// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
+/// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the
+/// optimizer.
 void place_parameters(lowered&);
 
 /// Where the weights that ranks share out are gathered for the layers, and what is gathered together.
 void shard_parameters(lowered&);
 
-/// The lanes of each pipeline rank, and the groups of ranks that communicate, in one global order; none of a single rank.
+/// The lanes of each pipeline rank, and the groups of ranks that communicate, in one global order; none of a
+/// single rank.
 void make_communicators(lowered&);
 
 /// ", slowed by llama3 of factor 8"; empty where nothing is.
@@ -47,11 +60,12 @@ std::string scaling_words(const rope_scaling&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, starts, loss, routers, accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, starts, loss, routers,
+      accumulate;
   std::vector<int> accumulate_apart;  // into gradients with a flag of their own
-  std::vector<int> ropes;  // of the body's tables
-  bool beside = false;     // the lane of what goes around a ring
-  bool during = false;     // which step it is
+  std::vector<int> ropes;             // of the body's tables
+  bool beside = false;                // the lane of what goes around a ring
+  bool during = false;                // which step it is
 };
 function_shape shape_of(const body&, phase);
 /// The flag by which a node sums: of a parameter that another layer shares its index.
@@ -59,11 +73,11 @@ int find_flag(const body&, const node&);
 /// Whether a node adds to a gradient or to the loss, or overwrites it.
 bool adds(const item&, const layer_call&, const body&, const node&);
 
-/// Whether a stage repeats what its last layer needs for backward: in an item by itself, which does not wait for the
-/// gradient.
+/// Whether a stage repeats what its last layer needs for backward: in an item by itself, which does not wait
+/// for the gradient.
 bool repeats_first(const lowered&, const stage_plan&);
-/// The phases of a stage's layer that are called for one of the stage's: backward, or its first half, comes after what it
-/// repeats, but for that of the last layer.
+/// The phases of a stage's layer that are called for one of the stage's: backward, or its first half, comes
+/// after what it repeats, but for that of the last layer.
 std::vector<phase> phases_of(const stage_plan&, phase, int layer);
 /// The same for an item. One that runs beside another has the last layer's too.
 std::vector<phase> phases_of(const stage_plan&, const item&, int layer);
@@ -91,9 +105,10 @@ void order_streams(lowered&);
 /// An op of an item that waits for what its rank has on the item's lane before the item.
 inline constexpr int before_item = -1;
 
-/// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they are (the
-/// saved values of microbatch 3, the gradient of a weight after microbatch 2), not by where they are placed: that is
-/// what makes the proof a proof of the placement. Values are numbered from 0 within the pipeline rank.
+/// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they
+/// are (the saved values of microbatch 3, the gradient of a weight after microbatch 2), not by where they are
+/// placed: that is what makes the proof a proof of the placement. Values are numbered from 0 within the
+/// pipeline rank.
 class flattener {
  public:
   flattener(const lowered&, const pipeline_rank&, const step&);
@@ -140,8 +155,10 @@ class flattener {
   void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
-  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
-  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied, bool of_experts = false, const placement* experts = nullptr) const;
+  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space,
+                  int parameter) const;
+  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied,
+                                    bool of_experts = false, const placement* experts = nullptr) const;
   int count_sums(const stage_plan&, const layer_use&, int parameter) const;
   byte_range collected(int parameter) const;
   bool is_tied(const placed_parameter&) const;
@@ -163,7 +180,8 @@ class flattener {
   op clear_loss(const item&);
   op update(const item&);
   /// Views with the regions' names, and accesses, of the parameters in some ranges.
-  op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
+  op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads,
+               const std::vector<int>& writes);
   /// The regions that hold a parameter from step to step.
   std::vector<int> kept_of(const placed_parameter&) const;
   std::vector<int> moments() const;  // regions of those that the optimizer keeps
@@ -172,7 +190,7 @@ class flattener {
   const lowered& l_;
   const pipeline_rank& r_;
   const step& step_;
-  std::vector<int> kept_;  // those of what is trained
+  std::vector<int> kept_;           // those of what is trained
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, std::vector<int>> sent_, received_;
   int next_value_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values, work.
+// Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values,
+// work.
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/opened.hpp>
 
@@ -13,7 +14,8 @@ namespace rankc::codegen {
 
 namespace {
 
-/// What crosses to another rank takes the place that has been free longest, so that no message waits for another.
+/// What crosses to another rank takes the place that has been free longest, so that no message waits for
+/// another.
 int place_in_turn(std::vector<placed_value*>& values) {
   std::vector<buffer_use> uses;
   for (placed_value* v : values) uses.push_back({v->first, v->last, &v->place});
@@ -22,7 +24,8 @@ int place_in_turn(std::vector<placed_value*>& values) {
 
 /// What stays takes the first place that is free, so that microbatches have few different slots.
 int place_first(std::vector<placed_value*>& values) {
-  std::stable_sort(values.begin(), values.end(), [](const placed_value* a, const placed_value* b) { return a->first < b->first; });
+  std::stable_sort(values.begin(), values.end(),
+                   [](const placed_value* a, const placed_value* b) { return a->first < b->first; });
   std::set<int> free;
   std::multimap<int, int> taken;  // places, by the action after which they are free
   int count = 0;
@@ -68,7 +71,8 @@ class arena {
     if (r_.reads_tokens) a_.tokens = take(ids);
     if (r_.reads_targets) a_.targets = take(ids);
     if (r_.reads_starts) a_.starts = take(ids * static_cast<std::size_t>(plan.dims.cp));
-    if (a_.routers_bytes) a_.routers = take(a_.routers_bytes * static_cast<std::size_t>(plan.actions.microbatches));
+    if (a_.routers_bytes)
+      a_.routers = take(a_.routers_bytes * static_cast<std::size_t>(plan.actions.microbatches));
     a_.loss = take(l_.wide_bytes());
     if (l_.trains()) a_.norm = take(l_.wide_bytes());
     place_pools();
@@ -92,7 +96,8 @@ class arena {
     for (step* s : {&r_.train, &r_.evaluate}) {
       for (placed_value& v : s->values) v.where = a_.pools[v.pool].where + v.place * a_.pools[v.pool].unit;
       for (item& i : s->items)
-        if (i.what == item_kind::forward || i.what == item_kind::forward_layer || i.what == item_kind::backward || i.what == item_kind::backward_layer)
+        if (i.what == item_kind::forward || i.what == item_kind::forward_layer ||
+            i.what == item_kind::backward || i.what == item_kind::backward_layer)
           i.slot = slot_of(r_.stages[i.stage], i.microbatch, *s);
     }
   }
@@ -112,7 +117,8 @@ class arena {
 
   void place_work() {
     for (const stage_plan& s : r_.stages) {
-      if (l_.trains() && !l_.splits_backward()) a_.chains = std::max(a_.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
+      if (l_.trains() && !l_.splits_backward())
+        a_.chains = std::max(a_.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l_.bodies[use.kind];
         a_.work_bytes = std::max({a_.work_bytes, b.forward_temp, b.backward_temp});
@@ -126,7 +132,8 @@ class arena {
         if (i.on != overlap_lane || !r_.overlaps) continue;
         for (const layer_use& use : r_.stages[i.stage].layers) {
           const body& b = l_.bodies[use.kind];
-          a_.work_beside_bytes = std::max(a_.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
+          a_.work_beside_bytes =
+              std::max(a_.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
         }
       }
     a_.work_beside = take(a_.work_beside_bytes);
@@ -147,10 +154,12 @@ void place_arena(lowered& l) {
 std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   if (l.target == target::host) return 0;
   const plan_data& plan = *l.plan;
-  const bool ties = std::any_of(l.tied.begin(), l.tied.end(), [&](const auto& pair) { return pair[0] == r.index || pair[1] == r.index; });
-  return cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, r.index, ties, l.rounds_reductions(), sums_over_batch(plan.kinds),
-                                              communicates_beside_rings(plan.kinds, plan.dims)),
-                                    cuda::edges_by::nccl, plan.dims.world);
+  const bool ties = std::any_of(l.tied.begin(), l.tied.end(),
+                                [&](const auto& pair) { return pair[0] == r.index || pair[1] == r.index; });
+  return cuda::bytes_beside_arena(
+      opened_by(layout(plan.dims), plan.actions, r.index, ties, l.rounds_reductions(),
+                sums_over_batch(plan.kinds), communicates_beside_rings(plan.kinds, plan.dims)),
+      cuda::edges_by::nccl, plan.dims.world);
 }
 
 }  // namespace rankc::codegen

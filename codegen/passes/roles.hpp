@@ -6,8 +6,9 @@
 
 namespace rankc::codegen {
 
-/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over the ranks
-/// of an axis take the communicator that its groups have; what is summed over several axes goes over one after the other.
+/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over
+/// the ranks of an axis take the communicator that its groups have; what is summed over several axes goes
+/// over one after the other.
 struct role_row {
   axis over;
   purpose as;
@@ -29,7 +30,8 @@ constexpr const role_row* find_role(axis over, purpose as) {
   return nullptr;
 }
 
-/// The role of what the groups of an axis communicate; of cp that of its rings, which has what all of it communicates too.
+/// The role of what the groups of an axis communicate; of cp that of its rings, which has what all of it
+/// communicates too.
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 
@@ -46,7 +48,8 @@ static_assert(
     [] {
       for (const communicator_purpose& c : communicator_purposes)
         for (const axis_row& r : axis_rows)
-          if (c.as != purpose::loss && r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
+          if (c.as != purpose::loss && r.lowered != lowering::nothing &&
+              parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
             return false;
       return true;
     }(),

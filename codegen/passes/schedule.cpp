@@ -65,12 +65,14 @@ class builder {
   void move(const message& m, bool sending) {
     const action& made = t_.actions[m.producer];
     const action& used = t_.actions[m.consumer];
-    item i = base((sending ? made : used).stage, made.microbatch, sending ? item_kind::send : item_kind::receive);
+    item i =
+        base((sending ? made : used).stage, made.microbatch, sending ? item_kind::send : item_kind::receive);
     i.on = find_lane(r_.lanes, sending ? m.to : m.from, sending);
     const bool gradient = made.kind != action_kind::F;
-    i.name = std::string(gradient ? "B" : "F") + std::to_string(made.microbatch) + ": stage " + std::to_string(made.stage) +
-             " -> " + std::to_string(used.stage);
-    const placed_value* data = step_.find(gradient ? kept::gradient : kept::activation, std::max(made.stage, used.stage), made.microbatch);
+    i.name = std::string(gradient ? "B" : "F") + std::to_string(made.microbatch) + ": stage " +
+             std::to_string(made.stage) + " -> " + std::to_string(used.stage);
+    const placed_value* data = step_.find(gradient ? kept::gradient : kept::activation,
+                                          std::max(made.stage, used.stage), made.microbatch);
     i.data = static_cast<int>(data - step_.values.data());
     i.bytes = data->bytes;
     i.message = l_.message(i.name, i.bytes);
@@ -101,7 +103,9 @@ class builder {
     action_ = token({action_kind::unshard, stage, 0});
     arriving_.insert(stage);
     for (std::size_t g = 0; g < r_.gatherings.size(); ++g)
-      if (const gathering& of = r_.gatherings[g]; of.stage == local(stage) || (of.stage < 0 && !shared_gathered_)) gather_one(g);
+      if (const gathering& of = r_.gatherings[g];
+          of.stage == local(stage) || (of.stage < 0 && !shared_gathered_))
+        gather_one(g);
     shared_gathered_ = true;
   }
   void gather_one(std::size_t g) {
@@ -117,8 +121,8 @@ class builder {
     issue(i);
   }
 
-  /// The sums of what is gathered together go to the ranks that keep them. In a microbatch after the first they are to be
-  /// added to what is there.
+  /// The sums of what is gathered together go to the ranks that keep them. In a microbatch after the first
+  /// they are to be added to what is there.
   void deal_out(std::size_t g, std::vector<item>& to_add) {
     const gathering& of = r_.gatherings[g];
     if (of.trained.empty()) return;
@@ -140,8 +144,9 @@ class builder {
     to_add.push_back(i);
   }
 
-  /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon as its own are
-  /// there. Another stage's before them may come after them, unless the other rank of the stage keeps the order.
+  /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon
+  /// as its own are there. Another stage's before them may come after them, unless the other rank of the
+  /// stage keeps the order.
   bool reduces_after(int at) const {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
     if (!sums_gradients(t_.actions[at])) return false;
@@ -153,7 +158,8 @@ class builder {
     const auto is_reduction = [&] { return next < end && t_.actions[next].kind == action_kind::reduce_grad; };
     while (!t_.bidirectional() && is_reduction() && t_.actions[next].stage != stage) ++next;
     return is_reduction() && t_.actions[next].stage == stage &&
-           (l_.is_sharded() || std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) { return b.stage == local(stage); }));
+           (l_.is_sharded() || std::any_of(r_.buckets.begin(), r_.buckets.end(),
+                                           [&](const bucket& b) { return b.stage == local(stage); }));
   }
 
   void compute(int at) {
@@ -169,8 +175,8 @@ class builder {
     issue(i);
   }
 
-  /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient. Beside another
-  /// action it is of one item with the rest.
+  /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient.
+  /// Beside another action it is of one item with the rest.
   void recompute(item i) {
     const stage_plan& s = r_.stages[i.stage];
     const bool goes_back = i.does == phase::backward || i.does == phase::backward_input;
@@ -180,7 +186,8 @@ class builder {
     issue(std::move(i));
   }
 
-  /// An action layer by layer: each waits for its own weights alone, and what it sums is reduced beside the next.
+  /// An action layer by layer: each waits for its own weights alone, and what it sums is reduced beside the
+  /// next.
   void by_layers(item i, const action& a, bool reduces) {
     const bool sums = sums_gradients(a), deals = sums && l_.is_sharded() && (l_.reshards() || reduces);
     i.what = i.what == item_kind::forward ? item_kind::forward_layer : item_kind::backward_layer;
@@ -212,8 +219,8 @@ class builder {
     action_ = computed;
   }
 
-  /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has those that are of no
-  /// stage alone.
+  /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has
+  /// those that are of no stage alone.
   void finish_gradients(int at) {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
     if (!reduced_.count(stage) && !l_.reshards()) deal_out_of(local(stage));
@@ -247,7 +254,9 @@ class builder {
     };
     if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
-    if (k.tied) over(runtime::over::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
+    if (k.tied)
+      over(runtime::over::tied,
+           t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
   }
 
   /// The rank's first STEP: the loss, the global norm, the optimizer.
@@ -272,12 +281,15 @@ class builder {
       i.message = l_.message(i.name, l_.wide_bytes());
       issue(i);
     };
-    if (!r_.squares_of(norm_over::experts).empty())
-      { square(norm_over::experts, "norm of experts"); sum(repeats_tokens(l_.plan->dims) ? axis::ep : axis::replicas); }
+    if (!r_.squares_of(norm_over::experts).empty()) {
+      square(norm_over::experts, "norm of experts");
+      sum(repeats_tokens(l_.plan->dims) ? axis::ep : axis::replicas);
+    }
     if (!r_.squares_of(norm_over::tp).empty()) square(norm_over::tp, "norm of sharded gradients");
     if (counts && l_.plan->dims.tp > 1) sum(axis::tp);
     const bool any = counts || !r_.squares_of(norm_over::nothing).empty();
-    if (!r_.squares_of(norm_over::nothing).empty() || !counts) square(norm_over::nothing, "norm of whole gradients");
+    if (!r_.squares_of(norm_over::nothing).empty() || !counts)
+      square(norm_over::nothing, "norm of whole gradients");
     if (weight_shards(l_.plan->dims) > 1 && any) sum(axis::fsdp);
     if (l_.plan->dims.pp > 1) sum(axis::pp);
     if (r_.updates.empty()) return;
@@ -289,8 +301,9 @@ class builder {
 
   bool has_losses(const pipeline_rank& r) const {
     return std::any_of(r.stages.begin(), r.stages.end(), [&](const stage_plan& s) {
-      return std::any_of(s.layers.begin(), s.layers.end(),
-                         [&](const layer_use& use) { return l_.bodies[use.kind].uses(phase::forward, space::loss); });
+      return std::any_of(s.layers.begin(), s.layers.end(), [&](const layer_use& use) {
+        return l_.bodies[use.kind].uses(phase::forward, space::loss);
+      });
     });
   }
 
@@ -312,7 +325,8 @@ class builder {
       i.message = l_.message(i.name, l_.wide_bytes());
       issue(i);
     };
-    for (const runtime::over role : roles_of_tokens(l_.plan->dims)) over(role, std::string("loss over ") + role_name(role));
+    for (const runtime::over role : roles_of_tokens(l_.plan->dims))
+      over(role, std::string("loss over ") + role_name(role));
     if (over_pp) over(role_over(axis::pp), "loss" + over_axis(axis::pp));
     else if (t_.bidirectional()) over(runtime::over::tied, "loss of both directions");
   }
@@ -336,7 +350,8 @@ class builder {
 
 void schedule_items(lowered& l) {
   const action_table &all = l.plan->actions, forwards = evaluation_of(all, l.plan->dims);
-  const communication messages = communicate(all, l.plan->expected), forward_messages = communicate(forwards, l.plan->expected);
+  const communication messages = communicate(all, l.plan->expected),
+                      forward_messages = communicate(forwards, l.plan->expected);
   for (pipeline_rank& r : l.ranks) {
     if (l.trains()) builder(l, r, all, messages, r.train).run();
     builder(l, r, forwards, forward_messages, r.evaluate).run();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a rank read where ranks keep shards: the tensors that are gathered together, and where all of each lies.
-// Whole gradients lie in a region of their own, until they are dealt out. Where weights are let go after each layer, layers
-// take turns in a few places; where after a stage, stages do; else each has its own.
+// What the layers of a rank read where ranks keep shards: the tensors that are gathered together, and where
+// all of each lies. Whole gradients lie in a region of their own, until they are dealt out. Where weights are
+// let go after each layer, layers take turns in a few places; where after a stage, stages do; else each has
+// its own.
 #include <algorithm>
 #include <map>
 
@@ -25,8 +26,12 @@ void read_kept_shared(layer_use& use) {
 class sharder {
  public:
   sharder(const lowered& l, pipeline_rank& r)
-      : l_(l), r_(r), turns_(l.plan->dims, l.plan->actions, evaluation_of(l.plan->actions, l.plan->dims), r.index, says_unshard(l.plan->actions)) {
-    for (std::size_t p = 0; p < r.parameters.size(); ++p) index_[r.parameters[p].element] = static_cast<int>(p);
+      : l_(l),
+        r_(r),
+        turns_(l.plan->dims, l.plan->actions, evaluation_of(l.plan->actions, l.plan->dims), r.index,
+               says_unshard(l.plan->actions)) {
+    for (std::size_t p = 0; p < r.parameters.size(); ++p)
+      index_[r.parameters[p].element] = static_cast<int>(p);
   }
 
   void run() {
@@ -35,12 +40,15 @@ class sharder {
         layer_use& use = r_.stages[s].layers[i];
         const place here = turns_.next(r_.stages[s].stage);
         gathering own = make(axis::fsdp, use.name, use.id, static_cast<int>(s), static_cast<int>(i));
-        gathering experts = make(axis::efsdp, use.name + " experts", use.id + "_experts", static_cast<int>(s), static_cast<int>(i));
+        gathering experts = make(axis::efsdp, use.name + " experts", use.id + "_experts", static_cast<int>(s),
+                                 static_cast<int>(i));
         for (int g = 0; g < n_groups; ++g) {
           use.gathered_base[g] = use.summed_base[g] = use.base[g];
           if (!is_shared_out(static_cast<group>(g), l_.plan->dims)) continue;
-          const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g], g != static_cast<int>(group::frozen));
-          use.gathered_base[g] = at.weights; use.summed_base[g] = at.sums;
+          const place at =
+              turns_.take(here, l_.gathered_groups[use.kind].size[g], g != static_cast<int>(group::frozen));
+          use.gathered_base[g] = at.weights;
+          use.summed_base[g] = at.sums;
         }
         for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p)
           add(l_.bodies[use.kind].parameters[p].experts ? experts : own, use, p);
@@ -75,11 +83,13 @@ class sharder {
     places_.push_back(in);
   }
 
-  /// A parameter of a layer. One that layers share is gathered for each of them where they take turns, else once.
+  /// A parameter of a layer. One that layers share is gathered for each of them where they take turns, else
+  /// once.
   void add(gathering& own, layer_use& use, std::size_t p) {
     const layer_parameter& as = l_.bodies[use.kind].parameters[p];
     if (as.shards == 1) return;
-    const group_layout::place &kept = l_.groups[use.kind].of_parameter[p], &whole = l_.gathered_groups[use.kind].of_parameter[p];
+    const group_layout::place &kept = l_.groups[use.kind].of_parameter[p],
+                              &whole = l_.gathered_groups[use.kind].of_parameter[p];
     const int index = index_.at(use.element(kept));
     const auto put = [&](gathering& into, place at) {
       const std::size_t arriving = as.trainable ? turns_.arrive(aligned_elements(as.shard())) : 0;
@@ -94,21 +104,25 @@ class sharder {
       const place in = turns_.shared();
       known->second = turns_.take(in, aligned_elements(as.stored()), as.trainable);
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
-      gathering alone = l_.reshards() ? make(axis::fsdp, name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer)
-                                        : make(axis::fsdp, name, name, -1, -1);
+      gathering alone = l_.reshards() ? make(axis::fsdp, name + " of " + use.name, name + "_of_" + use.id,
+                                             own.stage, own.layer)
+                                      : make(axis::fsdp, name, name, -1, -1);
       put(alone, known->second);
       keep(std::move(alone), in);
     }
-    here.gathered = known->second.weights; here.summed = known->second.sums;
+    here.gathered = known->second.weights;
+    here.summed = known->second.sums;
   }
 
   /// What was counted from the begin of a place lies in that place.
   void begin_at_places() {
-    const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(), arriving = turns_.arriving.begins();
+    const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(),
+                                   arriving = turns_.arriving.begins();
     for (std::size_t g = 0; g < places_.size(); ++g) {
       gathering& of = r_.gatherings[g];
       const auto [weight, sum] = places_[g];
-      of.first = weights[weight]; of.last = of.first + turns_.weights.size(weight);
+      of.first = weights[weight];
+      of.last = of.first + turns_.weights.size(weight);
       for (gathering::part& p : of.parts) p.whole += weights[weight];
       for (gathering::part& p : of.trained) p.whole += sums[sum];
       for (auto* parts : {&of.parts, &of.trained})
@@ -116,10 +130,16 @@ class sharder {
     }
     for (const auto& [use, in] : uses_) {
       for (int g = 0; g < n_groups; ++g)
-        if (is_shared_out(static_cast<group>(g), l_.plan->dims)) { use->gathered_base[g] += weights[in.weights]; use->summed_base[g] += sums[in.sums]; }
+        if (is_shared_out(static_cast<group>(g), l_.plan->dims)) {
+          use->gathered_base[g] += weights[in.weights];
+          use->summed_base[g] += sums[in.sums];
+        }
       if (!shares_out_dense()) continue;
       const place shared = l_.reshards() ? in : turns_.shared();
-      for (shared_use& each : use->shared) { each.gathered += weights[shared.weights]; each.summed += sums[shared.sums]; }
+      for (shared_use& each : use->shared) {
+        each.gathered += weights[shared.weights];
+        each.summed += sums[shared.sums];
+      }
     }
   }
 
@@ -127,11 +147,11 @@ class sharder {
   pipeline_rank& r_;
   rankc::program::layer_turns turns_;
   std::vector<std::pair<layer_use*, place>> uses_;
-  std::vector<place> places_;              // of the gatherings
+  std::vector<place> places_;  // of the gatherings
   name_scope ids_;
-  bool shares_ = false;                    // layers of the rank have a trained parameter in common
-  std::map<std::size_t, int> index_;       // of parameters, by their elements
-  std::map<std::size_t, place> shared_;    // where each that layers share is gathered, by its element
+  bool shares_ = false;                  // layers of the rank have a trained parameter in common
+  std::map<std::size_t, int> index_;     // of parameters, by their elements
+  std::map<std::size_t, place> shared_;  // where each that layers share is gathered, by its element
 };
 
 /// Layers read what the rank keeps.
@@ -148,7 +168,8 @@ void read_kept(pipeline_rank& r) {
 
 std::size_t pipeline_rank::shard_elements(const std::vector<gathering::part>& of) const {
   std::size_t elements = 0;
-  for (const gathering::part& p : of) elements += parameters[static_cast<std::size_t>(p.parameter)].as.shard();
+  for (const gathering::part& p : of)
+    elements += parameters[static_cast<std::size_t>(p.parameter)].as.shard();
   return elements;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 const std::string& name_of(const body& b, std::string_view name, std::int64_t value) {
   const auto known = b.names.constant_of.find({name, value});
-  if (known == b.names.constant_of.end()) throw std::logic_error(fmt::format("layer '{}': no constant is {}={}", b.name, name, value));
+  if (known == b.names.constant_of.end())
+    throw std::logic_error(fmt::format("layer '{}': no constant is {}={}", b.name, name, value));
   return known->second;
 }
 
@@ -27,17 +28,22 @@ std::string join(const auto& dims, std::string_view between, auto text) {
 
 /// An op's number; 1 / tokens of a step as a quotient of whole numbers.
 extent number_of(const body& b, double number) {
-  if (number == 1.0 / static_cast<double>(b.tokens_of_step)) return {0, fmt::format("1.0 / {}", b.tokens_of_step)};
+  if (number == 1.0 / static_cast<double>(b.tokens_of_step))
+    return {0, fmt::format("1.0 / {}", b.tokens_of_step)};
   return {0, fmt::format("{}", number)};
 }
 
-extent attribute(const body& b, std::string_view name, int value) { return {value, value ? name_of(b, name, value) : ""}; }
+extent attribute(const body& b, std::string_view name, int value) {
+  return {value, value ? name_of(b, name, value) : ""};
+}
 
-/// How long a sequence is: of rotary positions those of this rank, of an exchange in groups those of its group.
+/// How long a sequence is: of rotary positions those of this rank, of an exchange in groups those of its
+/// group.
 extent length_of(const body& b, const node& n) {
   if (n.over == axis::ulysses) {
     const int ring = ranks_along(b.setting.dims, axis::ring);
-    return {n.seq, name_of(b, "seq", static_cast<std::int64_t>(n.seq) * ring) + " / " + name_of(b, "ring", ring)};
+    return {n.seq,
+            name_of(b, "seq", static_cast<std::int64_t>(n.seq) * ring) + " / " + name_of(b, "ring", ring)};
   }
   for (std::size_t p = 0; p < n.ports.size(); ++p)
     if (n.row->ports[p].as == use::rotary) return {n.seq, count_text(b, b.shape(n.ports[p]).dims[0])};
@@ -51,7 +57,9 @@ std::string first_text(const body& b, const local_dim& d) {
     const bool of_ring = a == axis::ring;  // groups are neighbours on cp
     std::string own = fmt::format("on.index_in(over::{})", role_name(role_along(of_ring ? axis::cp : a)));
     if (of_ring) own = fmt::format("({} / {})", own, name_of(b, "ulysses", b.setting.dims.ulysses));
-    index = index.empty() ? own : fmt::format("({} * {} + {})", index, name_of(b, rankc::name(a), ranks_along(b.setting.dims, a)), own);
+    index = index.empty() ? own
+                          : fmt::format("({} * {} + {})", index,
+                                        name_of(b, rankc::name(a), ranks_along(b.setting.dims, a)), own);
   });
   return index.empty() ? "0" : index + " * (" + width_text(b, d) + ")";
 }
@@ -64,7 +72,8 @@ std::string count_text(const body& b, const local_dim& d) {
     const composed_dim& c = b.composed[static_cast<std::size_t>(d.composed)];
     if (c.how == composed_dim::packed) return b.names.packed[static_cast<std::size_t>(d.composed)];
     const bool sum = c.how == composed_dim::sum;
-    return join(c.dims, sum ? " + " : " * ", [&](const local_dim& each) { return sum ? count_text(b, each) : width_text(b, each); });
+    return join(c.dims, sum ? " + " : " * ",
+                [&](const local_dim& each) { return sum ? count_text(b, each) : width_text(b, each); });
   }
   std::int64_t whole = d.count;
   std::string over;
@@ -79,7 +88,8 @@ std::string count_text(const body& b, const local_dim& d) {
 std::string width_text(const body& b, const local_dim& d) {
   const std::string count = count_text(b, d);
   if (d.unit == 1) return count;
-  const bool sum = d.composed >= 0 && b.composed[static_cast<std::size_t>(d.composed)].how == rankc::program::composed_dim::sum;
+  const bool sum = d.composed >= 0 &&
+                   b.composed[static_cast<std::size_t>(d.composed)].how == rankc::program::composed_dim::sum;
   return (sum ? "(" + count + ")" : count) + " * " + name_of(b, d.unit_name, d.unit);
 }
 
@@ -96,10 +106,12 @@ extent size_of(const body& b, const node& n, std::string_view symbol) {
     if (s.stride == symbol && !symbol.empty()) return {here.stride.width(), width_text(b, here.stride)};
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = here.dims[d];
-      if (s.dim[d].unit == symbol) return {local.unit, local.unit == 1 ? "1" : name_of(b, local.unit_name, local.unit)};
+      if (s.dim[d].unit == symbol)
+        return {local.unit, local.unit == 1 ? "1" : name_of(b, local.unit_name, local.unit)};
       if (s.dim[d].first == symbol) return {0, first_text(b, local)};
       if (s.dim[d].count != symbol) continue;
-      return s.dim[d].unit.empty() ? extent{local.width(), width_text(b, local)} : extent{local.count, count_text(b, local)};
+      return s.dim[d].unit.empty() ? extent{local.width(), width_text(b, local)}
+                                   : extent{local.count, count_text(b, local)};
     }
   }
   throw std::logic_error("op '" + std::string(n.row->name) + "' has no size '" + std::string(symbol) + "'");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No pass has been
-// over them.
+// The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No
+// pass has been over them.
 #include <rankc/codegen/lowered.hpp>
 
 namespace rankc::codegen {
@@ -13,14 +13,24 @@ specification::op recorded(const rankc::op& o) {
     if (v >= 0) made.in.push_back(v);
   for (int v : o.out)
     if (v >= 0) made.out.push_back(v);
-  made.rows = o.with.rows; made.seq = o.with.seq; made.number = o.with.number; made.scaling = o.with.scaling;
+  made.rows = o.with.rows;
+  made.seq = o.with.seq;
+  made.number = o.with.number;
+  made.scaling = o.with.scaling;
   return made;
 }
 
 specification::layer recorded(const std::string& name, const trace& t) {
-  specification::layer l{.name = name, .values = {}, .ops = {}, .input = t.input, .targets = -1, .result = t.result,
-                         .statistics = t.statistics, .statistics_result = t.statistics_gradient < 0 ? -1 : t.statistics_result,
-                         .side_losses = t.side_losses, .parameters = {}};
+  specification::layer l{.name = name,
+                         .values = {},
+                         .ops = {},
+                         .input = t.input,
+                         .targets = -1,
+                         .result = t.result,
+                         .statistics = t.statistics,
+                         .statistics_result = t.statistics_gradient < 0 ? -1 : t.statistics_result,
+                         .side_losses = t.side_losses,
+                         .parameters = {}};
   for (const type& v : t.values) {
     specification::tensor s;
     for (int d = 0; d < v.ndim; ++d) {
@@ -32,7 +42,8 @@ specification::layer recorded(const std::string& name, const trace& t) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) l.ops.push_back(recorded(t.ops[i]));
   l.targets = t.input + 1;  // a layer is handed its input, then the targets
   l.starts = t.starts;
-  for (const weight_info& w : t.weights) l.parameters.push_back({w.name.text(), w.id, w.trainable, w.balances});
+  for (const weight_info& w : t.weights)
+    l.parameters.push_back({w.name.text(), w.id, w.trainable, w.balances});
   return l;
 }
 
@@ -54,7 +65,8 @@ specification specify(const plan_data& p) {
     const trace& t = p.on_one_device.at(k);
     s.layers.push_back(recorded(kind.name, t));
     for (int i = 0; i < kind.count; ++i) {
-      specification::use u{static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
+      specification::use u{
+          static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
       for (const weight_info& w : t.weights)
         u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + w.name.text());
       s.uses.push_back(std::move(u));

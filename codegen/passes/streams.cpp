@@ -35,7 +35,9 @@ class cells {
     std::span<int> readers;  // by lane
   };
   void each(const access& a, auto visit) {
-    for (auto i = static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin()); cuts_[i] < a.end; ++i)
+    for (auto i =
+             static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin());
+         cuts_[i] < a.end; ++i)
       visit(state{writer_[i], std::span(readers_).subspan(i * lanes_, lanes_)});
   }
 
@@ -49,23 +51,33 @@ class cells {
 std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
   const auto layer = [&](int n) { return r.stages[i.stage].layers[n].id; };
   switch (i.what) {
-    case item_kind::receive: return s.values[i.data].name + "_received";
-    case item_kind::send: return s.values[i.data].name + "_sent";
+    case item_kind::receive:
+      return s.values[i.data].name + "_received";
+    case item_kind::send:
+      return s.values[i.data].name + "_sent";
     case item_kind::forward:
-    case item_kind::backward: return (i.does == phase::recompute ? "before_" : "after_") + i.name;
+    case item_kind::backward:
+      return (i.does == phase::recompute ? "before_" : "after_") + i.name;
     case item_kind::forward_layer:
-    case item_kind::backward_layer: return "after_" + i.name + "_" + layer(i.layer);
-    case item_kind::gather: return r.gatherings[i.gathering].id + "_gathered";
-    case item_kind::reduce_scatter: return r.gatherings[i.gathering].id + "_over_" + role_name(i.over);
-    case item_kind::add_sums: return r.gatherings[i.gathering].id + "_added";
-    case item_kind::reduce: return r.buckets[i.bucket].id + "_over_" + role_name(i.over);
-    case item_kind::reduce_loss: return "loss_over_" + std::string(role_name(i.over));
-    default: return "norm_ready";
+    case item_kind::backward_layer:
+      return "after_" + i.name + "_" + layer(i.layer);
+    case item_kind::gather:
+      return r.gatherings[i.gathering].id + "_gathered";
+    case item_kind::reduce_scatter:
+      return r.gatherings[i.gathering].id + "_over_" + role_name(i.over);
+    case item_kind::add_sums:
+      return r.gatherings[i.gathering].id + "_added";
+    case item_kind::reduce:
+      return r.buckets[i.bucket].id + "_over_" + role_name(i.over);
+    case item_kind::reduce_loss:
+      return "loss_over_" + std::string(role_name(i.over));
+    default:
+      return "norm_ready";
   }
 }
 
-/// The last item on each lane that the ops of an item must follow: what wrote the bytes that they touch, and what has read
-/// those that they write.
+/// The last item on each lane that the ops of an item must follow: what wrote the bytes that they touch, and
+/// what has read those that they write.
 clock needed_by(const std::vector<op>& ops, cells& memory, const std::vector<item>& items, clock need) {
   const auto after = [&](int item_index) {
     if (item_index < 0) return;
@@ -113,7 +125,8 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
     const int on = is_end ? compute_lane : items[n].on;
-    const clock need = is_end ? last : needed_by(ops[n], memory, items, none);  // at the end every lane has ended
+    const clock need =
+        is_end ? last : needed_by(ops[n], memory, items, none);  // at the end every lane has ended
 
     // The latest first: what it has waited for itself need not be waited for again.
     clock& known = at[on];

@@ -16,13 +16,15 @@ namespace rankc::codegen {
 
 namespace {
 
-/// How often the calls of a layer write the loss, or the gradient of a parameter, in one pass; those that clear it apart.
+/// How often the calls of a layer write the loss, or the gradient of a parameter, in one pass; those that
+/// clear it apart.
 int count_writes(const body& b, phase p, space where, int of, bool clears) {
   int times = 0;
   for (const node& n : b.calls(p)) {
     if (n.is(ops::clear) != clears) continue;
     const std::vector<operand> writes = writes_of(b, n);
-    times += std::any_of(writes.begin(), writes.end(), [&](const operand& w) { return b.at(w).where == where && b.at(w).of == of; });
+    times += std::any_of(writes.begin(), writes.end(),
+                         [&](const operand& w) { return b.at(w).where == where && b.at(w).of == of; });
   }
   return times;
 }
@@ -41,8 +43,8 @@ int count_passes(const action_table& t, int rank, int stage, phase p) {
 }  // namespace
 
 /// How often a rank's calls in some phases write the loss, or the gradient of a parameter of a layer.
-int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases, space where,
-                          int parameter) const {
+int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
+                           space where, int parameter) const {
   const body& b = l_.bodies[use.kind];
   int n = 0;
   bool is_cleared = false;  // once a step: that counts as the first term
@@ -65,14 +67,17 @@ int flattener::count_sums(const stage_plan& s, const layer_use& use, int paramet
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
-std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied, bool of_experts, const placement* experts) const {
+std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied,
+                                             bool of_experts, const placement* experts) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
   if (weight_shards(l_.plan->dims) > 1) of.push_back({link(runtime::over::shard), shards});
   if (weight_replicas(l_.plan->dims) > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
-  if (repeats_tokens(l_.plan->dims)) of.push_back({link(runtime::over::ep), of_experts ? placement::sharded : placement::replicated});
-  if (experts) of.push_back({link(runtime::over::efsdp), *experts});  // behind those whose sums reach the same ranks
+  if (repeats_tokens(l_.plan->dims))
+    of.push_back({link(runtime::over::ep), of_experts ? placement::sharded : placement::replicated});
+  if (experts)
+    of.push_back({link(runtime::over::efsdp), *experts});  // behind those whose sums reach the same ranks
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;
 }
@@ -92,8 +97,10 @@ sum flattener::sum_of_loss() const {
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
   const bool over_pp = l_.sums_losses_over_pp();
   if (of.terms == 0 && !over_pp) return of;
-  of.over = relate(placement::partial, placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
-  if (over_pp) of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
+  of.over = relate(placement::partial, placement::partial, placement::replicated,
+                   l_.plan->actions.bidirectional() && !over_pp);
+  if (over_pp)
+    of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   if (over_pp && of.terms == 0) of.terms = 1;  // nothing, in a sum with what other ranks have
   return of;
 }
@@ -110,10 +117,13 @@ byte_range flattener::collected(int parameter) const {
 sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
   const placement tp = q.as.differs_over_tp ? placement::sharded
-                       : q.as.sum_over_tp  ? placement::partial
-                                           : placement::replicated;
-  const placement dp = q.as.differs_over_replicas ? placement::sharded : q.as.sum_over_dp ? placement::partial : placement::replicated;
-  // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the shard.
+                       : q.as.sum_over_tp   ? placement::partial
+                                            : placement::replicated;
+  const placement dp = q.as.differs_over_replicas ? placement::sharded
+                       : q.as.sum_over_dp         ? placement::partial
+                                                  : placement::replicated;
+  // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the
+  // shard.
   const bool is_dealt = q.as.shards > 1;
   const bool by_turns = is_dealt && (l_.reshards() || (r_.sums_take_turns && !q.as.shared));
   const placement shards = q.as.sum_over_shards && !by_turns ? placement::dealt : placement::sharded;
@@ -121,7 +131,8 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   sum of{is_of_choices ? sum_kind::choices : sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), true, is_dealt ? &shards : nullptr) : relate(shards, dp, tp, is_tied(q)),
+         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), true, is_dealt ? &shards : nullptr)
+                      : relate(shards, dp, tp, is_tied(q)),
          0,
          {},
          !q.copy && !is_of_choices};
@@ -131,8 +142,12 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
     for (const layer_use& use : s.layers)
       for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
         if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
-          of.terms += by_turns && l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : by_turns ? 1 : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
-                                  space::gradient, static_cast<int>(k));
+          of.terms +=
+              by_turns && l_.reshards() ? count_sums(s, use, static_cast<int>(k))
+              : by_turns
+                  ? 1
+                  : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+                                space::gradient, static_cast<int>(k));
   return of;
 }
 
@@ -142,7 +157,9 @@ std::vector<sum> flattener::sums(bool train) const {
   if (!train || !l_.trains()) return all;
   sum of_norm{sum_kind::norm, "gradient norm", scalar(norm, r_.arena.norm).range(), {}, 0, {}, false};
   of_norm.over = relate(placement::replicated, placement::replicated, placement::replicated, false);
-  if (l_.plan->dims.pp > 1) of_norm.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
+  if (l_.plan->dims.pp > 1)
+    of_norm.over.push_back(
+        {find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     if (!r_.parameters[p].as.trainable) continue;
     all.push_back(sum_of_gradient(p));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that a rank's step makes and uses up: what layers save, what goes from layer to layer and from stage to
-// stage; each with the actions between which it keeps its place.
+// The values that a rank's step makes and uses up: what layers save, what goes from layer to layer and from
+// stage to stage; each with the actions between which it keeps its place.
 #include <rankc/codegen/names.hpp>
 #include <rankc/schedule/communicate.hpp>
 
@@ -37,7 +37,8 @@ class value_maker {
   }
 
   void run() {
-    for (const stage_plan& s : r_.stages) boundary_unit_ = std::max({boundary_unit_, aligned(before(s)), aligned(after(s))});
+    for (const stage_plan& s : r_.stages)
+      boundary_unit_ = std::max({boundary_unit_, aligned(before(s)), aligned(after(s))});
     for (const auto& [key, w] : works_) {
       const stage_plan& s = stage(key.first);
       for (const stage_plan::member& m : s.members) add(s, key.second, w, m);
@@ -56,7 +57,8 @@ class value_maker {
   };
 
   const stage_plan* find(int number) const {
-    const auto at = std::find_if(r_.stages.begin(), r_.stages.end(), [&](const stage_plan& s) { return s.stage == number; });
+    const auto at = std::find_if(r_.stages.begin(), r_.stages.end(),
+                                 [&](const stage_plan& s) { return s.stage == number; });
     return at == r_.stages.end() ? nullptr : &*at;
   }
   const stage_plan& stage(int number) const { return *find(number); }
@@ -70,19 +72,29 @@ class value_maker {
 
   void add(placed_value v, std::size_t unit) {
     std::vector<pool>& pools = r_.arena.pools;
-    const kept what = v.what == kept::gradient ? kept::activation : v.what;  // one pool for what goes between stages
-    const auto known = std::find_if(pools.begin(), pools.end(), [&](const pool& p) { return p.what == what && p.unit == unit; });
+    const kept what =
+        v.what == kept::gradient ? kept::activation : v.what;  // one pool for what goes between stages
+    const auto known = std::find_if(pools.begin(), pools.end(),
+                                    [&](const pool& p) { return p.what == what && p.unit == unit; });
     v.pool = static_cast<int>(known - pools.begin());
     if (known == pools.end()) pools.push_back({what, unit});
-    v.first = begin_of(v.first); v.last = end_of(v.last);
+    v.first = begin_of(v.first);
+    v.last = end_of(v.last);
     v.lives = token(t_.actions[v.first]) + " .. " + token(t_.actions[v.last]);
-    if (out_.index.try_emplace({static_cast<int>(v.what), v.stage, v.microbatch, v.layer}, static_cast<int>(out_.values.size())).second)
+    if (out_.index
+            .try_emplace({static_cast<int>(v.what), v.stage, v.microbatch, v.layer},
+                         static_cast<int>(out_.values.size()))
+            .second)
       out_.values.push_back(std::move(v));
   }
 
   void add(const stage_plan& s, int microbatch, const works& w, const stage_plan::member& m) {
     const body& b = of(s.layers[m.layer]);
-    placed_value v{.what = m.what, .stage = s.stage, .microbatch = microbatch, .layer = m.layer, .bytes = bytes_of(b, m.what)};
+    placed_value v{.what = m.what,
+                   .stage = s.stage,
+                   .microbatch = microbatch,
+                   .layer = m.layer,
+                   .bytes = bytes_of(b, m.what)};
     v.first = m.what == kept::output_gradient || m.what == kept::halfway ? w.backward : w.forward;
     v.last = std::max(w.forward, w.weights);
     if (v.first >= 0) add(std::move(v), aligned(v.bytes));  // no gradient in an evaluation
@@ -97,15 +109,24 @@ class value_maker {
 
   /// What goes between two stages is used by the stage after it, by the one before it, or by a message.
   void add(const boundary& key) {
-    const auto after = works_.find({key.stage, key.microbatch}), before = works_.find({key.stage - 1, key.microbatch});
+    const auto after = works_.find({key.stage, key.microbatch}),
+               before = works_.find({key.stage - 1, key.microbatch});
     const auto arrives = arrives_.find(key), leaves = leaves_.find(key);
-    placed_value v{.what = key.gradient ? kept::gradient : kept::activation, .stage = key.stage, .microbatch = key.microbatch,
-            .name = name_of(key, after != works_.end()), .bytes = bytes_between(key.stage), .statistics = statistics_between(key.stage),
-            .last = -1};
-    if (after != works_.end()) v.last = until(stage(key.stage), after->second, key.gradient ? space::dx : space::x);
-    if (before != works_.end() && key.gradient) v.last = std::max(v.last, until(stage(key.stage - 1), before->second, space::dy));
+    placed_value v{.what = key.gradient ? kept::gradient : kept::activation,
+                   .stage = key.stage,
+                   .microbatch = key.microbatch,
+                   .name = name_of(key, after != works_.end()),
+                   .bytes = bytes_between(key.stage),
+                   .statistics = statistics_between(key.stage),
+                   .last = -1};
+    if (after != works_.end())
+      v.last = until(stage(key.stage), after->second, key.gradient ? space::dx : space::x);
+    if (before != works_.end() && key.gradient)
+      v.last = std::max(v.last, until(stage(key.stage - 1), before->second, space::dy));
     if (leaves != leaves_.end()) v.last = std::max(v.last, leaves->second);
-    v.first = arrives != arrives_.end() ? arrives->second : key.gradient ? after->second.backward : before->second.forward;
+    v.first = arrives != arrives_.end() ? arrives->second
+              : key.gradient            ? after->second.backward
+                                        : before->second.forward;
     add(std::move(v), boundary_unit_);
   }
   std::size_t bytes_between(int boundary_stage) const {
@@ -116,10 +137,12 @@ class value_maker {
     if (const stage_plan* s = find(boundary_stage)) return statistics_of(of(s->layers.front()), space::x);
     return statistics_of(of(stage(boundary_stage - 1).layers.back()), space::y);
   }
-  /// "x_1F0" is what 1F0 reads, "y_0F0" what 0F0 makes, where the next stage is elsewhere; "d_" their gradients.
+  /// "x_1F0" is what 1F0 reads, "y_0F0" what 0F0 makes, where the next stage is elsewhere; "d_" their
+  /// gradients.
   static std::string name_of(const boundary& key, bool has_next) {
-    return std::string(key.gradient ? "d_" : "") + (has_next ? "x_" : "y_") + std::to_string(key.stage - !has_next) +
-           (key.gradient ? "B" : "F") + std::to_string(key.microbatch);
+    return std::string(key.gradient ? "d_" : "") + (has_next ? "x_" : "y_") +
+           std::to_string(key.stage - !has_next) + (key.gradient ? "B" : "F") +
+           std::to_string(key.microbatch);
   }
 
   const lowered& l_;
@@ -133,7 +156,8 @@ class value_maker {
 
 }  // namespace
 
-void make_values(const lowered& l, pipeline_rank& r, const action_table& t, const communication& c, step& out) {
+void make_values(const lowered& l, pipeline_rank& r, const action_table& t, const communication& c,
+                 step& out) {
   value_maker(l, r, t, c, out).run();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the same ops;
-// of very many, some stand for all.
+// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the
+// same ops; of very many, some stand for all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +16,15 @@ namespace {
 /// The largest world whose every rank is in the program.
 constexpr int all_of = 64;
 
-/// Whether a rank is in a program that has two along each of dp_replicate, dp_shard and tp, whatever their number. Chunks of
-/// sequences do not lie in line: of groups that cp is a part of, all ranks are; and of those that exchange slots of experts.
+/// Whether a rank is in a program that has two along each of dp_replicate, dp_shard and tp, whatever their
+/// number. Chunks of sequences do not lie in line: of groups that cp is a part of, all ranks are; and of
+/// those that exchange slots of experts.
 bool represents(const parallel_dims& d, const coord& at) {
-  const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard, with_replicas = d.cp > 1 && !with_shards;
+  const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard,
+             with_replicas = d.cp > 1 && !with_shards;
   const bool with_experts = spreads_experts(d);
-  return (with_replicas || spreads_experts_over_replicas(d) || at[axis::dp_replicate] < 2) && (with_shards || with_experts || at[axis::dp_shard] < 2) &&
-         (with_experts || at[axis::tp] < 2);
+  return (with_replicas || spreads_experts_over_replicas(d) || at[axis::dp_replicate] < 2) &&
+         (with_shards || with_experts || at[axis::dp_shard] < 2) && (with_experts || at[axis::tp] < 2);
 }
 
 /// The ranks of a program: all, or those that represent them.
@@ -61,7 +63,8 @@ class representatives {
   }
 
  private:
-  /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline rank.
+  /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline
+  /// rank.
   std::vector<std::array<int, 7>> members(int rank, int index) const {
     const layout mesh(l_.plan->dims);
     const coord at = mesh.at(rank);
@@ -72,14 +75,15 @@ class representatives {
         const int ranks = ranks_along(mesh.dims(), a);
         return (c[a] - at[a] + ranks) % ranks;
       };
-      out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep), along(axis::ring), along(axis::ulysses), along(axis::tp)});
+      out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep),
+                     along(axis::ring), along(axis::ulysses), along(axis::tp)});
     }
     std::sort(out.begin(), out.end());
     return out;
   }
 
-  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts all that have one copy of
-  /// these are in the program, so that each rank is like that of the first copy.
+  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts
+  /// all that have one copy of these are in the program, so that each rank is like that of the first copy.
   int likened(int rank) const {
     const parallel_dims& d = l_.plan->dims;
     const coord at = layout(d).at(rank);
@@ -88,8 +92,8 @@ class representatives {
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 
-  /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of some ranks then
-  /// holds of all.
+  /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of
+  /// some ranks then holds of all.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
@@ -98,9 +102,9 @@ class representatives {
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
         if ((own < 0) != (of_first < 0) || (own >= 0 && members(r, own) != members(first, of_first)))
-          throw std::logic_error(
-              fmt::format("rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first,
-                          r, runtime::over_names[static_cast<int>(of_pipeline.links[k].over)]));
+          throw std::logic_error(fmt::format(
+              "rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,
+              runtime::over_names[static_cast<int>(of_pipeline.links[k].over)]));
       }
     }
   }
@@ -126,7 +130,8 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
     std::vector<op> ops = f.flatten(i);
     const int base = static_cast<int>(all.size());
     const auto on_lane = [&](const op& o) { return o.stream == i.on; };
-    const int before = base - 1 - static_cast<int>(std::find_if(all.rbegin(), all.rend(), on_lane) - all.rbegin());
+    const int before =
+        base - 1 - static_cast<int>(std::find_if(all.rbegin(), all.rend(), on_lane) - all.rbegin());
     for (op& o : ops)
       for (int& w : o.waits) w = w == before_item ? before : base + w;
     for (op* first : {&ops.front(), &*std::find_if(ops.begin(), ops.end(), on_lane)}) {
@@ -142,13 +147,17 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
 }
 
 /// Rows of a parameter before those that a rank keeps, of experts or of others.
-std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t expert_rows, std::int64_t kept) {
-  return expert_rows > 0 ? ep_of(d, at) * expert_rows + expert_shard_of(d, at) * kept : shard_of(d, at) * kept;
+std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t expert_rows,
+                         std::int64_t kept) {
+  return expert_rows > 0 ? ep_of(d, at) * expert_rows + expert_shard_of(d, at) * kept
+                         : shard_of(d, at) * kept;
 }
 
 /// Where a rank's shards begin, of what an op says for rank 1 of tp, or of ep, and rank 0 of the others.
 void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
-  for (view& v : o.views) v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[axis::tp]) + std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
+  for (view& v : o.views)
+    v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[axis::tp]) +
+              std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
   for (holding& h : o.holds) {
     const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
     for (std::size_t i = 0; i < h.box.size(); ++i) {
@@ -159,7 +168,8 @@ void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica,
       }
       if (of_tokens || h.kind == holding_kind::rotary) {
         if (of_tokens) b.first += dp_of(d, at) * tokens_of_replica;
-        b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
+        b.first +=
+            (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
         continue;
       }
       b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[axis::tp];
@@ -178,7 +188,8 @@ program expand_all(const lowered& l, bool train) {
 
   std::vector<flat_rank> of_rank;
   int stride = 0;
-  for (const pipeline_rank& r : l.ranks) stride = std::max(stride, of_rank.emplace_back(flatten(l, r, train)).values);
+  for (const pipeline_rank& r : l.ranks)
+    stride = std::max(stride, of_rank.emplace_back(flatten(l, r, train)).values);
   std::map<int, int> sender;  // of each message: its pipeline rank
   for (std::size_t r = 0; r < of_rank.size(); ++r)
     for (const auto& [message, values] : of_rank[r].sent) sender[message] = static_cast<int>(r);
@@ -191,7 +202,8 @@ program expand_all(const lowered& l, bool train) {
     for (const auto& [message, values] : x.received) {
       const int from = sender.at(message);
       for (std::size_t part = 0; part < values.size(); ++part)
-        name_of[values[part]] = chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message).at(part);
+        name_of[values[part]] =
+            chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message).at(part);
     }
     rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
     const auto communicator_of = [&](int link, const std::string& what) {

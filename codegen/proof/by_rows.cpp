@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that go by rows: with a product, at once, in parts. A part of the one is touched while any part of the other is,
-// so that what the later of the two writes lies apart from all that the earlier touches, and what runs meanwhile apart from all
-// that the collective touches. The first of them waits for all; what is gathered has arrived when the product ends, not before.
+// Collectives that go by rows: with a product, at once, in parts. A part of the one is touched while any part
+// of the other is, so that what the later of the two writes lies apart from all that the earlier touches, and
+// what runs meanwhile apart from all that the collective touches. The first of them waits for all; what is
+// gathered has arrived when the product ends, not before.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -15,12 +16,14 @@ namespace rankc::codegen::proof {
 namespace {
 
 /// Of what an op reads or writes, bytes that another op touches; empty: none.
-std::string fault_of_bytes(const std::vector<access>& of, const std::string& name, const char* how, const op& other) {
+std::string fault_of_bytes(const std::vector<access>& of, const std::string& name, const char* how,
+                           const op& other) {
   for (const access& w : of)
     for (const auto* touched : {&other.reads, &other.writes})
       for (const access& a : *touched)
         if (w.begin < a.end && a.begin < w.end)
-          return fmt::format("goes by rows, and \"{}\" {} bytes {}..{} while \"{}\" touches {}..{}", name, how, w.begin, w.end, other.name, a.begin, a.end);
+          return fmt::format("goes by rows, and \"{}\" {} bytes {}..{} while \"{}\" touches {}..{}", name,
+                             how, w.begin, w.end, other.name, a.begin, a.end);
   return "";
 }
 
@@ -31,7 +34,9 @@ std::string fault_of_pair(const op& earlier, const op& later, bool gathers) {
     return "goes by rows; an all_gather does, or a reduce_scatter";
   if (product.kind != op_kind::compute || product.stream != collective.stream)
     return fmt::format("goes by rows with \"{}\", which is no kernel on its stream", product.name);
-  const auto is_result = [&](const access& r) { return !earlier.writes.empty() && r.value == earlier.writes[0].value; };
+  const auto is_result = [&](const access& r) {
+    return !earlier.writes.empty() && r.value == earlier.writes[0].value;
+  };
   if (std::none_of(later.reads.begin(), later.reads.end(), is_result))
     return fmt::format("goes by rows with \"{}\", and the one takes nothing of the other", product.name);
   return fault_of_bytes(later.writes, later.name, "writes", earlier);
@@ -52,7 +57,8 @@ std::string fault_of_ops(std::span<const op> all, bool gathers) {
     if (fault.empty()) fault = fault_of_meanwhile(o, gathers ? all.front() : all.back());
   for (const op& o : all.subspan(1))
     if (fault.empty() && !o.waits.empty())
-      fault = fmt::format("goes by rows, and \"{}\" waits; the first of them does, \"{}\"", o.name, all.front().name);
+      fault = fmt::format("goes by rows, and \"{}\" waits; the first of them does, \"{}\"", o.name,
+                          all.front().name);
   return fault;
 }
 
@@ -67,21 +73,26 @@ void check_by_rows(const program& p, findings& wrong) {
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
       for (int w : ops[i].waits)
         if (under_way.count(w))
-          wrong.add(fmt::format("rank {}: \"{}\" waits for \"{}\", while which rows are under way; it may wait for their product", r,
-                                ops[i].name, ops[static_cast<std::size_t>(w)].name));
+          wrong.add(
+              fmt::format("rank {}: \"{}\" waits for \"{}\", while which rows are under way; it may wait for "
+                          "their product",
+                          r, ops[i].name, ops[static_cast<std::size_t>(w)].name));
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
-          wrong.add(fmt::format("rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived", r, ops[i].name));
+          wrong.add(fmt::format(
+              "rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived",
+              r, ops[i].name));
       if (ops[i].by_rows == 0) continue;
       const bool gathers = ops[i].does == collective_kind::all_gather;
       const auto by = static_cast<std::size_t>(ops[i].by_rows);
       if (by > 2 || (gathers ? i + by >= ops.size() : i < by)) {
-        wrong.add(fmt::format("rank {}: \"{}\" goes by rows with an op {} from it; it is one of the next two", r, ops[i].name, ops[i].by_rows));
+        wrong.add(fmt::format("rank {}: \"{}\" goes by rows with an op {} from it; it is one of the next two",
+                              r, ops[i].name, ops[i].by_rows));
         continue;
       }
       const std::size_t first = gathers ? i : i - by;
-      const std::string fault =
-          first < taken ? "goes by rows with an op that goes with another" : fault_of_ops(std::span(ops).subspan(first, by + 1), gathers);
+      const std::string fault = first < taken ? "goes by rows with an op that goes with another"
+                                              : fault_of_ops(std::span(ops).subspan(first, by + 1), gathers);
       taken = first + by + 1;
       for (std::size_t k = first; gathers && k + 1 < taken; ++k) under_way.insert(static_cast<int>(k));
       if (!gathers)

@@ -19,10 +19,13 @@ namespace {
 /// How rotary positions are slowed, as one more element of a list; empty where they are not.
 std::string scaling_text(const rope_scaling& s) {
   if (s.by == rope_scaling::none) return "";
-  return fmt::format(",[\"{}\",{},{},{},{}]", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.original_positions);
+  return fmt::format(",[\"{}\",{},{},{},{}]", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor,
+                     s.original_positions);
 }
 
-std::string balance_text(const load_balance& by) { return by.any() ? fmt::format(",{},{}", by.rate, by.mean) : ""; }
+std::string balance_text(const load_balance& by) {
+  return by.any() ? fmt::format(",{},{}", by.rate, by.mean) : "";
+}
 
 std::string quoted(const std::string& s) {
   return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -106,7 +109,8 @@ class rank_text {
                    !v.written ? "in"
                    : v.adds   ? "add"
                               : "out",
-                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride, balance_text(v.balances));
+                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride,
+                   balance_text(v.balances));
     firsts_.push_back(v.first);
   }
 
@@ -157,9 +161,13 @@ class rank_text {
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
       if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
-      else fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{},\"by_rows\":{}", collective_kind_names[static_cast<int>(o.does)], o.in_bf16, o.by_rows);
-      if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) fmt::format_to(to(), ",\"seq\":{}", o.seq);
-      if (o.kind == op_kind::collective && exchanges_slots(o.does)) fmt::format_to(to(), ",\"rows\":{}", o.rows);
+      else
+        fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{},\"by_rows\":{}",
+                       collective_kind_names[static_cast<int>(o.does)], o.in_bf16, o.by_rows);
+      if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all)
+        fmt::format_to(to(), ",\"seq\":{}", o.seq);
+      if (o.kind == op_kind::collective && exchanges_slots(o.does))
+        fmt::format_to(to(), ",\"rows\":{}", o.rows);
       fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
     }
     fmt::format_to(to(), ",\"position\":{}}}", position);
@@ -241,11 +249,14 @@ std::string model_text(const specification& s) {
     out += "], \"ops\": [";
     for (const auto& o : l.ops)
       out += fmt::format("{}\n[{},[{}],[{}],{},{},{}{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
-                         fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number, scaling_text(o.scaling));
+                         fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number,
+                         scaling_text(o.scaling));
     out += fmt::format(
         "\n], \"input\": {}, \"targets\": {}, \"result\": {}, {}{}\"side_losses\": [{}], \"parameters\": [",
         l.input, l.targets, l.result, l.starts < 0 ? "" : fmt::format("\"starts\": {}, ", l.starts),
-        l.statistics < 0 && l.statistics_result < 0 ? "" : fmt::format("\"statistics\": [{},{}], ", l.statistics, l.statistics_result),
+        l.statistics < 0 && l.statistics_result < 0
+            ? ""
+            : fmt::format("\"statistics\": [{},{}], ", l.statistics, l.statistics_result),
         fmt::join(l.side_losses, ","));
     for (const auto& p : l.parameters)
       out += fmt::format("{}[{},{},{}{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value,
@@ -259,9 +270,11 @@ std::string model_text(const specification& s) {
     out += "]]";
   }
   const auto& o = s.optimizer;
-  constexpr std::string_view linears[]{"", ", \"fp8_linears\": true", ", \"fp8_linears\": \"rows\""};  // none, fp8, fp8_rows
-  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]{}}}", s.tokens, quoted(o.row), o.moments,
-                           o.bf16_weights, o.bf16_moments, o.bf16_reductions, linears[static_cast<int>(s.linears)]);
+  constexpr std::string_view linears[]{"", ", \"fp8_linears\": true",
+                                       ", \"fp8_linears\": \"rows\""};  // none, fp8, fp8_rows
+  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]{}}}", s.tokens,
+                           quoted(o.row), o.moments, o.bf16_weights, o.bf16_moments, o.bf16_reductions,
+                           linears[static_cast<int>(s.linears)]);
 }
 
 /// Of the steps of one plan, as text.
@@ -284,6 +297,8 @@ std::string certificate(const std::vector<proven>& steps, const specification& m
   return certificate_text(steps.at(0).program, text, model);
 }
 
-std::string certificate(const program& p, const verdict& v) { return certificate_text(p, step_text(p, v), {}); }
+std::string certificate(const program& p, const verdict& v) {
+  return certificate_text(p, step_text(p, v), {});
+}
 
 }  // namespace rankc::codegen

@@ -19,7 +19,8 @@ std::string message(const op_table& table, int i) {
 }
 
 bool same_message(const op& a, const op& b) {
-  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does && a.in_bf16 == b.in_bf16 && a.by_rows == b.by_rows;
+  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does &&
+         a.in_bf16 == b.in_bf16 && a.by_rows == b.by_rows;
 }
 
 bool same_values(const std::vector<access>& sent, const std::vector<access>& received) {
@@ -100,7 +101,10 @@ joint_events gather(const std::vector<int>& leader) {
   std::vector<int> number(n), filled;
   std::vector<int> count;
   for (int i = 0; i < n; ++i)
-    if (leader[i] == i) { number[i] = static_cast<int>(count.size()); count.push_back(0); }
+    if (leader[i] == i) {
+      number[i] = static_cast<int>(count.size());
+      count.push_back(0);
+    }
   events.of.resize(n);
   for (int i = 0; i < n; ++i) ++count[events.of[i] = number[leader[i]]];
   for (int c : count) events.members.first.push_back(events.members.first.back() + c);

@@ -60,11 +60,15 @@ class rank_reader {
     constexpr const char* kinds[]{"begin", "compute", "send", "receive", "collective", "end"};
     op o;
     o.kind = static_cast<op_kind>(index_of(kinds, i.kind));
-    o.name = i.name; o.stream = i.stream; o.waits = i.waits;
+    o.name = i.name;
+    o.stream = i.stream;
+    o.waits = i.waits;
     for (const auto& x : i.reads) o.reads.push_back(read(x));
     for (const auto& x : i.writes) o.writes.push_back(read(x));
     o.row = kept(i.row);
-    o.rows = i.rows; o.seq = i.seq; o.number = i.number;
+    o.rows = i.rows;
+    o.seq = i.seq;
+    o.number = i.number;
     for (const auto& v : i.views) o.views.push_back(read(v));
     for (const auto& h : i.holds) o.holds.push_back(read(h));
     if (!i.communicates) return o;
@@ -72,7 +76,11 @@ class rank_reader {
     if (i.point_to_point)
       o.peer =
           d_.groups.at(static_cast<std::size_t>(o.communicator)).ranks.at(static_cast<std::size_t>(i.peer));
-    else { o.in_bf16 = i.in_bf16; o.by_rows = i.by_rows; o.does = static_cast<collective_kind>(index_of(collective_kind_names, i.does)); }
+    else {
+      o.in_bf16 = i.in_bf16;
+      o.by_rows = i.by_rows;
+      o.does = static_cast<collective_kind>(index_of(collective_kind_names, i.does));
+    }
     o.bytes = i.bytes;
     o.message = i.message;
     return o;

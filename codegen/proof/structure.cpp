@@ -116,37 +116,40 @@ void check_sizes(const site& at) {
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
   const bool gathers = o.does == collective_kind::all_gather,
-             scatters = o.does == collective_kind::reduce_scatter, exchanges = o.does == collective_kind::all_to_all;
+             scatters = o.does == collective_kind::reduce_scatter,
+             exchanges = o.does == collective_kind::all_to_all;
   const bool shifts = is_shift(o.does);
   const auto like = [](const access& r, const access& w) {
     return r.end - r.begin == w.end - w.begin && r.type == w.type;
   };
   const bool pairwise = std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), like);
   const auto swaps = [&] {  // one tensor, in scratch of its size
-    return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 && like(o.reads[0], o.writes[0]) && out == 2 * in &&
-           o.writes[1].type == element_type::bytes;
+    return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 &&
+           like(o.reads[0], o.writes[0]) && out == 2 * in && o.writes[1].type == element_type::bytes;
   };
-  const auto sends_slots = [&] {  // slots, or offsets: in slabs of as much for each member, by way of scratch of that size
-    const bool gives_back = o.does == collective_kind::from_experts;
-    const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
-    if (o.reads.size() != slots || o.writes.size() != 2) return false;
-    const access& slabs = gives_back ? o.reads[0] : o.writes[0];
-    const std::size_t size = slabs.end - slabs.begin, scratch = o.writes[1].end - o.writes[1].begin;
-    return size == o.bytes && size % members == 0 && scratch == size && o.reads[0].type == o.writes[0].type &&
-           o.writes[1].type == element_type::bytes && o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
-  };
+  const auto sends_slots =
+      [&] {  // slots, or offsets: in slabs of as much for each member, by way of scratch of that size
+        const bool gives_back = o.does == collective_kind::from_experts;
+        const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
+        if (o.reads.size() != slots || o.writes.size() != 2) return false;
+        const access& slabs = gives_back ? o.reads[0] : o.writes[0];
+        const std::size_t size = slabs.end - slabs.begin, scratch = o.writes[1].end - o.writes[1].begin;
+        return size == o.bytes && size % members == 0 && scratch == size &&
+               o.reads[0].type == o.writes[0].type && o.writes[1].type == element_type::bytes &&
+               o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
+      };
   const auto gathers_offsets = [&] {  // of each member as many, by way of scratch of the size of all
     return o.reads.size() == 1 && o.writes.size() == 2 && in == o.bytes && out == 2 * members * in &&
            o.writes[0].end - o.writes[0].begin == members * in && o.reads[0].type == element_type::i32 &&
            o.writes[0].type == element_type::i32 && o.writes[1].type == element_type::bytes;
   };
   const bool fits = o.does == collective_kind::gather_offsets ? gathers_offsets()
-                    : exchanges_slots(o.does) ? sends_slots()
-                    : gathers     ? in == o.bytes && out == members * in
-                    : scatters  ? out == o.bytes && in == members * out
-                    : exchanges ? in == o.bytes && swaps()
-                    : shifts    ? in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2
-                                : in == o.bytes && pairwise;
+                    : exchanges_slots(o.does)                 ? sends_slots()
+                    : gathers                                 ? in == o.bytes && out == members * in
+                    : scatters                                ? out == o.bytes && in == members * out
+                    : exchanges                               ? in == o.bytes && swaps()
+                    : shifts ? in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2
+                             : in == o.bytes && pairwise;
   if (!fits)
     at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,
               collective_kind_names[static_cast<int>(o.does)], o.bytes, members);

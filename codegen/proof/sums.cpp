@@ -31,9 +31,12 @@ class summation {
       : table_(table), rank_(rank), sums_(table.program.ranks[rank].sums), wrong_(wrong) {
     for (std::size_t s = 0; s < sums_.size(); ++s) {
       places_.push_back({sums_[s].at, s, place_kind::sum});
-      if (sums_[s].collected != byte_range{}) places_.push_back({sums_[s].collected, s, place_kind::collected});
-      for (const byte_range& u : sums_[s].updates)
-        { places_.push_back({u, s, place_kind::update}); updated_[u.begin] = false; }
+      if (sums_[s].collected != byte_range{})
+        places_.push_back({sums_[s].collected, s, place_kind::collected});
+      for (const byte_range& u : sums_[s].updates) {
+        places_.push_back({u, s, place_kind::update});
+        updated_[u.begin] = false;
+      }
       if (sums_[s].kind == sum_kind::norm) norm_ = static_cast<int>(s);
     }
     std::sort(places_.begin(), places_.end(),
@@ -109,8 +112,10 @@ class summation {
       }
     for (const access& a : o.writes)
       if (const place* p = find(i, a); p && o.kind != op_kind::begin) {
-        if (p->kind == place_kind::update) { updates.push_back(p->sum); update(i, *p); }
-        else of(p->sum).write = &a;
+        if (p->kind == place_kind::update) {
+          updates.push_back(p->sum);
+          update(i, *p);
+        } else of(p->sum).write = &a;
       }
     std::set<std::size_t> whole;  // sums that are read for another purpose
     for (const touched& t : sums)
@@ -157,7 +162,9 @@ class summation {
   }
 
   /// Whether an access is where contributions are added up.
-  bool is_collected(const touched& t, const access& a) const { return a.begin == place_of_terms(t.sum).begin; }
+  bool is_collected(const touched& t, const access& a) const {
+    return a.begin == place_of_terms(t.sum).begin;
+  }
   const byte_range& place_of_terms(std::size_t s) const {
     return sums_[s].collected == byte_range{} ? sums_[s].at : sums_[s].collected;
   }
@@ -169,8 +176,9 @@ class summation {
 
   /// What is computed, or the sum of a microbatch that is dealt out in shards.
   bool is_contribution(const op& o, const touched& t) const {
-    return o.kind == op_kind::compute || (o.kind == op_kind::collective && o.does == collective_kind::reduce_scatter && !t.read &&
-                                          relation(t.sum, o.communicator) == placement::sharded);
+    return o.kind == op_kind::compute ||
+           (o.kind == op_kind::collective && o.does == collective_kind::reduce_scatter && !t.read &&
+            relation(t.sum, o.communicator) == placement::sharded);
   }
 
   /// Sums are made where they lie, or dealt out to their shards' place.
@@ -179,9 +187,11 @@ class summation {
     if (o.kind != op_kind::collective) return refuse(i, "writes {} and does not compute it", name(t.sum));
     const auto& communicator = table_.program.communicators[o.communicator].name;
     const bool deals = relation(t.sum, o.communicator) == placement::dealt;
-    const bool moves = t.read && is_collected(t, *t.read) && t.write->begin == sums_[t.sum].at.begin && t.write->replaces < 0;
+    const bool moves = t.read && is_collected(t, *t.read) && t.write->begin == sums_[t.sum].at.begin &&
+                       t.write->replaces < 0;
     const bool stays = t.read && t.write->replaces >= 0 && t.read->begin == t.write->begin;
-    if (deals ? !moves || o.does != collective_kind::reduce_scatter : !stays || o.does != collective_kind::all_reduce)
+    if (deals ? !moves || o.does != collective_kind::reduce_scatter
+              : !stays || o.does != collective_kind::all_reduce)
       return refuse(i, "writes {}, and is no sum of it over \"{}\"", name(t.sum), communicator);
     const partial_sum* before = known(i, t);
     if (!before) return;
@@ -205,27 +215,34 @@ class summation {
       if (!first && of != shards)
         refuse(i, "adds to the norm both of shards over {} and of what is whole",
                names(of.empty() ? shards : of));
-      shards = of; first = false;
+      shards = of;
+      first = false;
     }
     pending.insert(shards.begin(), shards.end());
     return pending;
   }
-  /// The groups over which squares of a gradient's shards are summed: those over which there are shards, in their order, but for those
-  /// whose members the sums before them reach. Refused where these have a rank's part twice.
+  /// The groups over which squares of a gradient's shards are summed: those over which there are shards, in
+  /// their order, but for those whose members the sums before them reach. Refused where these have a rank's
+  /// part twice.
   std::set<int> sums_of_shards(int i, std::size_t g) {
     std::vector<int> kept;
     for (const auto& [communicator, as] : sums_[g].over) {
       if (as != placement::sharded && as != placement::dealt) continue;
       const std::set<int> reached = reached_by(g, kept);
-      if (!std::all_of(members(communicator).begin(), members(communicator).end(), [&](int r) { return reached.contains(r); }))
+      if (!std::all_of(members(communicator).begin(), members(communicator).end(),
+                       [&](int r) { return reached.contains(r); }))
         kept.push_back(communicator);
     }
     const std::set<int> all(kept.begin(), kept.end());
-    if (reached_by(g, kept).empty()) refuse(i, "adds to the norm shards of {}, of which sums over {} have some twice", name(g), names(all));
+    if (reached_by(g, kept).empty())
+      refuse(i, "adds to the norm shards of {}, of which sums over {} have some twice", name(g), names(all));
     return all;
   }
-  const std::vector<int>& members(int communicator) const { return table_.program.communicators[communicator].ranks; }
-  /// The ranks whose parts sums of a gradient over some groups have, one after the other; none where they have one's twice.
+  const std::vector<int>& members(int communicator) const {
+    return table_.program.communicators[communicator].ranks;
+  }
+  /// The ranks whose parts sums of a gradient over some groups have, one after the other; none where they
+  /// have one's twice.
   std::set<int> reached_by(std::size_t g, const std::vector<int>& groups) const {
     std::set<int> reached{rank_};
     for (int group : groups) {
@@ -237,7 +254,8 @@ class summation {
     }
     return reached;
   }
-  /// The group over which a gradient of another rank is, where this rank's is over a group: the ranks have the same sums.
+  /// The group over which a gradient of another rank is, where this rank's is over a group: the ranks have
+  /// the same sums.
   int group_like(int group, std::size_t g, int rank) const {
     std::size_t at = 0;
     while (sums_[g].over[at].communicator != group) ++at;
@@ -246,10 +264,13 @@ class summation {
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
-    if (!is_collected(t, *t.write)) return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
+    if (!is_collected(t, *t.write))
+      return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
-    if (sums_[t.sum].kind == sum_kind::norm)
-      { after.terms = static_cast<int>(whole.size()); after.counted = whole; }
+    if (sums_[t.sum].kind == sum_kind::norm) {
+      after.terms = static_cast<int>(whole.size());
+      after.counted = whole;
+    }
     for (std::size_t g : after.counted)
       if (!sums_[g].counted) refuse(i, "counts {} in the norm, which another rank counts", name(g));
     if (t.read) {

@@ -65,14 +65,16 @@ std::vector<std::int64_t> to_counts(const json& j, const std::string& where) {
 }
 
 rope_scaling to_scaling(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() != 5) refuse(where, "must be slowed by [rule, factor, low_freq_factor, high_freq_factor, original_positions]");
+  if (!j.is_array() || j.size() != 5)
+    refuse(where, "must be slowed by [rule, factor, low_freq_factor, high_freq_factor, original_positions]");
   const std::string rule = to_word(j[0], {"linear", "llama3"}, where);
-  return {rule == "linear" ? rope_scaling::linear : rope_scaling::llama3, to_number(j[1], where), to_number(j[2], where), to_number(j[3], where),
-          to_int(j[4], where)};
+  return {rule == "linear" ? rope_scaling::linear : rope_scaling::llama3, to_number(j[1], where),
+          to_number(j[2], where), to_number(j[3], where), to_int(j[4], where)};
 }
 load_balance to_balance(const json& rate, const json& mean, const std::string& where) {
   const load_balance by{to_number(rate, where), to_number(mean, where)};
-  if (!(by.rate > 0) || !(by.mean > 0)) refuse(where, "must be moved by a step above 0 toward a mean above 0");
+  if (!(by.rate > 0) || !(by.mean > 0))
+    refuse(where, "must be moved by a step above 0 toward a mean above 0");
   return by;
 }
 double to_number(const json& j, const std::string& where) {

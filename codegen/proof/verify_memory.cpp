@@ -105,7 +105,8 @@ void sort_by(std::vector<Op>& ops, Position position) {
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
-/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has it.
+/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has
+/// it.
 class kept_sets {
  public:
   explicit kept_sets(const std::vector<std::vector<int>>& causes)

@@ -13,16 +13,20 @@ specification::tensor to_tensor(const json& j) {
 
 specification::op to_model_op(const json& j) {
   if (!j.is_array() || j.size() < 6 || j.size() > 7)
-    refuse("an op of the model", "must be [row, in, out, rows, seq, number], with a seventh where rotary positions are slowed");
+    refuse("an op of the model",
+           "must be [row, in, out, rows, seq, number], with a seventh where rotary positions are slowed");
   specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
-  o.rows = to_count(j[3], "rows"); o.seq = to_count(j[4], "seq"); o.number = to_number(j[5], "number");
+  o.rows = to_count(j[3], "rows");
+  o.seq = to_count(j[4], "seq");
+  o.number = to_number(j[5], "number");
   if (j.size() > 6) o.scaling = to_scaling(j[6], "an op of the model");
   return o;
 }
 
 specification::layer to_layer(const json& j) {
   const bool has_statistics = j.is_object() && j.contains("statistics");  // of routers
-  std::vector<const char*> fields{"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"};
+  std::vector<const char*> fields{"name",    "values", "ops",         "input",
+                                  "targets", "result", "side_losses", "parameters"};
   if (has_statistics) fields.push_back("statistics");
   const bool has_starts = j.is_object() && j.contains("starts");  // of documents
   if (has_starts) fields.push_back("starts");
@@ -39,7 +43,8 @@ specification::layer to_layer(const json& j) {
   if (has_statistics) {
     const std::vector<int> of = to_ints(j["statistics"], "statistics");
     if (of.size() != 2) refuse("statistics", "must be [handed in, handed on]");
-    l.statistics = of[0]; l.statistics_result = of[1];
+    l.statistics = of[0];
+    l.statistics_result = of[1];
   }
   l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
     constexpr const char* what = "a parameter of the model";
@@ -55,10 +60,12 @@ specification::layer to_layer(const json& j) {
 specification::update to_optimizer(const json& j) {
   if (!j.is_array() || j.size() != 5 || !j[2].is_boolean() || !j[3].is_boolean() || !j[4].is_boolean())
     refuse("the optimizer", "must be [row, moments, weights in bf16, moments in bf16, reductions in bf16]");
-  specification::update o{to_word(j[0], {"adamw", "sgd"}, "the optimizer"), to_int(j[1], "the optimizer"), j[2].get<bool>(),
-                          j[3].get<bool>(), j[4].get<bool>()};
+  specification::update o{to_word(j[0], {"adamw", "sgd"}, "the optimizer"), to_int(j[1], "the optimizer"),
+                          j[2].get<bool>(), j[3].get<bool>(), j[4].get<bool>()};
   const bool is_known = o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1;
-  if (!is_known) refuse("the optimizer", fmt::format("is {} with {} moments; adamw has 2, sgd 1 or none", o.row, o.moments));
+  if (!is_known)
+    refuse("the optimizer",
+           fmt::format("is {} with {} moments; adamw has 2, sgd 1 or none", o.row, o.moments));
   return o;
 }
 

@@ -52,7 +52,9 @@ total to_total(const json& j) {
 
 port_view to_view(const json& j, const std::string& where) {
   if (!j.is_array() || (j.size() != 8 && j.size() != 10))
-    refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride], with a step and a mean where a bias is moved");
+    refuse(where,
+           "must hold views [port, use, first, count, offset, shape, unit, stride], with a step and a mean "
+           "where a bias is moved");
   port_view v{to_text(j[0], where),  to_word(j[1], {"in", "out", "add"}, where),
               to_int(j[2], where),   to_int(j[3], where),
               to_size(j[4], where),  to_counts(j[5], where),
@@ -64,7 +66,9 @@ port_view to_view(const json& j, const std::string& where) {
 
 held to_held(const json& j, const std::string& where) {
   if (!j.is_array() || j.size() < 6 || j.size() > 7)
-    refuse(where, "must hold [kind, name, counts, positions, dim, theta], with a seventh where rotary positions are slowed");
+    refuse(where,
+           "must hold [kind, name, counts, positions, dim, theta], with a seventh where rotary positions are "
+           "slowed");
   return {to_word(j[0],
                   {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids",
                    "targets", "starts", "loss", "norm"},
@@ -91,8 +95,11 @@ instruction to_instruction(const json& j) {
   if (s.communicates)
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
   if (s.kind == "collective") fields.insert(fields.end(), {"in_bf16", "by_rows"});
-  const auto does = [&](const char* what) { return s.kind == "collective" && j.contains("does") && j["does"] == what; };
-  const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") || does("share_offsets") || does("gather_offsets");
+  const auto does = [&](const char* what) {
+    return s.kind == "collective" && j.contains("does") && j["does"] == what;
+  };
+  const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") ||
+                                                           does("share_offsets") || does("gather_offsets");
   if (exchanges) fields.push_back("seq");
   if (sends_slots) fields.push_back("rows");
   if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
@@ -123,8 +130,10 @@ instruction to_instruction(const json& j) {
     s.peer = to_int(j["peer"], where + ": peer");
     return s;
   }
-  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts",
-                               "from_experts", "share_offsets", "gather_offsets"}, where + ": does");
+  s.does = to_word(j["does"],
+                   {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift",
+                    "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets"},
+                   where + ": does");
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
   if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
   s.in_bf16 = to_flag(j["in_bf16"], where + ": in_bf16");
@@ -266,7 +275,10 @@ class reader {
     });
     d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
     std::vector<std::size_t> values, firsts;
-    for (const auto& r : d.routines) { values.push_back(count_values(r)); firsts.push_back(count_firsts(r)); }
+    for (const auto& r : d.routines) {
+      values.push_back(count_values(r));
+      firsts.push_back(count_firsts(r));
+    }
     d.workers = to_list(j["ranks"], "ranks", [&](const json& w) {
       expect_fields(w, {"rank", "program", "communicators", "values", "firsts"}, "a rank");
       worker made{to_int(w["rank"], "rank"),

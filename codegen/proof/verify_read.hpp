@@ -67,7 +67,7 @@ struct instruction {
 struct total {
   std::string kind, name;
   std::uint64_t begin, end;
-  std::vector<std::pair<int, char>> over;  // communicator in the numbers of the routine; P, R, S or D
+  std::vector<std::pair<int, char>> over;        // communicator in the numbers of the routine; P, R, S or D
   std::pair<std::uint64_t, std::uint64_t> from;  // where contributions are added up
   int terms;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> updates;
@@ -86,7 +86,8 @@ struct worker {
   int number;  // among the ranks of the world
   int routine;
   std::vector<int> groups, values;
-  std::vector<std::int64_t> firsts;  // where shards begin: of the views of each instruction, then of its boxes
+  std::vector<std::int64_t>
+      firsts;  // where shards begin: of the views of each instruction, then of its boxes
 };
 
 struct group {

@@ -100,22 +100,26 @@ class schedule_checker {
     }
   }
 
-  /// Slots go into slabs for the members or come out of them, offsets beside; or offsets alone, of which all have as many.
+  /// Slots go into slabs for the members or come out of them, offsets beside; or offsets alone, of which all
+  /// have as many.
   static bool is_exchange_of_slots(const instruction& s, std::uint64_t members) {
     const bool of_offsets = s.does == "share_offsets";
-    if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 || s.reads.back().type != "i32") return false;
-    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1], &slabs = s.does == "from_experts" ? given : made;
+    if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 || s.reads.back().type != "i32")
+      return false;
+    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1],
+                &slabs = s.does == "from_experts" ? given : made;
     const bool alike = !of_offsets || made.end - made.begin == given.end - given.begin;
-    return alike && slabs.end - slabs.begin == s.bytes && s.bytes % members == 0 && scratch.end - scratch.begin == s.bytes &&
-           scratch.type == "bytes" && given.type == made.type;
+    return alike && slabs.end - slabs.begin == s.bytes && s.bytes % members == 0 &&
+           scratch.end - scratch.begin == s.bytes && scratch.type == "bytes" && given.type == made.type;
   }
 
   /// What each member has of offsets, to all of them, by way of scratch of that size.
   static bool is_gathering_of_offsets(const instruction& s, std::uint64_t members) {
     if (s.reads.size() != 1 || s.writes.size() != 2) return false;
     const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];
-    return given.type == "i32" && made.type == "i32" && scratch.type == "bytes" && given.end - given.begin == s.bytes &&
-           made.end - made.begin == s.bytes * members && scratch.end - scratch.begin == s.bytes * members;
+    return given.type == "i32" && made.type == "i32" && scratch.type == "bytes" &&
+           given.end - given.begin == s.bytes && made.end - made.begin == s.bytes * members &&
+           scratch.end - scratch.begin == s.bytes * members;
   }
 
   /// A collective's bytes are those of its reads and writes.
@@ -227,7 +231,8 @@ class schedule_checker {
 
   void check_meeting(id a, id b) const {
     const instruction &x = at(a), &y = at(b);
-    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does || x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
+    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does ||
+        x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
       refuse(a, "meets rank {}: \"{}\", another message", b.rank, y.name);
     if (x.position != y.position) refuse(a, "and its partner on rank {} have different positions", b.rank);
   }

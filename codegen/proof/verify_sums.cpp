@@ -96,8 +96,9 @@ class follower {
     return text;
   }
 
-  /// Of the groups over which a gradient has shards those that lead from the rank to others: each next one that leads to a rank which
-  /// those before do not lead to. They lead to each rank along one way, so that a sum over them all has each shard once.
+  /// Of the groups over which a gradient has shards those that lead from the rank to others: each next one
+  /// that leads to a rank which those before do not lead to. They lead to each rank along one way, so that a
+  /// sum over them all has each shard once.
   std::uint64_t spanning(int i, int t) const {
     std::vector<std::size_t> ways;  // among the groups of the sum
     std::uint64_t bits = 0;
@@ -106,8 +107,11 @@ class follower {
       if (over[g].second != 'S' && over[g].second != 'D') continue;
       const std::vector<int> known = ends_of(t, ways);
       const std::vector<int>& members = group_of(rank_, t, g);
-      if (std::all_of(members.begin(), members.end(), [&](int r) { return std::count(known.begin(), known.end(), r) > 0; })) continue;
-      ways.push_back(g); bits |= std::uint64_t{1} << over[g].first;
+      if (std::all_of(members.begin(), members.end(),
+                      [&](int r) { return std::count(known.begin(), known.end(), r) > 0; }))
+        continue;
+      ways.push_back(g);
+      bits |= std::uint64_t{1} << over[g].first;
     }
     std::vector<int> ends = ends_of(t, ways);
     std::sort(ends.begin(), ends.end());
@@ -118,8 +122,11 @@ class follower {
   /// The members of a group of a sum, as a rank has that sum.
   const std::vector<int>& group_of(int rank, int t, std::size_t g) const {
     const auto& theirs = routine_of(d_, rank).totals;
-    const bool has_it = t < static_cast<int>(theirs.size()) && theirs[t].name == r_.totals[t].name && g < theirs[t].over.size();
-    if (!has_it) throw refusal(fmt::format("rank {} has no such sum of \"{}\" as rank {}", rank, r_.totals[t].name, rank_));
+    const bool has_it = t < static_cast<int>(theirs.size()) && theirs[t].name == r_.totals[t].name &&
+                        g < theirs[t].over.size();
+    if (!has_it)
+      throw refusal(
+          fmt::format("rank {} has no such sum of \"{}\" as rank {}", rank, r_.totals[t].name, rank_));
     return d_.groups.at(d_.workers[rank].groups.at(theirs[t].over[g].first)).ranks;
   }
   /// Where all ways end that go along one group of a sum after the other, from the rank.
@@ -150,8 +157,9 @@ class follower {
       if (!writes.count(t)) expect_whole(i, t, *x);
     for (const auto& [t, x] : writes) {
       const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
-      const content after =
-          s.kind == "collective" && !is_dealt(s, t, before.has_value()) ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before) : added(i, t, before, reads, writes);
+      const content after = s.kind == "collective" && !is_dealt(s, t, before.has_value())
+                                ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before)
+                                : added(i, t, before, reads, writes);
       if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
           !fresh && known->second != after)
         refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
@@ -174,7 +182,8 @@ class follower {
 
   /// Whether an op makes a shard of a microbatch's sum.
   bool is_dealt(const instruction& s, int t, bool adds) const {
-    return s.does == "reduce_scatter" && !adds && s.communicator <= 62 && (mask(t, 'S') >> s.communicator & 1);
+    return s.does == "reduce_scatter" && !adds && s.communicator <= 62 &&
+           (mask(t, 'S') >> s.communicator & 1);
   }
 
   content of_value(int i, int t, const range& x) const {
@@ -196,7 +205,8 @@ class follower {
     const instruction& s = at(i);
     const std::uint64_t bit = s.communicator > 62 ? 0 : std::uint64_t{1} << s.communicator;
     const bool deals = mask(t, 'D') & bit;
-    const bool takes = deals ? from && from->begin == r_.totals[t].from.first && x.begin == r_.totals[t].begin && x.replaces < 0
+    const bool takes = deals ? from && from->begin == r_.totals[t].from.first &&
+                                   x.begin == r_.totals[t].begin && x.replaces < 0
                              : from && from->begin == x.begin && x.replaces >= 0;
     if (!before || !takes || s.does != (deals ? "reduce_scatter" : "all_reduce"))
       refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
@@ -208,7 +218,8 @@ class follower {
 
   content added(int i, int t, const std::optional<content>& before, const std::map<int, const range*>& reads,
                 const std::map<int, const range*>& writes) const {
-    if (at(i).kind != "compute" && at(i).kind != "collective") refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
+    if (at(i).kind != "compute" && at(i).kind != "collective")
+      refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
     if (writes.at(t)->begin != r_.totals[t].from.first)
       refuse(i, "adds to \"{}\" where it is dealt out to", r_.totals[t].name);
     content mine{t, 1, mask(t, 'P') | mask(t, 'D')};
@@ -221,7 +232,8 @@ class follower {
         if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
         shards = of;
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
-        mine.counted.push_back(g); ++mine.terms;
+        mine.counted.push_back(g);
+        ++mine.terms;
       }
       mine.unsummed |= shards.value_or(0);
     }

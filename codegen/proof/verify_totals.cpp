@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, between ranks: that what the ranks say of a sum fits together, and that those who reduce one reduce the same.
+// Sums, between ranks: that what the ranks say of a sum fits together, and that those who reduce one reduce
+// the same.
 #include "verify_schedule.hpp"
 
 #include <algorithm>

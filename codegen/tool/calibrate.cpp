@@ -42,7 +42,8 @@ std::string braced(std::span<const speed_member> members, std::size_t begin, gpu
 }
 
 void print(std::ostream& out, gpu_speed g) {
-  fmt::print(out, "inline constexpr gpu_speed {0}{{\n    .name = \"{0}\",\n    .processors = {1},\n", g.name, g.processors);
+  fmt::print(out, "inline constexpr gpu_speed {0}{{\n    .name = \"{0}\",\n    .processors = {1},\n", g.name,
+             g.processors);
   const std::span<const speed_member> all(speed_members);
   for (std::size_t i = 0; i < all.size();) {
     const std::string_view name = all[i].name.substr(0, all[i].name.find('.'));
@@ -67,9 +68,13 @@ void print_distances(std::ostream& out, const gpu_speed& g, const timed_gpu& t) 
     if (takes == 0) continue;
     distance& d = of[k.name];
     const double off = std::abs(takes / k.seconds - 1);
-    ++d.rows; d.sum += off; d.most = std::max(d.most, off);
+    ++d.rows;
+    d.sum += off;
+    d.most = std::max(d.most, off);
   }
-  for (const auto& [name, d] : of) fmt::print(out, "{:20} {:3} rows, off by {:4.1f} % on average and {:4.1f} % at most\n", name, d.rows, 100 * d.sum / d.rows, 100 * d.most);
+  for (const auto& [name, d] : of)
+    fmt::print(out, "{:20} {:3} rows, off by {:4.1f} % on average and {:4.1f} % at most\n", name, d.rows,
+               100 * d.sum / d.rows, 100 * d.most);
 }
 
 }  // namespace
@@ -83,11 +88,17 @@ timed_gpu read_timed(std::istream& lines) {
       if (j.contains("gpu")) {
         t.processors = j.at("processors");
       } else if (j.contains("load")) {
-        t.loads.push_back({j.at("load"), j.at("operations"), j.at("bytes"), j.at("loaded_seconds"), j.at("watts"), j.at("dim")});
+        t.loads.push_back({j.at("load"), j.at("operations"), j.at("bytes"), j.at("loaded_seconds"),
+                           j.at("watts"), j.at("dim")});
       } else {
         timed_kernel k{.name = j.at("kernel"), .bytes = j.value("bytes", 0.0), .seconds = j.at("seconds")};
-        k.tokens = j.value("tokens", 0); k.in = j.value("in", 0); k.out = j.value("out", 0);
-        k.rows = j.value("rows", 0); k.seq = j.value("seq", 0); k.heads = j.value("heads", 0); k.dim = j.value("dim", 0);
+        k.tokens = j.value("tokens", 0);
+        k.in = j.value("in", 0);
+        k.out = j.value("out", 0);
+        k.rows = j.value("rows", 0);
+        k.seq = j.value("seq", 0);
+        k.heads = j.value("heads", 0);
+        k.dim = j.value("dim", 0);
         t.kernels.push_back(std::move(k));
       }
     } catch (const nlohmann::json::exception&) {

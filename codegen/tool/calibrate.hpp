@@ -12,9 +12,9 @@ namespace rankc::tool {
 /// A kernel as it was timed. Units: seconds, bytes.
 struct timed_kernel {
   std::string name;
-  long long tokens = 0, in = 0, out = 0;                // of a product
-  long long rows = 0, seq = 0, heads = 0, dim = 0;      // of attention
-  double bytes = 0;                                     // of a pass over memory
+  long long tokens = 0, in = 0, out = 0;            // of a product
+  long long rows = 0, seq = 0, heads = 0, dim = 0;  // of attention
+  double bytes = 0;                                 // of a pass over memory
   double seconds = 0;
 };
 
@@ -36,11 +36,12 @@ timed_gpu read_timed(std::istream& lines);
 /// What a kernel takes by the constants; 0 of one that no constant is fitted by.
 double predicted(const cost_model::gpu_speed&, const timed_kernel&);
 
-/// The constants that come closest to every other row. What rankc-calibrate does not measure is as another GPU has it: links,
-/// and what is stated.
+/// The constants that come closest to every other row. What rankc-calibrate does not measure is as another
+/// GPU has it: links, and what is stated.
 cost_model::gpu_speed fit(const timed_gpu&, cost_model::gpu_speed other);
 
-/// Write the constants of a file of rows, by the file's name, and how far they are from the rows that they were fitted by and from the others.
+/// Write the constants of a file of rows, by the file's name, and how far they are from the rows that they
+/// were fitted by and from the others.
 /// Errors: 1 where the file cannot be read.
 int calibrate(const std::string& file, std::ostream& out, std::ostream& errors);
 

@@ -14,7 +14,9 @@ using cost_model::gpu_speed;
 
 constexpr double lasting = 2e-3;  // seconds: power limits products that take longer
 
-bool is_product(const timed_kernel& k) { return k.name == "linear" || k.name == "linear_dx" || k.name == "linear_dw"; }
+bool is_product(const timed_kernel& k) {
+  return k.name == "linear" || k.name == "linear_dx" || k.name == "linear_dw";
+}
 bool has_bias(const timed_kernel& k) { return k.name == "linear_bias" || k.name == "linear_dx_gelu_bias"; }
 bool writes_two(const timed_kernel& k) { return k.name == "linear_bias_gelu"; }
 bool is_attention(const timed_kernel& k) { return k.name.starts_with("attention"); }
@@ -23,20 +25,31 @@ bool sweeps(const timed_kernel& k) { return k.name == "adamw" || k.name == "sum_
 
 double product_seconds(const gpu_speed& g, const timed_kernel& k) {
   const bool dx = k.name.starts_with("linear_dx"), dw = k.name == "linear_dw";
-  const long long m = dw ? k.out : k.tokens, n = dx || dw ? k.in : k.out, depth = dw ? k.tokens : dx ? k.out : k.in;
+  const long long m = dw ? k.out : k.tokens, n = dx || dw ? k.in : k.out,
+                  depth = dw   ? k.tokens
+                          : dx ? k.out
+                               : k.in;
   const double written = static_cast<double>(m) * static_cast<double>(n),
                read = static_cast<double>(m + n) * static_cast<double>(depth);
-  const bool twice = dw || writes_two(k) || k.name == "linear_dx_gelu_bias";  // as wide, or two results, or one and what it is multiplied by
-  return cost_model::product_time(g, m, n, depth, 2 * read + (twice ? 4 : 2) * written, writes_two(k) ? g.two_results : has_bias(k) ? g.with_bias : 1);
+  const bool twice =
+      dw || writes_two(k) ||
+      k.name == "linear_dx_gelu_bias";  // as wide, or two results, or one and what it is multiplied by
+  return cost_model::product_time(g, m, n, depth, 2 * read + (twice ? 4 : 2) * written,
+                                  writes_two(k) ? g.two_results
+                                  : has_bias(k) ? g.with_bias
+                                                : 1);
 }
 
 double attention_seconds(const gpu_speed& g, const timed_kernel& k) {
   const bool backward = k.name == "attention_grad";
-  const double one = 2.0 * static_cast<double>(k.rows * k.seq) * static_cast<double>(k.seq) * static_cast<double>(k.heads * k.dim);
-  return (backward ? g.backward : g.forward)[k.dim <= 64 ? 0 : 1].time(one * (backward ? 2.5 : 1), static_cast<double>(k.seq));
+  const double one = 2.0 * static_cast<double>(k.rows * k.seq) * static_cast<double>(k.seq) *
+                     static_cast<double>(k.heads * k.dim);
+  return (backward ? g.backward : g.forward)[k.dim <= 64 ? 0 : 1].time(one * (backward ? 2.5 : 1),
+                                                                       static_cast<double>(k.seq));
 }
 
-/// Lower a loss by factors on positive constants, one after the other, until none helps. Source: Hooke and Jeeves 1961.
+/// Lower a loss by factors on positive constants, one after the other, until none helps. Source: Hooke and
+/// Jeeves 1961.
 void search(const std::vector<double*>& constants, const std::function<double()>& loss) {
   std::vector<double> steps(constants.size(), 0.2);
   double best = loss();
@@ -48,7 +61,8 @@ void search(const std::vector<double*>& constants, const std::function<double()>
       for (const double sign : {1.0, -1.0}) {
         *constants[i] = kept * std::exp(sign * steps[i]);
         if (const double now = loss(); now < best) {
-          best = now; helps = true;
+          best = now;
+          helps = true;
           break;
         }
         *constants[i] = kept;
@@ -60,8 +74,10 @@ void search(const std::vector<double*>& constants, const std::function<double()>
   }
 }
 
-/// Fit constants to every other row of some kernels: to the mean of how often the prediction is as long, or as short.
-void fit_to(const timed_gpu& t, const gpu_speed& g, bool (*is_of)(const timed_kernel&), int dim, const std::vector<double*>& constants) {
+/// Fit constants to every other row of some kernels: to the mean of how often the prediction is as long, or
+/// as short.
+void fit_to(const timed_gpu& t, const gpu_speed& g, bool (*is_of)(const timed_kernel&), int dim,
+            const std::vector<double*>& constants) {
   std::vector<const timed_kernel*> rows;
   bool every_other = false;
   for (const timed_kernel& k : t.kernels)
@@ -109,22 +125,33 @@ double predicted(const gpu_speed& g, const timed_kernel& k) {
 
 gpu_speed fit(const timed_gpu& t, gpu_speed g) {
   g.processors = t.processors;
-  g.products = 0.9 * g.peak; g.product_start = 3e-6; g.tile_start = 4e-7; g.narrow_tile = 0.02; g.stores_beside = 0.3; g.split_sums = 0.03;
+  g.products = 0.9 * g.peak;
+  g.product_start = 3e-6;
+  g.tile_start = 4e-7;
+  g.narrow_tile = 0.02;
+  g.stores_beside = 0.3;
+  g.split_sums = 0.03;
   g.with_bias = g.two_results = 0.9;
   for (cost_model::attention_speed* s : {g.forward, g.backward})
-    for (int heads = 0; heads < 2; ++heads) s[heads] = {.start = 1e-5, .per_second = g.peak / 2, .half_at = 500, .joules = 0};
-  g.passes = {2e-6, 4e12}; g.column_sums = {8e-6, 3e12}; g.sweeps = {4e-6, 4e12};
+    for (int heads = 0; heads < 2; ++heads)
+      s[heads] = {.start = 1e-5, .per_second = g.peak / 2, .half_at = 500, .joules = 0};
+  g.passes = {2e-6, 4e12};
+  g.column_sums = {8e-6, 3e12};
+  g.sweeps = {4e-6, 4e12};
   const auto passes = [](const timed_kernel& k) { return k.bytes > 0 && !sums_columns(k) && !sweeps(k); };
   fit_to(t, g, passes, 0, {&g.passes.start, &g.passes.per_second});
   fit_to(t, g, sums_columns, 0, {&g.column_sums.start, &g.column_sums.per_second});
   fit_to(t, g, sweeps, 0, {&g.sweeps.per_second});
-  fit_to(t, g, is_product, 0, {&g.products, &g.product_start, &g.tile_start, &g.narrow_tile, &g.stores_beside, &g.split_sums});
+  fit_to(t, g, is_product, 0,
+         {&g.products, &g.product_start, &g.tile_start, &g.narrow_tile, &g.stores_beside, &g.split_sums});
   fit_to(t, g, has_bias, 0, {&g.with_bias});
   fit_to(t, g, writes_two, 0, {&g.two_results});
   for (const int dim : {64, 128})
     for (const bool backward : {false, true}) {
       cost_model::attention_speed& s = (backward ? g.backward : g.forward)[dim / 128];
-      fit_to(t, g, backward ? [](const timed_kernel& k) { return k.name == "attention_grad"; } : [](const timed_kernel& k) { return k.name == "attention"; },
+      fit_to(t, g,
+             backward ? [](const timed_kernel& k) { return k.name == "attention_grad"; }
+                      : [](const timed_kernel& k) { return k.name == "attention"; },
              dim, {&s.start, &s.per_second, &s.half_at});
     }
   fit_power(t, g);

@@ -108,7 +108,9 @@ void check_sharding(report& out, const text_program& p) {
   each_token(p, [&](item_kind kind, const token& t, place at) {
     if (kind == item_kind::message) return;
     state& s = states[{at.rank, t.stage}];
-    if (s.stepped_at >= 0) wrong.add("rank {}: {} (item {}) comes after the stage's STEP (item {})", at.rank, spell(t), at.index, s.stepped_at);
+    if (s.stepped_at >= 0)
+      wrong.add("rank {}: {} (item {}) comes after the stage's STEP (item {})", at.rank, spell(t), at.index,
+                s.stepped_at);
     if (t.kind == token_kind::STEP) {
       s.stepped_at = at.index;
     } else if (t.kind == token_kind::UNSHARD || t.kind == token_kind::RESHARD) {
@@ -129,13 +131,16 @@ void check_sharding(report& out, const text_program& p) {
                   at.index, s.reduced_at);
     }
   });
-  if (std::none_of(states.begin(), states.end(), [](const auto& s) { return s.second.stepped_at >= 0; })) return;
+  if (std::none_of(states.begin(), states.end(), [](const auto& s) { return s.second.stepped_at >= 0; }))
+    return;
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
     for (int stage = 0; stage < p.stages; ++stage) {
       const state& s = states[{static_cast<int>(r), stage}];
       if (!runs_on(p, stage, static_cast<int>(r)) || (s.stepped_at >= 0 && s.reduced_at >= 0)) continue;
-      refuse(out, 303) << "rank " << r << " never runs " << spell({s.reduced_at < 0 ? token_kind::REDUCE_GRAD : token_kind::STEP, stage, 0, -1})
-                       << "; a program with any STEP has REDUCE_GRAD and STEP of every stage, on each rank that has it";
+      refuse(out, 303)
+          << "rank " << r << " never runs "
+          << spell({s.reduced_at < 0 ? token_kind::REDUCE_GRAD : token_kind::STEP, stage, 0, -1})
+          << "; a program with any STEP has REDUCE_GRAD and STEP of every stage, on each rank that has it";
       return;
     }
 }

@@ -22,13 +22,13 @@ void check_order(report& out, const text_program&, const token_index&);
 void check_messages(report& out, const text_program&, const token_index&);
 
 /// RC304: nothing waits for ever. Messages are not buffered: a transfer needs both its ends, and it waits for
-/// the earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages it uses, and a STEP
-/// for all REDUCE_GRADs, which run beside computation.
+/// the earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages it uses,
+/// and a STEP for all REDUCE_GRADs, which run beside computation.
 /// Names the cycle that waits for itself. What the checks above refuse must not come here.
 void check_progress(report& out, const text_program&, const token_index&);
 
-/// RC310: a stage is gathered (UNSHARD) while it computes, its gradients are reduced once, after the last backward,
-/// and its STEP comes once, after all else.
+/// RC310: a stage is gathered (UNSHARD) while it computes, its gradients are reduced once, after the last
+/// backward, and its STEP comes once, after all else.
 /// RC303: with any STEP, the REDUCE_GRAD and STEP of every stage.
 void check_sharding(report& out, const text_program&);
 

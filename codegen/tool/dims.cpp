@@ -26,15 +26,18 @@ void write_extent(std::string& out, std::string_view name, int size, int stride)
   fmt::format_to(std::back_inserter(out), R"({{"size":{},"stride":{}}})", size, stride);
 }
 
-/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis that they
-/// join.
+/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis
+/// that they join.
 void write_axes(std::string& out, const layout& l) {
   out += R"("axes":{)";
   for (axis a : listed_axes) {
     if (!is_shown(l, a)) continue;
     int size = 1, stride = 1;
     for (const axis_extent& x : is_dense(a) ? l.dense() : l.expert())
-      if (parts_of(a).has(x.axis)) { size *= x.size; stride = x.stride; }
+      if (parts_of(a).has(x.axis)) {
+        size *= x.size;
+        stride = x.stride;
+      }
     write_extent(out, name(a), size, stride);
   }
   out += '}';
@@ -58,21 +61,23 @@ void write_resolved(std::string& out, const parallel_dims& d) {
   fmt::format_to(std::back_inserter(out), R"("resolved":{{"world":{})", d.world);
   for (const named_degree& a : all_degrees)
     fmt::format_to(std::back_inserter(out), R"(,"{}":{})", a.name, d.*a.degree);
-  fmt::format_to(std::back_inserter(out), R"(,"sequence_parallel":{},"expert_layout":"{}","cp_weights":"{}"}})",
-                 d.sequence_parallel, expert_layout_names[static_cast<int>(d.expert_layout)],
+  fmt::format_to(std::back_inserter(out),
+                 R"(,"sequence_parallel":{},"expert_layout":"{}","cp_weights":"{}"}})", d.sequence_parallel,
+                 expert_layout_names[static_cast<int>(d.expert_layout)],
                  cp_weights_names[static_cast<int>(d.cp_weights)]);
 }
 
 void write_communicators(std::string& out, const std::vector<planned_communicator>& plan, const layout& l) {
   out += R"("communicators":[)";
   for (const planned_communicator& c : plan) {
-    fmt::format_to(std::back_inserter(out), R"({}{{"size":{},"groups":{},"serves":[)", out.back() == '[' ? "" : ",",
-                   c.groups.size(), c.groups.count(l.ranks()));
+    fmt::format_to(std::back_inserter(out), R"({}{{"size":{},"groups":{},"serves":[)",
+                   out.back() == '[' ? "" : ",", c.groups.size(), c.groups.count(l.ranks()));
     for (const communicator_purpose& s : c.serves)
       fmt::format_to(std::back_inserter(out), R"({}"{}")", out.back() == '[' ? "" : ",", name(s.over));
     out += "]}";
   }
-  fmt::format_to(std::back_inserter(out), R"(],"n_communicators":{},"n_groups":{})", plan.size(), count_groups(l, plan));
+  fmt::format_to(std::back_inserter(out), R"(],"n_communicators":{},"n_groups":{})", plan.size(),
+                 count_groups(l, plan));
 }
 
 }  // namespace
@@ -93,7 +98,8 @@ std::optional<layout> lay_out(const dims_request& r, report& out) {
   check_dims(out, r.dims);
   if (r.model) check_model(out, *r.model, r.dims);
   if (const int layers = r.model ? r.model->layers : 0; layers > 0 || r.stages_per_rank < 1)
-    check_pipeline(out, layers, r.dims, r.stages_per_rank, {}, 0, {.first = true, .last = true});  // embedding and head
+    check_pipeline(out, layers, r.dims, r.stages_per_rank, {}, 0,
+                   {.first = true, .last = true});  // embedding and head
   if (r.batch) check_batch(out, *r.batch, r.dims);
   if (r.machines) check_cluster(out, *r.machines, r.dims);
   if (!accepts(out)) return {};
@@ -110,8 +116,9 @@ void answer_dims(const json& line, std::string& members, report& out) {
   if (!accepts(out)) return;
   const std::optional<layout> l = lay_out(r, out);
   if (r.groups && r.dims.world > most_listed)
-    refuse(out, 311) << "world=" << r.dims.world << " ranks are too many for \"groups\":true; the groups of at most "
-                     << most_listed << " are listed: leave groups out, since sizes and strides say the same";
+    refuse(out, 311) << "world=" << r.dims.world
+                     << " ranks are too many for \"groups\":true; the groups of at most " << most_listed
+                     << " are listed: leave groups out, since sizes and strides say the same";
   if (!accepts(out)) return;
   write_resolved(members, l->dims());
   write_axes(members += ',', *l);

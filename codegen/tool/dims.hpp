@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc dims`: the rules of dims, and the axes, groups and communicators that legal dims have, at run time. A line of
-// JSON asks, or a person by flags, which make the same line.
+// `rankc dims`: the rules of dims, and the axes, groups and communicators that legal dims have, at run time.
+// A line of JSON asks, or a person by flags, which make the same line.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/rules/setting.hpp>
@@ -52,8 +52,8 @@ void write_groups(std::string& out, const layout&);
 /// Tables of the axes, aliases and communicators, for a person.
 std::string tabulate(const dims_request&, const layout&);
 
-/// The nodes, `per_node` ranks on each, as rows of boxes with each rank's coordinates; a tensor-parallel group is one
-/// frame, open where it goes on in another row.
+/// The nodes, `per_node` ranks on each, as rows of boxes with each rank's coordinates; a tensor-parallel
+/// group is one frame, open where it goes on in another row.
 std::string draw_nodes(const layout&, int per_node);
 
 /// Answer a line in the form for a person.

@@ -36,11 +36,13 @@ std::vector<std::string> describe(int rank, const std::vector<shown_axis>& axes)
   return lines;
 }
 
-/// The strokes of one line of a row of boxes: at a frame's edge, between two boxes of a frame, where it is open, along.
+/// The strokes of one line of a row of boxes: at a frame's edge, between two boxes of a frame, where it is
+/// open, along.
 struct strokes {
   const char *left, *right, *between, *open, *along;
 };
-constexpr strokes top{"┌", "┐", "┬", "─", "─"}, middle{"│", "│", "│", " ", " "}, bottom{"└", "┘", "┴", "─", "─"};
+constexpr strokes top{"┌", "┐", "┬", "─", "─"}, middle{"│", "│", "│", " ", " "},
+    bottom{"└", "┘", "┴", "─", "─"};
 
 /// One line of the boxes of ranks `first` to `last`. Along tp the ranks of a group are neighbours.
 std::string draw_line(const strokes& s, int first, const std::vector<std::string>& texts, std::size_t width,
@@ -59,7 +61,8 @@ std::string draw_line(const strokes& s, int first, const std::vector<std::string
   return out;
 }
 
-std::string draw_row(const std::string& label, int first, int count, const layout& l, const std::vector<shown_axis>& axes) {
+std::string draw_row(const std::string& label, int first, int count, const layout& l,
+                     const std::vector<shown_axis>& axes) {
   std::vector<std::vector<std::string>> boxes;
   std::size_t width = 0;
   for (int r = first; r < first + count; ++r) {
@@ -80,7 +83,8 @@ std::string draw_row(const std::string& label, int first, int count, const layou
 
 std::string legend(const std::vector<shown_axis>& axes) {
   std::string out;
-  for (const shown_axis& a : axes) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.letter, name(a.extent.axis));
+  for (const shown_axis& a : axes)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.letter, name(a.extent.axis));
   return out;
 }
 

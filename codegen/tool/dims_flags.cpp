@@ -47,7 +47,8 @@ const flag other_flags[]{
     {"--experts", "model", "experts", "N", "experts of a layer; none: dense"},
     {"--top-k", "model", "top_k", "N", "experts of a token"},
     {"--seq", "model", "seq", "N", "tokens of a sequence"},
-    {"--tied-embeddings", "model", "tied_embeddings", nullptr, "the first and the last stage share the embedding"},
+    {"--tied-embeddings", "model", "tied_embeddings", nullptr,
+     "the first and the last stage share the embedding"},
     {"--nodes", "cluster", "nodes", "N", "machines"},
     {"--gpus-per-node", "cluster", "gpus_per_node", "N", "ranks of a machine; default of the drawing: 8"},
     {"--global-batch", "batch", "global", "N", "sequences of a step"},
@@ -64,7 +65,8 @@ const std::vector<flag> flags = [] {
 json value_of(const std::string& text) {
   int number = 0;
   const char* const end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc{} && at == end) return number;
+  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc{} && at == end)
+    return number;
   if (text == "true" || text == "false") return text == "true";
   return text;
 }

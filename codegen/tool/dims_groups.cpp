@@ -41,7 +41,8 @@ void write_groups(std::string& out, const layout& l) {
   for (axis a : shown_groups(l)) {
     const group_shape shape = l.groups(a);
     out.append("\"").append(name(a)).append("\":");
-    const auto same = std::find_if(earlier.begin(), earlier.end(), [&](const written& w) { return w.shape == shape; });
+    const auto same =
+        std::find_if(earlier.begin(), earlier.end(), [&](const written& w) { return w.shape == shape; });
     if (same == earlier.end()) {
       const std::size_t at = out.size();
       write_shape(out, shape, l.ranks());

@@ -11,7 +11,8 @@ parallel_dims read_degrees(const fields& f) {
   parallel_dims d;
   d.world = f.need("world", f.whole("world")).value_or(1);
   for (const named_degree& a : all_degrees) d.*a.degree = f.degree(a.name.data()).value_or(1);
-  if (const auto i = f.one_of("expert_layout", expert_layout_names)) d.expert_layout = static_cast<expert_layout>(*i);
+  if (const auto i = f.one_of("expert_layout", expert_layout_names))
+    d.expert_layout = static_cast<expert_layout>(*i);
   if (const auto i = f.one_of("cp_weights", cp_weights_names)) d.cp_weights = static_cast<cp_weights>(*i);
   // Sequences are to divide as if it were on, unless the line says otherwise.
   d.sequence_parallel = f.flag("sequence_parallel").value_or(resolve(d).tp > 1);
@@ -39,7 +40,9 @@ batch_sizes read_batch(const fields& f, const parallel_dims& given, int seq) {
   batch_sizes b{.global_batch = f.need("global", f.whole("global")).value_or(1), .seq = seq == 0 ? 1 : seq};
   const auto microbatches = f.whole("microbatches"), microbatch = f.count("microbatch");
   b.microbatch = microbatch.value_or(0);
-  if (microbatch) b.microbatches = static_cast<int>(std::max(1LL, b.global_batch / *microbatch / batch_ranks(resolve(given))));
+  if (microbatch)
+    b.microbatches =
+        static_cast<int>(std::max(1LL, b.global_batch / *microbatch / batch_ranks(resolve(given))));
   b.microbatches = microbatches.value_or(b.microbatches);
   return b;
 }
@@ -47,7 +50,8 @@ batch_sizes read_batch(const fields& f, const parallel_dims& given, int seq) {
 cluster read_cluster(const fields& f) {
   static constexpr std::string_view legal[]{"nodes", "gpus_per_node"};
   f.only("cluster", legal);
-  const auto nodes = f.need("nodes", f.count("nodes")), per_node = f.need("gpus_per_node", f.count("gpus_per_node"));
+  const auto nodes = f.need("nodes", f.count("nodes")),
+             per_node = f.need("gpus_per_node", f.count("gpus_per_node"));
   return {.nodes = nodes.value_or(1), .ranks_per_node = per_node.value_or(1), .memory = 0, .flops = 0};
 }
 
@@ -57,8 +61,8 @@ dims_request read_dims(const json& line, report& out) {
   static const std::vector<std::string_view> legal = [] {
     std::vector<std::string_view> names{"world"};
     for (const named_degree& a : written_degrees) names.push_back(a.name);
-    names.insert(names.end(), {"expert_layout", "cp_weights", "sequence_parallel", "model", "cluster", "batch",
-                               "stages_per_rank", "groups"});
+    names.insert(names.end(), {"expert_layout", "cp_weights", "sequence_parallel", "model", "cluster",
+                               "batch", "stages_per_rank", "groups"});
     return names;
   }();
   const fields f(line, out);

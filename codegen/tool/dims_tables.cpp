@@ -15,13 +15,14 @@ constexpr int ranks_of_example = 8, ranks_of_node = 8;
 std::string example(const group_shape& g) {
   std::string out = "0";
   const int n = g.size();
-  for (int i = 1; i < std::min(n, ranks_of_example - (n > ranks_of_example)); ++i) out += fmt::format(" {}", g.at(0, i));
+  for (int i = 1; i < std::min(n, ranks_of_example - (n > ranks_of_example)); ++i)
+    out += fmt::format(" {}", g.at(0, i));
   if (n > ranks_of_example) out += fmt::format(" .. {}", g.at(0, n - 1));
   return out;
 }
 
-/// A line for each of the axes of views, or of those that join some, with groups of more than one rank; one line for all
-/// others.
+/// A line for each of the axes of views, or of those that join some, with groups of more than one rank; one
+/// line for all others.
 std::string table_of_groups(std::string_view heading, const layout& l, bool joins) {
   std::string out = fmt::format("{:<16} {:>10} {:>10}   group of rank 0\n", heading, "size", "stride"), alone;
   for (axis a : shown_groups(l)) {
@@ -40,12 +41,14 @@ std::string table_of_groups(std::string_view heading, const layout& l, bool join
 std::string table_of_communicators(const std::vector<planned_communicator>& plan, const layout& l) {
   std::string out = fmt::format("{:<16} {:>10} {:>10}   serve\n", "communicators", "size", "groups");
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    out += fmt::format("  {:<14} {:>10} {:>10}   ", i, plan[i].groups.size(), plan[i].groups.count(l.ranks()));
+    out +=
+        fmt::format("  {:<14} {:>10} {:>10}   ", i, plan[i].groups.size(), plan[i].groups.count(l.ranks()));
     for (const communicator_purpose& c : plan[i].serves)
       out += fmt::format("{}{}: {}", &c == plan[i].serves.data() ? "" : "; ", name(c.over), c.what);
     out += "\n";
   }
-  return out + fmt::format("  {} splits of the world make all {} groups\n\n", plan.size(), count_groups(l, plan));
+  return out +
+         fmt::format("  {} splits of the world make all {} groups\n\n", plan.size(), count_groups(l, plan));
 }
 
 }  // namespace

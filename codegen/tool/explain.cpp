@@ -44,7 +44,8 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
   }
   const bool has_letters = id.size() > 2 && (id.starts_with("RC") || id.starts_with("rc"));
   const std::string number = has_letters ? id.substr(2) : id;
-  const auto found = std::find_if(rules.begin(), rules.end(), [&](const rule_text& r) { return std::to_string(r.id) == number; });
+  const auto found = std::find_if(rules.begin(), rules.end(),
+                                  [&](const rule_text& r) { return std::to_string(r.id) == number; });
   if (found == rules.end()) {
     errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id
            << " to RC" << rules.back().id << "\n";

@@ -33,7 +33,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= b.size(); ++j)
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
+      diagonal =
+          std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
   }
   return row.back();
 }
@@ -106,7 +107,8 @@ std::optional<std::vector<int>> fields::whole_numbers(const char* name) const {
 
 std::optional<std::vector<double>> fields::numbers(const char* name) const {
   const json* j = find(name);
-  if (j && is_list_of(*j, [](const json& x) { return x.is_number() && x.get<double>() >= 0; })) return j->get<std::vector<double>>();
+  if (j && is_list_of(*j, [](const json& x) { return x.is_number() && x.get<double>() >= 0; }))
+    return j->get<std::vector<double>>();
   if (j) refuse_type(name, *j, "a list of numbers of at least 0");
   return {};
 }
@@ -133,9 +135,9 @@ void fields::only(std::string_view where, std::span<const std::string_view> lega
   for (const auto& [name, value] : line_.items()) {
     if (std::find(legal.begin(), legal.end(), name) != legal.end()) continue;
     const std::string_view written = std::string_view(name).substr(0, 40);
-    const auto nearest = std::min_element(legal.begin(), legal.end(), [&](std::string_view a, std::string_view b) {
-      return edits(a, written) < edits(b, written);
-    });
+    const auto nearest = std::min_element(
+        legal.begin(), legal.end(),
+        [&](std::string_view a, std::string_view b) { return edits(a, written) < edits(b, written); });
     refuse(out_, 300) << where << " has no field \"" << written << "\"; the nearest is " << *nearest;
   }
 }

@@ -29,8 +29,8 @@ class fields {
   /// A field's value; nothing where it is absent, null, or refused. Whole numbers are of 32 bits.
   std::optional<int> whole(const char* name) const;
   std::optional<double> number(const char* name) const;  // at least 0
-  std::optional<int> count(const char* name) const;         // a whole number of at least 1
-  std::optional<int> degree(const char* name) const;       // a whole number, or `infer` for "infer"
+  std::optional<int> count(const char* name) const;      // a whole number of at least 1
+  std::optional<int> degree(const char* name) const;     // a whole number, or `infer` for "infer"
   std::optional<bool> flag(const char* name) const;
   std::optional<std::string> text(const char* name) const;
   std::optional<std::vector<int>> whole_numbers(const char* name) const;
@@ -97,8 +97,8 @@ json to_json(const report&);
 /// Print them for a person, a line each.
 void print(const report&, std::ostream&);
 
-/// Answers one line: fills the answer, or the report. The answer is a JSON object or, where its lists are long, the
-/// text of its members without the braces.
+/// Answers one line: fills the answer, or the report. The answer is a JSON object or, where its lists are
+/// long, the text of its members without the braces.
 class answerer {
  public:
   answerer(void (*answer)(const json& line, json& answer, report& out));

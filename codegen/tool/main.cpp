@@ -26,26 +26,35 @@ int main(int argc, char** argv) {
   bool checks = false;
   std::string folder, name, file, id;
   CLI::App* dims = app.add_subcommand(
-      "dims", "axes, groups and communicators of parallel dims: a page for flags, or an answer to each JSON line");
+      "dims",
+      "axes, groups and communicators of parallel dims: a page for flags, or an answer to each JSON line");
   const dims_flags flags(*dims);
-  dims->footer("Examples:\n"
-               "  rankc dims --world 64 --tp 4 --pp 2 --dp-shard infer\n"
-               "  echo '{\"world\":8,\"tp\":2,\"dp_shard\":\"infer\",\"groups\":true}' | rankc dims");
+  dims->footer(
+      "Examples:\n"
+      "  rankc dims --world 64 --tp 4 --pp 2 --dp-shard infer\n"
+      "  echo '{\"world\":8,\"tp\":2,\"dp_shard\":\"infer\",\"groups\":true}' | rankc dims");
   CLI::App* schedule =
       app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
   schedule->add_flag("--check", checks, "the lines hold programs; answer whether they can run");
-  schedule->footer("Examples:\n"
-                   "  echo '{\"schedule\":\"zero_bubble_v\",\"pp\":4,\"stages_per_rank\":2,\"microbatches\":8}' | rankc schedule\n"
-                   "  echo '{\"ranks\":[[\"0F0\",\"0B0\"],[\"1F0\",\"1B0\"]]}' | rankc schedule --check");
-  CLI::App* searching = app.add_subcommand("search", "the fastest plans by a cost model, for flags or for each JSON line");
+  schedule->footer(
+      "Examples:\n"
+      "  echo '{\"schedule\":\"zero_bubble_v\",\"pp\":4,\"stages_per_rank\":2,\"microbatches\":8}' | rankc "
+      "schedule\n"
+      "  echo '{\"ranks\":[[\"0F0\",\"0B0\"],[\"1F0\",\"1B0\"]]}' | rankc schedule --check");
+  CLI::App* searching =
+      app.add_subcommand("search", "the fastest plans by a cost model, for flags or for each JSON line");
   const search_flags searched(*searching);
-  searching->footer("Examples:\n"
-                    "  rankc search --cost-model rankc --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch 32 --emit plan.hpp\n"
-                    "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
-                    "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
-                    "\"global_batch_size\":2048}' | rankc search");
-  CLI::App* calibrating = app.add_subcommand("calibrate", "constants of a GPU, from the times of kernels that rankc-calibrate wrote");
-  calibrating->add_option("file", file, "JSON lines; on a machine with the GPU: rankc-calibrate > FILE")->required();
+  searching->footer(
+      "Examples:\n"
+      "  rankc search --cost-model rankc --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch "
+      "32 --emit plan.hpp\n"
+      "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
+      "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
+      "\"global_batch_size\":2048}' | rankc search");
+  CLI::App* calibrating = app.add_subcommand(
+      "calibrate", "constants of a GPU, from the times of kernels that rankc-calibrate wrote");
+  calibrating->add_option("file", file, "JSON lines; on a machine with the GPU: rankc-calibrate > FILE")
+      ->required();
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();
   starting->add_option("--name", name, "name of the program; default: the folder's");
@@ -57,11 +66,13 @@ int main(int argc, char** argv) {
   CLI::App* making = app.add_subcommand("tokens", "write a token file of text, for --data");
   making->add_option("files", tokenizing.files, "texts, one after the other")->required();
   making->add_option("--out", tokenizing.out, "FILE.bin, in the form of llm.c")->required();
-  making->add_option("--model", tokenizing.model, "a model of SentencePiece; default: a text's bytes are its tokens");
+  making->add_option("--model", tokenizing.model,
+                     "a model of SentencePiece; default: a text's bytes are its tokens");
   making->add_flag("--eos", tokenizing.ends, "the model's end-of-sentence after each file");
-  making->footer("Examples:\n"
-                 "  rankc tokens --out train.bin book.txt letters.txt\n"
-                 "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt");
+  making->footer(
+      "Examples:\n"
+      "  rankc tokens --out train.bin book.txt letters.txt\n"
+      "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt");
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
     std::cerr << "error: rankc has no command " << argv[1] << "\n" << app.help();
@@ -98,11 +109,18 @@ int main(int argc, char** argv) {
     return written(0);
   }
   if (*dims && isatty(STDIN_FILENO))
-    std::cerr << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)" << "\n";
+    std::cerr
+        << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)"
+        << "\n";
   if (*searching && isatty(STDIN_FILENO))
-    std::cerr << "rankc search reads lines such as that of its --help; or give flags: --model gpt3 --strategy 1d --system H200 --gpus 64 "
+    std::cerr << "rankc search reads lines such as that of its --help; or give flags: --model gpt3 "
+                 "--strategy 1d --system H200 --gpus 64 "
                  "--global-batch 2048\n";
   std::ios::sync_with_stdio(false);
-  answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : *searching ? answerer(answer_search) : checks ? answer_check : answer_schedule);
+  answer_lines(std::cin, std::cout,
+               *dims        ? answerer(answer_dims)
+               : *searching ? answerer(answer_search)
+               : checks     ? answer_check
+                            : answer_schedule);
   return written(0);
 }

@@ -12,6 +12,7 @@ namespace rankc::tool {
 std::string name_with_numbers(const judged_plan&);
 
 /// An SVG. Shapes: winners and front by time, at least one each. Units: bytes; 0: no limit.
-std::string chart_of(std::span<const judged_plan> winners, std::span<const judged_plan> front, long long memory);
+std::string chart_of(std::span<const judged_plan> winners, std::span<const judged_plan> front,
+                     long long memory);
 
 }  // namespace rankc::tool

@@ -10,31 +10,40 @@ namespace rankc::tool {
 namespace {
 
 std::string text_of(const models::gpt2& m) {
-  return fmt::format("models::gpt2{{.layers = {}, .hidden = {}, .heads = {}, .ffn = {}, .vocab = {}, .vocab_used = {}}}", m.layers, m.hidden, m.heads, m.ffn,
-                     m.vocab, m.vocab_used);
+  return fmt::format(
+      "models::gpt2{{.layers = {}, .hidden = {}, .heads = {}, .ffn = {}, .vocab = {}, .vocab_used = {}}}",
+      m.layers, m.hidden, m.heads, m.ffn, m.vocab, m.vocab_used);
 }
 std::string text_of(const models::llama& m) {
-  return fmt::format("models::llama{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .ffn = {}, .vocab = {}}}", m.layers, m.hidden, m.heads,
-                     m.kv_heads, m.ffn, m.vocab);
+  return fmt::format(
+      "models::llama{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .ffn = {}, .vocab = {}}}",
+      m.layers, m.hidden, m.heads, m.kv_heads, m.ffn, m.vocab);
 }
 std::string text_of(const models::qwen3& m) {
-  return fmt::format("models::qwen3{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .ffn = {}, .vocab = {}}}", m.layers, m.hidden,
-                     m.heads, m.kv_heads, m.head_dim, m.ffn, m.vocab);
+  return fmt::format(
+      "models::qwen3{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .ffn = {}, "
+      ".vocab = {}}}",
+      m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.vocab);
 }
 std::string text_of(const models::qwen3_moe& m) {
-  return fmt::format("models::qwen3_moe{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .experts = {}, .top_k = {}, .expert_ffn = {}, "
-                     ".vocab = {}}}",
-                     m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.experts, m.top_k, m.expert_ffn, m.vocab);
+  return fmt::format(
+      "models::qwen3_moe{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .experts "
+      "= {}, .top_k = {}, .expert_ffn = {}, "
+      ".vocab = {}}}",
+      m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.experts, m.top_k, m.expert_ffn, m.vocab);
 }
 std::string text_of(const models::mixtral& m) {
-  return fmt::format("models::mixtral{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .experts = {}, .top_k = {}, .expert_ffn = {}, .vocab = {}}}",
-                     m.layers, m.hidden, m.heads, m.kv_heads, m.experts, m.top_k, m.expert_ffn, m.vocab);
+  return fmt::format(
+      "models::mixtral{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .experts = {}, .top_k = {}, "
+      ".expert_ffn = {}, .vocab = {}}}",
+      m.layers, m.hidden, m.heads, m.kv_heads, m.experts, m.top_k, m.expert_ffn, m.vocab);
 }
 
 std::string text_of(const parallel_dims& d) {
   std::string out = fmt::format("parallel_dims{{.world = {}", d.world);
   for (const named_degree& a : all_degrees)
-    if (d.*a.degree != 1 && a.degree != &parallel_dims::ulysses) out += fmt::format(", .{} = {}", a.name, d.*a.degree);
+    if (d.*a.degree != 1 && a.degree != &parallel_dims::ulysses)
+      out += fmt::format(", .{} = {}", a.name, d.*a.degree);
   if (d.ulysses != 1) out += fmt::format(", .ulysses = {}", d.ulysses);
   if (d.sequence_parallel) out += ", .sequence_parallel = true";
   if (d.reshard == reshard::after_step) out += ", .reshard = reshard::after_step";
@@ -42,7 +51,8 @@ std::string text_of(const parallel_dims& d) {
 }
 
 std::string recipe_text(const training& t, const recomputation& r) {
-  std::string out = fmt::format("training{{.seq = {}, .global_batch = {}, .precision = bf16", t.seq, t.global_batch);
+  std::string out =
+      fmt::format("training{{.seq = {}, .global_batch = {}, .precision = bf16", t.seq, t.global_batch);
   if (r.full) out += ", .recompute = {.full = true}";
   else if (r.any()) out += ", .recompute = {.activations = true, .norms = true}";
   return out + "}";
@@ -51,21 +61,33 @@ std::string recipe_text(const training& t, const recomputation& r) {
 std::string cluster_text(const plan_request& r) {
   const cluster& c = r.of.machines;
   if (!r.cluster.empty()) return fmt::format("clusters::{}<{}>", r.cluster, c.nodes);
-  return fmt::format("cluster{{{}, {}, {}, {:.4g}, {:.4g}, {:.4g}, \"{}\"}}", c.nodes, c.ranks_per_node, c.memory, c.flops, c.within_node, c.between_nodes, c.gpu);
+  return fmt::format("cluster{{{}, {}, {}, {:.4g}, {:.4g}, {:.4g}, \"{}\"}}", c.nodes, c.ranks_per_node,
+                     c.memory, c.flops, c.within_node, c.between_nodes, c.gpu);
 }
 
 std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
-  const std::string stages = c.schedule.has_free_stages() ? fmt::format(", .stages_per_rank = {}", c.schedule.stages_per_rank) : "";
-  std::string text = fmt::format("// {} on {} GPUs {}: {}.\n// Predicted: {:.1f} ms a step, {:.1f} GB on the rank that needs most.\n", r.model.empty() ? "A model" : r.model,
-                                 r.of.gpus, r.of.gpu->name, tool::text_of(c), 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
-  text += fmt::format("#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include <rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
-                      c.schedule.name);
-  text += fmt::format("inline constexpr auto best = plan{{.model = {},\n                                  .dims = {},\n", std::visit([](const auto& m) { return text_of(m); }, r.of.model),
-                      text_of(c.dims));
-  text += fmt::format("                                  .schedule = schedules::{}{{.microbatches = {}{}}},\n                                  .recipe = {},\n", c.schedule.name,
-                      c.microbatches, stages, recipe_text(r.of.recipe, c.recompute));
-  return text + fmt::format("                                  .cluster = {}}};\nstatic_assert(valid<best>);\n\n}}  // namespace plans\n", cluster_text(r));
+  const std::string stages =
+      c.schedule.has_free_stages() ? fmt::format(", .stages_per_rank = {}", c.schedule.stages_per_rank) : "";
+  std::string text = fmt::format(
+      "// {} on {} GPUs {}: {}.\n// Predicted: {:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
+      r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c),
+      1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
+  text += fmt::format(
+      "#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include "
+      "<rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
+      c.schedule.name);
+  text += fmt::format(
+      "inline constexpr auto best = plan{{.model = {},\n                                  .dims = {},\n",
+      std::visit([](const auto& m) { return text_of(m); }, r.of.model), text_of(c.dims));
+  text += fmt::format(
+      "                                  .schedule = schedules::{}{{.microbatches = {}{}}},\n                "
+      "                  .recipe = {},\n",
+      c.schedule.name, c.microbatches, stages, recipe_text(r.of.recipe, c.recompute));
+  return text + fmt::format(
+                    "                                  .cluster = {}}};\nstatic_assert(valid<best>);\n\n}}  "
+                    "// namespace plans\n",
+                    cluster_text(r));
 }
 
 /// Errors: false where it cannot be written; that goes to `errors`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found, and what there is to say of it: why the first is the first, or why there is none, and what its prediction
-// is sensitive to.
+// What a search found, and what there is to say of it: why the first is the first, or why there is none, and
+// what its prediction is sensitive to.
 #pragma once
 #include "plan_request.hpp"
 
@@ -9,13 +9,15 @@ namespace rankc::tool {
 /// What a step is made of.
 struct step_term {
   std::string_view name;
-  double cost_model::step_prediction::*at;
+  double cost_model::step_prediction::* at;
 };
-inline constexpr step_term step_terms[]{
-    {"products", &cost_model::step_prediction::products}, {"attention", &cost_model::step_prediction::attention},
-    {"passes", &cost_model::step_prediction::passes},     {"optimizer", &cost_model::step_prediction::optimizer},
-    {"links", &cost_model::step_prediction::links},       {"bubble", &cost_model::step_prediction::bubble},
-    {"power", &cost_model::step_prediction::limited}};
+inline constexpr step_term step_terms[]{{"products", &cost_model::step_prediction::products},
+                                        {"attention", &cost_model::step_prediction::attention},
+                                        {"passes", &cost_model::step_prediction::passes},
+                                        {"optimizer", &cost_model::step_prediction::optimizer},
+                                        {"links", &cost_model::step_prediction::links},
+                                        {"bubble", &cost_model::step_prediction::bubble},
+                                        {"power", &cost_model::step_prediction::limited}};
 
 /// By how many percent a step is longer where a constant of the GPU is 1 percent more.
 struct sensitivity {
@@ -25,9 +27,9 @@ struct sensitivity {
 
 struct plan_findings {
   long long candidates = 0;
-  planner::ranking found;                  // at least two, where there are two
+  planner::ranking found;  // at least two, where there are two
   std::string why;
-  std::vector<sensitivity> of_constants;   // of the fastest, on which its step depends; the largest first
+  std::vector<sensitivity> of_constants;  // of the fastest, on which its step depends; the largest first
   /// Those that the request asks for.
   std::span<const judged_plan> shown(const plan_request& r) const {
     return std::span(found.top).first(std::min(found.top.size(), static_cast<std::size_t>(r.top)));

@@ -29,7 +29,9 @@ class progress_line {
     if (!is_terminal_ || clock::now() < next_) return;
     next_ = clock::now() + often;
     is_shown_ = true;
-    out_ << fmt::format("\r{} plans timed, {} judged, {} to look at\x1b[K", so_far.predicted, so_far.judged, open) << std::flush;
+    out_ << fmt::format("\r{} plans timed, {} judged, {} to look at\x1b[K", so_far.predicted, so_far.judged,
+                        open)
+         << std::flush;
   }
 
   std::ostream& out_;

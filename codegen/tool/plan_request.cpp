@@ -20,15 +20,36 @@ struct model_by_name {
   any_model model;
 };
 const model_by_name known_models[]{
-    {"gpt2-124m", models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257}},
-    {"gpt2-1.5b", models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257}},
-    {"llama3-8b", models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256}},
-    {"llama3-70b", models::llama{.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256}},
-    {"llama3-405b", models::llama{.layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8, .ffn = 53248, .vocab = 128256}},
-    {"mixtral-8x7b",
-     models::mixtral{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .experts = 8, .top_k = 2, .expert_ffn = 14336, .vocab = 32000}},
-    {"qwen3-30b-a3b", models::qwen3_moe{.layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
-                                        .expert_ffn = 768, .vocab = 151936}}};
+    {"gpt2-124m",
+     models::gpt2{
+         .layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257}},
+    {"gpt2-1.5b",
+     models::gpt2{
+         .layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257}},
+    {"llama3-8b",
+     models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256}},
+    {"llama3-70b",
+     models::llama{.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256}},
+    {"llama3-405b",
+     models::llama{
+         .layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8, .ffn = 53248, .vocab = 128256}},
+    {"mixtral-8x7b", models::mixtral{.layers = 32,
+                                     .hidden = 4096,
+                                     .heads = 32,
+                                     .kv_heads = 8,
+                                     .experts = 8,
+                                     .top_k = 2,
+                                     .expert_ffn = 14336,
+                                     .vocab = 32000}},
+    {"qwen3-30b-a3b", models::qwen3_moe{.layers = 48,
+                                        .hidden = 2048,
+                                        .heads = 32,
+                                        .kv_heads = 4,
+                                        .head_dim = 128,
+                                        .experts = 128,
+                                        .top_k = 8,
+                                        .expert_ffn = 768,
+                                        .vocab = 151936}}};
 struct named_cluster {
   const cost_model::gpu_speed* gpu;
   cluster of;
@@ -53,16 +74,42 @@ any_model read_sizes_of_family(const json& given, report& out) {
   const std::size_t family = f.one_of("family", families).value_or(1);
   const int layers = size("layers"), hidden = size("hidden"), heads = size("heads"), vocab = size("vocab");
   any_model m;
-  if (family == 0) m = models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = more("ffn"), .vocab = vocab};
-  if (family == 1) m = models::llama{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .ffn = more("ffn"), .vocab = vocab};
+  if (family == 0)
+    m = models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = more("ffn"), .vocab = vocab};
+  if (family == 1)
+    m = models::llama{.layers = layers,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .kv_heads = more("kv_heads"),
+                      .ffn = more("ffn"),
+                      .vocab = vocab};
   if (family == 2)
-    m = models::qwen3{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .head_dim = more("head_dim"), .ffn = more("ffn"), .vocab = vocab};
+    m = models::qwen3{.layers = layers,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .kv_heads = more("kv_heads"),
+                      .head_dim = more("head_dim"),
+                      .ffn = more("ffn"),
+                      .vocab = vocab};
   if (family == 3)
-    m = models::qwen3_moe{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .head_dim = more("head_dim"),
-                          .experts = more("experts"), .top_k = more("top_k"), .expert_ffn = more("expert_ffn"), .vocab = vocab};
+    m = models::qwen3_moe{.layers = layers,
+                          .hidden = hidden,
+                          .heads = heads,
+                          .kv_heads = more("kv_heads"),
+                          .head_dim = more("head_dim"),
+                          .experts = more("experts"),
+                          .top_k = more("top_k"),
+                          .expert_ffn = more("expert_ffn"),
+                          .vocab = vocab};
   if (family == 4)
-    m = models::mixtral{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = more("kv_heads"), .experts = more("experts"),
-                        .top_k = more("top_k"), .expert_ffn = more("expert_ffn"), .vocab = vocab};
+    m = models::mixtral{.layers = layers,
+                        .hidden = hidden,
+                        .heads = heads,
+                        .kv_heads = more("kv_heads"),
+                        .experts = more("experts"),
+                        .top_k = more("top_k"),
+                        .expert_ffn = more("expert_ffn"),
+                        .vocab = vocab};
   f.only("model", legal);
   return m;
 }
@@ -84,15 +131,19 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
     static constexpr std::string_view legal[]{"gpu", "ranks_per_node", "memory_gb"};
     sizes.only("cluster", legal);
   }
-  const auto i = is_object ? sizes.need("gpu", sizes.one_of("gpu", gpus)) : f.need("cluster", f.one_of("cluster", gpus));
+  const auto i =
+      is_object ? sizes.need("gpu", sizes.one_of("gpu", gpus)) : f.need("cluster", f.one_of("cluster", gpus));
   const std::size_t kind = i.value_or(0);
   r.of.gpu = named_clusters[kind].gpu;
   r.of.machines = named_clusters[kind].of;
   if (!is_object) r.cluster = gpus[kind];
-  r.of.machines.ranks_per_node = at_most(largest_world, "ranks_per_node", sizes.count("ranks_per_node"), out).value_or(r.of.machines.ranks_per_node);
+  r.of.machines.ranks_per_node = at_most(largest_world, "ranks_per_node", sizes.count("ranks_per_node"), out)
+                                     .value_or(r.of.machines.ranks_per_node);
   if (const auto gb = sizes.number("memory_gb")) {
     r.of.machines.memory = static_cast<long long>(std::min(*gb, largest_memory) * 1e9);
-    if (*gb == 0 || *gb > largest_memory) refuse(out, 300) << "memory_gb is " << fmt::format("{:g}", *gb) << "; it must be more than 0, and at most 1000000";
+    if (*gb == 0 || *gb > largest_memory)
+      refuse(out, 300) << "memory_gb is " << fmt::format("{:g}", *gb)
+                       << "; it must be more than 0, and at most 1000000";
   }
   r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
 }
@@ -107,16 +158,21 @@ void check_alone(const plan_question& q, report& out) {
 plan_choice read_choice(json given, const plan_question& q, report& out) {
   if (!given.contains("world")) given["world"] = q.gpus;
   const fields f(given, out);
-  std::vector<std::string_view> legal{"world", "sequence_parallel", "expert_layout", "cp_weights", "cp_attention", "reshard", "schedule", "stages_per_rank", "microbatches", "recompute"};
+  std::vector<std::string_view> legal{"world",        "sequence_parallel", "expert_layout", "cp_weights",
+                                      "cp_attention", "reshard",           "schedule",      "stages_per_rank",
+                                      "microbatches", "recompute"};
   for (const named_degree& a : all_degrees) legal.push_back(a.name);
   f.only("predict", legal);
   plan_choice c;
   c.dims = read_degrees(f);
   static constexpr std::string_view reshards[]{"standard", "after_layer", "after_stage", "after_step"};
-  if (const auto i = f.one_of("cp_attention", cp_attention_names)) c.dims.cp_attention = static_cast<cp_attention>(*i);
+  if (const auto i = f.one_of("cp_attention", cp_attention_names))
+    c.dims.cp_attention = static_cast<cp_attention>(*i);
   if (const auto i = f.one_of("reshard", reshards)) c.dims.reshard = static_cast<reshard>(*i);
   c.microbatches = f.count("microbatches").value_or(1);
-  c.schedule = schedules::listed{schedules::published::names[f.one_of("schedule", schedules::published::names).value_or(0)], c.microbatches, 1};
+  c.schedule = schedules::listed{
+      schedules::published::names[f.one_of("schedule", schedules::published::names).value_or(0)],
+      c.microbatches, 1};
   c.schedule.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule.own_stages_per_rank());
   c.recompute = planner::recomputations[f.one_of("recompute", recompute_names).value_or(0)];
   return c;
@@ -125,7 +181,8 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
 }  // namespace
 
 plan_request read_plan_request(const json& line, report& out) {
-  static constexpr std::string_view legal[]{"cost_model", "model", "cluster", "gpus", "recipe", "top", "predict"};
+  static constexpr std::string_view legal[]{"cost_model", "model", "cluster", "gpus",
+                                            "recipe",     "top",   "predict"};
   const fields f(line, out);
   f.only("the line", legal);
   plan_request r;

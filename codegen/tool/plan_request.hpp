@@ -23,7 +23,8 @@ plan_request read_plan_request(const json& line, report& out);
 /// Answer a line. Errors: RC300; the rules that a plan to predict breaks.
 void answer_plans(const json& line, json& answer, report& out);
 
-/// Print the answer as a table, and while it is searched for, where `errors` are on a terminal, how far that is.
+/// Print the answer as a table, and while it is searched for, where `errors` are on a terminal, how far that
+/// is.
 /// Errors: 1 where the line is refused; the diagnostics go to `errors`.
 int show_plans(const json& line, std::ostream& out, std::ostream& errors, bool on_terminal);
 

@@ -7,26 +7,33 @@ std::optional<judged_plan> judge(const plan_question& q, const plan_choice& c, r
   return std::visit([&](const auto& model) { return planner::judge(model, q, c, out); }, q.model);
 }
 
-std::vector<double> steps_on(const plan_question& q, const plan_choice& c, std::span<const cost_model::gpu_speed> gpus) {
-  return std::visit([&](const auto& model) {
-    training recipe = q.recipe;
-    recipe.recompute = c.recompute;
-    report said;
-    const auto counted = rankc::detail::count_plan(said, model, c.dims, c.schedule, recipe, q.machines, {});
-    const program::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
-    const std::vector<program::layer_program> layers = program::lower_layers(counted, s);
-    std::vector<double> steps;
-    for (const cost_model::gpu_speed& g : gpus) steps.push_back(cost_model::predict_step(counted, g, s, layers).step);
-    return steps;
-  }, q.model);
+std::vector<double> steps_on(const plan_question& q, const plan_choice& c,
+                             std::span<const cost_model::gpu_speed> gpus) {
+  return std::visit(
+      [&](const auto& model) {
+        training recipe = q.recipe;
+        recipe.recompute = c.recompute;
+        report said;
+        const auto counted =
+            rankc::detail::count_plan(said, model, c.dims, c.schedule, recipe, q.machines, {});
+        const program::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
+        const std::vector<program::layer_program> layers = program::lower_layers(counted, s);
+        std::vector<double> steps;
+        for (const cost_model::gpu_speed& g : gpus)
+          steps.push_back(cost_model::predict_step(counted, g, s, layers).step);
+        return steps;
+      },
+      q.model);
 }
 
 planner::ranking rank_plans(const plan_question& q, const planner::wanted& w, const plan_progress& progress) {
-  return std::visit([&](const auto& model) {
-    return planner::rank_plans(model, q, w, [&](const planner::looked_at& so_far, std::size_t open) {
-      if (progress) progress(so_far, open);
-    });
-  }, q.model);
+  return std::visit(
+      [&](const auto& model) {
+        return planner::rank_plans(model, q, w, [&](const planner::looked_at& so_far, std::size_t open) {
+          if (progress) progress(so_far, open);
+        });
+      },
+      q.model);
 }
 
 long long count_choices(const plan_question& q) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans of a model on so many GPUs by rankc's own cost model: each is checked, its memory counted and its step
-// predicted as the compiler would.
+// The plans of a model on so many GPUs by rankc's own cost model: each is checked, its memory counted and its
+// step predicted as the compiler would.
 #pragma once
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
@@ -19,7 +19,8 @@
 
 namespace rankc::tool {
 
-using any_model = std::variant<models::gpt2, models::llama, models::qwen3, models::qwen3_moe, models::mixtral>;
+using any_model =
+    std::variant<models::gpt2, models::llama, models::qwen3, models::qwen3_moe, models::mixtral>;
 
 /// What plans are for.
 struct plan_question : planner::question {
@@ -32,10 +33,11 @@ using judged_plan = planner::judged;
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
 
 /// The step of a choice on each of several GPUs. The choice breaks no rule. Units: seconds.
-std::vector<double> steps_on(const plan_question&, const plan_choice&, std::span<const cost_model::gpu_speed>);
+std::vector<double> steps_on(const plan_question&, const plan_choice&,
+                             std::span<const cost_model::gpu_speed>);
 
-/// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how many choices are still
-/// to be looked at)` hears of each.
+/// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how
+/// many choices are still to be looked at)` hears of each.
 using plan_progress = std::function<void(const planner::looked_at&, std::size_t)>;
 planner::ranking rank_plans(const plan_question&, const planner::wanted&, const plan_progress& progress = {});
 

@@ -15,7 +15,8 @@ void print_rows(std::ostream& out, std::span<const judged_plan> plans) {
   out << "  plan\n";
   for (const judged_plan& j : plans) {
     out << fmt::format("{:>10.1f} {:>6.1f} ", 1e3 * j.time.step, static_cast<double>(j.bytes) / 1e9);
-    for (const step_term& t : step_terms) out << fmt::format(" {:>{}.0f}%", 100 * (j.time.*t.at) / j.time.step, t.name.size() - 1);
+    for (const step_term& t : step_terms)
+      out << fmt::format(" {:>{}.0f}%", 100 * (j.time.*t.at) / j.time.step, t.name.size() - 1);
     out << "  " << text_of(j.choice) << "\n";
   }
 }
@@ -27,7 +28,11 @@ std::string text_of(std::span<const sensitivity> of_constants) {
   const std::size_t n = std::min(shown, of_constants.size());
   std::string out = "1 % more of a constant changes the step most for";
   for (std::size_t i = 0; i < n; ++i)
-    out += fmt::format("{} {} ({:+.2f} %)", i == 0 ? "" : i + 1 == n ? " and" : ",", of_constants[i].constant, of_constants[i].percent);
+    out += fmt::format("{} {} ({:+.2f} %)",
+                       i == 0       ? ""
+                       : i + 1 == n ? " and"
+                                    : ",",
+                       of_constants[i].constant, of_constants[i].percent);
   return out;
 }
 
@@ -45,7 +50,8 @@ int show_plans(const json& line, std::ostream& out, std::ostream& errors, bool o
   progress_line progress(errors, on_terminal);
   const plan_findings f = find_plans(r, false, progress.hears());
   progress.clear();
-  out << fmt::format("{}: {} plans, {} of them timed, {} judged\n", text_of(r), f.candidates, f.found.counts.predicted, f.found.counts.judged);
+  out << fmt::format("{}: {} plans, {} of them timed, {} judged\n", text_of(r), f.candidates,
+                     f.found.counts.predicted, f.found.counts.judged);
   print_rows(out, f.shown(r));
   if (!f.found.top.empty()) out << "\n";
   out << f.why << "\n";

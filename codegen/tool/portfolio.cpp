@@ -36,18 +36,19 @@ action_table make_best(report& out, const schedule_sizes& sizes) {
   if (out.size() > before) return {};
   constexpr long long most_actions = 50'000'000, most_runs = 30'000;
   const long long actions = 3LL * sizes.pp * sizes.stages_per_rank * sizes.microbatches;
-  const schedule_choice choice = best_schedule({.pp = sizes.pp,
-                                              .stages_per_rank = sizes.stages_per_rank,
-                                              .microbatches = sizes.microbatches,
-                                              .cost = sizes.costs,
-                                              .memory_limit = sizes.memory_limit,
-                                              .runs = static_cast<int>(std::min(most_runs, most_actions / actions))});
+  const schedule_choice choice =
+      best_schedule({.pp = sizes.pp,
+                     .stages_per_rank = sizes.stages_per_rank,
+                     .microbatches = sizes.microbatches,
+                     .cost = sizes.costs,
+                     .memory_limit = sizes.memory_limit,
+                     .runs = static_cast<int>(std::min(most_runs, most_actions / actions))});
   return sizes.inference ? forwards_of(choice.table) : choice.table;
 }
 
 template <class Schedule>
-constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank,
-                               has_free_stages<Schedule>, make<Schedule>};
+constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank, has_free_stages<Schedule>,
+                               make<Schedule>};
 
 constexpr auto all = []<class... Schedule>(type_list<Schedule...>) {
   return std::array{known<Schedule>..., known_schedule{best::name, 1, true, make_best}};

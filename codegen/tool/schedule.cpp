@@ -36,8 +36,8 @@ void read_stages(const fields& f, request& r, report& out) {
   if (!r.schedule) return;
   r.sizes.stages_per_rank = asked.value_or(r.schedule->stages_per_rank);
   if (!r.schedule->has_free_stages_per_rank && r.sizes.stages_per_rank != r.schedule->stages_per_rank)
-    refuse(out, 306) << "stages_per_rank=" << r.sizes.stages_per_rank << ", but " << r.schedule->name << " places "
-                     << r.schedule->stages_per_rank
+    refuse(out, 306) << "stages_per_rank=" << r.sizes.stages_per_rank << ", but " << r.schedule->name
+                     << " places " << r.schedule->stages_per_rank
                      << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
   else if (r.sizes.stages_per_rank < 1)
     refuse(out, 301) << "stages_per_rank=" << r.sizes.stages_per_rank << "; a rank has at least 1";
@@ -82,19 +82,23 @@ request read(const json& line, report& out) {
   r.csv = f.text("csv");
   r.placement = f.whole_numbers("stage_to_rank");
   if (!f.has("csv")) read_named(f, r, out);
-  else if (f.has("schedule")) refuse(out, 300) << "the line has a schedule and csv, which is one; leave one out";
+  else if (f.has("schedule"))
+    refuse(out, 300) << "the line has a schedule and csv, which is one; leave one out";
   r.sizes.inference = f.flag("inference").value_or(false);
   r.sizes.costs = read_costs(f, out);
   r.completes = f.flag("complete").value_or(false);
   r.gathers = f.whole("gather");
-  if (r.gathers && *r.gathers < 1) refuse(out, 300) << "gather=" << *r.gathers << "; a rank gathers the weights of at least 1 stage at once";
+  if (r.gathers && *r.gathers < 1)
+    refuse(out, 300) << "gather=" << *r.gathers << "; a rank gathers the weights of at least 1 stage at once";
   r.memory_limit = f.number("memory_limit");
-  if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit) r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
-  const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
+  if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit)
+    r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
+  const __int128 forwards =
+      static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
   if (out.empty() && forwards > most_forwards)
     refuse(out, 311) << "pp=" << r.sizes.pp << " times stages_per_rank=" << r.sizes.stages_per_rank
-                     << " times microbatches=" << r.sizes.microbatches << " is more than the " << most_forwards
-                     << " forwards that are answered";
+                     << " times microbatches=" << r.sizes.microbatches << " is more than the "
+                     << most_forwards << " forwards that are answered";
   return r;
 }
 
@@ -104,18 +108,21 @@ action_table read_csv(const fields& f, request& r, report& out) {
   if (!out.empty()) return t;
   const auto check_size = [&](const char* name, int has, const char* of) {
     const auto said = f.whole(name);
-    if (said && *said != has) refuse(out, 313) << name << "=" << *said << ", but the text has " << has << " " << of << "; take " << name << "=" << has;
+    if (said && *said != has)
+      refuse(out, 313) << name << "=" << *said << ", but the text has " << has << " " << of << "; take "
+                       << name << "=" << has;
     return has;
   };
   r.sizes.pp = check_size("pp", t.ranks(), "lines");
   r.sizes.microbatches = check_size("microbatches", t.microbatches, "microbatches");
   r.sizes.stages_per_rank = std::max(1, t.stages() / t.ranks());
   if (r.placement && static_cast<int>(r.placement->size()) != t.stages())
-    refuse(out, 300) << "stage_to_rank has " << r.placement->size() << " stages, but the text has " << t.stages();
+    refuse(out, 300) << "stage_to_rank has " << r.placement->size() << " stages, but the text has "
+                     << t.stages();
   else if (r.placement) t.rank_of_stage = *r.placement;
   if (static_cast<long long>(t.stages()) * t.microbatches > most_forwards)
-    refuse(out, 311) << t.stages() << " stages times " << t.microbatches << " microbatches is more than the " << most_forwards
-                     << " forwards that are answered";
+    refuse(out, 311) << t.stages() << " stages times " << t.microbatches << " microbatches is more than the "
+                     << most_forwards << " forwards that are answered";
   return r.sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
@@ -124,11 +131,14 @@ action_table make_table(const fields& f, request& r, report& out) {
   const std::size_t factors = r.sizes.costs.stage.size();
   const auto check_factors = [&](std::size_t stages) {
     if (factors && factors != stages)
-      refuse(out, 300) << "costs.stage has " << factors << " factors, but the schedule has " << stages << " stages; give one for each";
+      refuse(out, 300) << "costs.stage has " << factors << " factors, but the schedule has " << stages
+                       << " stages; give one for each";
     return out.empty();
   };
   // The search uses them; it places as many stages as the ranks hold.
-  if (r.schedule && r.schedule->name == "best" && !check_factors(static_cast<std::size_t>(r.sizes.pp) * r.sizes.stages_per_rank)) return {};
+  if (r.schedule && r.schedule->name == "best" &&
+      !check_factors(static_cast<std::size_t>(r.sizes.pp) * r.sizes.stages_per_rank))
+    return {};
   action_table t = r.csv ? read_csv(f, r, out) : r.schedule->make(out, r.sizes);
   if (!out.empty() || !check_factors(static_cast<std::size_t>(t.stages()))) return {};
   if (r.completes) t = complete(std::move(t));
@@ -156,7 +166,8 @@ held held_by(const request& r, int microbatches) {
   return {0, 0};
 }
 
-/// The most microbatches, fewer than asked for, that stay within the limit; 0 if none do. The peak grows with them.
+/// The most microbatches, fewer than asked for, that stay within the limit; 0 if none do. The peak grows with
+/// them.
 int most_within(const request& r) {
   int within = 0, too_many = r.sizes.microbatches;
   while (too_many - within > 1) {
@@ -166,8 +177,8 @@ int most_within(const request& r) {
   return held_by(r, within).microbatches;
 }
 
-/// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed, of schedules
-/// with as many stages on a rank, since a stage is the unit.
+/// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed, of
+/// schedules with as many stages on a rank, since a stage is the unit.
 void check_memory(report& out, const request& r, const std::vector<int>& peaks) {
   const auto highest = std::max_element(peaks.begin(), peaks.end());
   if (!r.memory_limit || *highest <= *r.memory_limit) return;
@@ -182,9 +193,12 @@ void check_memory(report& out, const request& r, const std::vector<int>& peaks) 
     s << "take " << other.name << ", which holds " << *needs << ", or ";
     has_alternative = true;
   }
-  if (const int fits = r.schedule ? most_within(r) : 0) s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
+  if (const int fits = r.schedule ? most_within(r) : 0)
+    s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
   else if (has_alternative) s << "raise the limit to " << *highest;
-  else s << "no schedule with stages_per_rank=" << r.sizes.stages_per_rank << " holds so little; raise the limit to " << *highest;
+  else
+    s << "no schedule with stages_per_rank=" << r.sizes.stages_per_rank
+      << " holds so little; raise the limit to " << *highest;
 }
 
 std::string spelled(const action& a) {
@@ -201,7 +215,8 @@ std::string item_at(const action_table& t, int i) {
 
 json compute_of(const action_table& t, int rank) {
   json out = json::array();
-  for (int i = t.begin[rank]; i < t.begin[rank + 1]; i += t.actions[i].overlaps_next ? 2 : 1) out.push_back(item_at(t, i));
+  for (int i = t.begin[rank]; i < t.begin[rank + 1]; i += t.actions[i].overlaps_next ? 2 : 1)
+    out.push_back(item_at(t, i));
   return out;
 }
 

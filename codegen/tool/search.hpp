@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make the same line. By
-// the model of transformer-perf-estimates, that is: plan_request.hpp has rankc's own.
+// `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make
+// the same line. By the model of transformer-perf-estimates, that is: plan_request.hpp has rankc's own.
 #pragma once
 #include <rankc/cost_model/transformer_perf/search.hpp>
 
@@ -24,12 +24,15 @@ struct search_request {
 /// Errors: RC300.
 search_request read_search(const json& line, report& out);
 
-/// Answer a line: how many plans there are and fit, sums over them, and the fastest. Names and units are the Python's.
+/// Answer a line: how many plans there are and fit, sums over them, and the fastest. Names and units are the
+/// Python's.
 /// Errors: RC300.
 void answer_search(const json& line, json& answer, report& out);
 
-/// Print the answer as a table, and where the model without its known defects has another best plan, that one too.
-/// Errors: 1 where the line is refused; the diagnostics go to `errors`. `on_terminal`: these are, and may show how far a search is.
+/// Print the answer as a table, and where the model without its known defects has another best plan, that one
+/// too.
+/// Errors: 1 where the line is refused; the diagnostics go to `errors`. `on_terminal`: these are, and may
+/// show how far a search is.
 int show_search(const json& line, std::ostream& out, std::ostream& errors, bool on_terminal = false);
 
 /// Whether a line asks by rankc's own cost model.

@@ -28,18 +28,22 @@ std::optional<int> size(const fields& f, const char* name, int most, report& out
 tp::transformer read_sizes(const fields& f, report& out) {
   static constexpr std::string_view legal[]{"l", "e", "f", "h", "depth"};
   f.only("model", legal);
-  const auto needed = [&](const char* name) { return f.need(name, size(f, name, largest_size, out)).value_or(1); };
+  const auto needed = [&](const char* name) {
+    return f.need(name, size(f, name, largest_size, out)).value_or(1);
+  };
   tp::transformer m{.l = needed("l"), .e = needed("e"), .h = needed("h"), .depth = needed("depth")};
   m.f = size(f, "f", largest_size, out).value_or(m.f);
-  if (m.h > m.e) refuse(out, 300) << "model has h=" << m.h << " heads of e=" << m.e << " elements; e must be at least h";
+  if (m.h > m.e)
+    refuse(out, 300) << "model has h=" << m.h << " heads of e=" << m.e << " elements; e must be at least h";
   return m;
 }
 
 }  // namespace
 
 search_request read_search(const json& line, report& out) {
-  static constexpr std::string_view legal[]{"cost_model",        "model",       "strategy", "system",   "nvs", "n_gpus",
-                                            "global_batch_size", "capacity_gb", "top",      "corrected"};
+  static constexpr std::string_view legal[]{"cost_model", "model",    "strategy",          "system",
+                                            "nvs",        "n_gpus",   "global_batch_size", "capacity_gb",
+                                            "top",        "corrected"};
   const fields f(line, out);
   f.only("the line", legal);
   f.one_of("cost_model", cost_models);
@@ -51,8 +55,10 @@ search_request read_search(const json& line, report& out) {
     q.on.model = models[*i].sizes;
     r.model = models[*i].name;
   }
-  if (const auto i = f.need("strategy", f.one_of("strategy", strategies))) q.by = static_cast<tp::strategy>(*i);
-  if (const auto i = f.need("system", f.one_of("system", names_of(tp::gpu_systems)))) q.on.gpu = tp::gpu_systems[*i];
+  if (const auto i = f.need("strategy", f.one_of("strategy", strategies)))
+    q.by = static_cast<tp::strategy>(*i);
+  if (const auto i = f.need("system", f.one_of("system", names_of(tp::gpu_systems))))
+    q.on.gpu = tp::gpu_systems[*i];
   q.on.gpu.nvlink_size = size(f, "nvs", largest_domain, out).value_or(q.on.gpu.nvlink_size);
   q.on.gpu.hbm_capacity = f.number("capacity_gb").value_or(q.on.gpu.hbm_capacity);
   q.gpus = f.need("n_gpus", size(f, "n_gpus", largest_size, out)).value_or(1);

@@ -16,14 +16,16 @@ std::string both(const tp::problem& q, int tp1, int tp2) {
 }
 
 constexpr std::string_view heading =
-    "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    dp    pp  bubble\n";
+    "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    dp   "
+    " pp  bubble\n";
 
 std::string row(const tp::problem& q, const tp::plan& p) {
   const tp::step_cost c = tp::cost_of_step(q.on, q.by, p, q.global_batch);
   const std::string nb = q.by == tp::strategy::tp2d ? fmt::format("{}", p.nb) : "";
   const std::string domain = fmt::format("{} {} {}", both(q, p.nv_tp1, p.nv_tp2), p.nv_dp, p.nv_pp);
   return fmt::format(
-      "{:>10.4f} {:>8.1f} {:>6} {:>7} {:>6} {:>6} {:>4} {:>17}  {:>6.1f}% {:>6.1f}% {:>4.1f}% {:>4.1f}% {:>4.1f}% {:>5.1f}%\n",
+      "{:>10.4f} {:>8.1f} {:>6} {:>7} {:>6} {:>6} {:>4} {:>17}  {:>6.1f}% {:>6.1f}% {:>4.1f}% {:>4.1f}% "
+      "{:>4.1f}% {:>5.1f}%\n",
       c.t, c.mem, p.dp, both(q, p.tp1, p.tp2), p.pp, p.mbs, nb, domain, 100 * c.comp_frac, 100 * c.mem_frac,
       100 * c.tp_comm_frac, 100 * c.dp_comm_frac, 100 * c.pp_comm_frac, 100 * c.bubble_frac);
 }
@@ -35,7 +37,8 @@ std::string other_best(tp::problem q, const std::vector<tp::ranked_plan>& top) {
   const tp::ranked_plan best = tp::fastest(q);
   const bool any = best.t != tp::ranked_plan{}.t;
   if (any ? !top.empty() && top[0].plan == best.plan : top.empty()) return "";
-  return fmt::format("\nbest with the model's known defects {}:\n", was_faithful ? "corrected" : "as they are") +
+  return fmt::format("\nbest with the model's known defects {}:\n",
+                     was_faithful ? "corrected" : "as they are") +
          (any ? row(q, best.plan) : "no plan fits\n");
 }
 
@@ -50,8 +53,9 @@ int show_search(const json& line, std::ostream& out, std::ostream& errors, bool 
   const tp::problem& q = r.of;
   const tp::search_result found = tp::search(q, static_cast<std::size_t>(r.top));
   out << fmt::format("{}, {}, {} GPUs {} in domains of {}, {} sequences: {} plans, {} in {} GB\n",
-                     r.model.empty() ? "model" : r.model, strategies[static_cast<std::size_t>(q.by)], q.gpus, q.on.gpu.name,
-                     q.on.gpu.nvlink_size, q.global_batch, found.candidates, found.feasible, q.on.gpu.hbm_capacity);
+                     r.model.empty() ? "model" : r.model, strategies[static_cast<std::size_t>(q.by)], q.gpus,
+                     q.on.gpu.name, q.on.gpu.nvlink_size, q.global_batch, found.candidates, found.feasible,
+                     q.on.gpu.hbm_capacity);
   if (!found.top.empty()) out << heading;
   for (const tp::ranked_plan& best : found.top) out << row(q, best.plan);
   out << other_best(q, found.top);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a GPU that are measured or stated, each by its name: what is printed, and what a prediction is sensitive to.
+// The constants of a GPU that are measured or stated, each by its name: what is printed, and what a
+// prediction is sensitive to.
 #pragma once
 #include <rankc/cost_model/gpu_speed.hpp>
 
@@ -30,21 +31,25 @@ inline constexpr speed_member speed_members[]{
     {"forward.64.half_at", 4, [](cost_model::gpu_speed& g) -> double& { return g.forward[0].half_at; }},
     {"forward.64.joules", 3, [](cost_model::gpu_speed& g) -> double& { return g.forward[0].joules; }},
     {"forward.128.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.forward[1].start; }},
-    {"forward.128.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.forward[1].per_second; }},
+    {"forward.128.per_second", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.forward[1].per_second; }},
     {"forward.128.half_at", 4, [](cost_model::gpu_speed& g) -> double& { return g.forward[1].half_at; }},
     {"forward.128.joules", 3, [](cost_model::gpu_speed& g) -> double& { return g.forward[1].joules; }},
     {"backward.64.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.backward[0].start; }},
-    {"backward.64.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.backward[0].per_second; }},
+    {"backward.64.per_second", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.backward[0].per_second; }},
     {"backward.64.half_at", 4, [](cost_model::gpu_speed& g) -> double& { return g.backward[0].half_at; }},
     {"backward.64.joules", 3, [](cost_model::gpu_speed& g) -> double& { return g.backward[0].joules; }},
     {"backward.128.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.backward[1].start; }},
-    {"backward.128.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.backward[1].per_second; }},
+    {"backward.128.per_second", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.backward[1].per_second; }},
     {"backward.128.half_at", 4, [](cost_model::gpu_speed& g) -> double& { return g.backward[1].half_at; }},
     {"backward.128.joules", 3, [](cost_model::gpu_speed& g) -> double& { return g.backward[1].joules; }},
     {"passes.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.passes.start; }},
     {"passes.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.passes.per_second; }},
     {"column_sums.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.column_sums.start; }},
-    {"column_sums.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.column_sums.per_second; }},
+    {"column_sums.per_second", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.column_sums.per_second; }},
     {"sweeps.start", 3, [](cost_model::gpu_speed& g) -> double& { return g.sweeps.start; }},
     {"sweeps.per_second", 4, [](cost_model::gpu_speed& g) -> double& { return g.sweeps.per_second; }},
     {"step_start", 4, [](cost_model::gpu_speed& g) -> double& { return g.step_start; }},
@@ -57,9 +62,11 @@ inline constexpr speed_member speed_members[]{
     {"rest", 4, [](cost_model::gpu_speed& g) -> double& { return g.rest; }},
     {"node.latency", 3, [](cost_model::gpu_speed& g) -> double& { return g.node.latency; }},
     {"node.bandwidth", 4, [](cost_model::gpu_speed& g) -> double& { return g.node.bandwidth; }},
-    {"node.message_bandwidth", 4, [](cost_model::gpu_speed& g) -> double& { return g.node.message_bandwidth; }},
+    {"node.message_bandwidth", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.node.message_bandwidth; }},
     {"network.latency", 3, [](cost_model::gpu_speed& g) -> double& { return g.network.latency; }},
     {"network.bandwidth", 4, [](cost_model::gpu_speed& g) -> double& { return g.network.bandwidth; }},
-    {"network.message_bandwidth", 4, [](cost_model::gpu_speed& g) -> double& { return g.network.message_bandwidth; }}};
+    {"network.message_bandwidth", 4,
+     [](cost_model::gpu_speed& g) -> double& { return g.network.message_bandwidth; }}};
 
 }  // namespace rankc::tool

@@ -41,8 +41,8 @@ tokenizer of_bytes() {
 tokenizer of_model(const std::filesystem::path& model, bool ends) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
   if (const auto status = processor->Load(model.string()); !status.ok())
-    throw std::runtime_error(
-        fmt::format("{}: is no model of SentencePiece that can be read: {}", model.string(), status.ToString()));
+    throw std::runtime_error(fmt::format("{}: is no model of SentencePiece that can be read: {}",
+                                         model.string(), status.ToString()));
   const int end = processor->eos_id();
   if (ends && end < 0)
     throw std::runtime_error(fmt::format("{}: has no end-of-sentence; leave out --eos", model.string()));
@@ -57,10 +57,11 @@ tokenizer of_model(const std::filesystem::path& model, bool ends) {
 }
 #else
 tokenizer of_model(const std::filesystem::path& model, bool) {
-  throw std::runtime_error(fmt::format(
-      "--model {}: this rankc was built without SentencePiece; install libsentencepiece-dev and build it again, "
-      "or leave --model out for bytes",
-      model.string()));
+  throw std::runtime_error(
+      fmt::format("--model {}: this rankc was built without SentencePiece; install libsentencepiece-dev and "
+                  "build it again, "
+                  "or leave --model out for bytes",
+                  model.string()));
 }
 #endif
 
@@ -75,7 +76,8 @@ std::string read(const std::filesystem::path& file) {
 template <class T>
 void append(std::ostream& out, const std::vector<int>& ids) {
   const std::vector<T> narrow(ids.begin(), ids.end());
-  out.write(reinterpret_cast<const char*>(narrow.data()), static_cast<std::streamsize>(narrow.size() * sizeof(T)));
+  out.write(reinterpret_cast<const char*>(narrow.data()),
+            static_cast<std::streamsize>(narrow.size() * sizeof(T)));
 }
 
 std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
@@ -90,7 +92,8 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
     count += ids.size();
     if (count > std::numeric_limits<std::int32_t>::max())
       throw std::runtime_error(fmt::format(
-          "{}: would hold more than 2^31 - 1 tokens, which its header counts to; write several files", o.out.string()));
+          "{}: would hold more than 2^31 - 1 tokens, which its header counts to; write several files",
+          o.out.string()));
     (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
   }
   header[2] = static_cast<std::int32_t>(count);
@@ -114,8 +117,8 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
     const tokenizer by = o.model.empty() ? of_bytes() : of_model(o.model, o.ends);
     begun = !std::filesystem::exists(o.out) || std::filesystem::is_regular_file(o.out);
     const std::size_t count = write_tokens(o, by);
-    out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(), count,
-                       o.files.size(), by.name, by.vocab);
+    out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(),
+                       count, o.files.size(), by.name, by.vocab);
     return 0;
   } catch (const std::exception& e) {
     std::error_code none;

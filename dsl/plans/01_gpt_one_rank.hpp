@@ -6,10 +6,16 @@
 namespace plans {
 using namespace rankc;
 
-inline constexpr auto byte_gpt = models::gpt2{.layers = 4, .hidden = 128, .heads = 4, .ffn = 512, .vocab = 256};
+inline constexpr auto byte_gpt =
+    models::gpt2{.layers = 4, .hidden = 128, .heads = 4, .ffn = 512, .vocab = 256};
 
-inline constexpr training byte_recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 2e-3,
-                                      .warmup_steps = 20, .decay_steps = 400, .min_lr = 2e-4};
+inline constexpr training byte_recipe{.seq = 128,
+                                      .global_batch = 16,
+                                      .precision = f32,
+                                      .lr = 2e-3,
+                                      .warmup_steps = 20,
+                                      .decay_steps = 400,
+                                      .min_lr = 2e-4};
 
 inline constexpr plan gpt_one_rank{.model = byte_gpt,
                                    .dims = parallel_dims{.world = 1},

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight ranks: data, tensor and pipeline parallel by two each, with sequence parallelism. One degree is inferred.
+// Eight ranks: data, tensor and pipeline parallel by two each, with sequence parallelism. One degree is
+// inferred.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 
 namespace plans {
 
-inline constexpr parallel_dims eight_ranks{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
+inline constexpr parallel_dims eight_ranks{
+    .world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
 
 inline constexpr plan gpt_dp2_tp2_pp2{.model = byte_gpt,
                                       .dims = eight_ranks,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of this day on one node of eight H200s: Llama 3 8B in bf16, data, tensor and pipeline parallel by two each.
+// A model of this day on one node of eight H200s: Llama 3 8B in bf16, data, tensor and pipeline parallel by
+// two each.
 #pragma once
 #include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>
@@ -11,9 +12,11 @@ using namespace rankc;
 inline constexpr auto llama3 =
     models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 
-inline constexpr parallel_dims one_node{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
+inline constexpr parallel_dims one_node{
+    .world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
 
-inline constexpr training llama3_recipe{.seq = 8192, .global_batch = 32, .precision = bf16, .warmup_steps = 100};
+inline constexpr training llama3_recipe{
+    .seq = 8192, .global_batch = 32, .precision = bf16, .warmup_steps = 100};
 
 inline constexpr plan llama3_8b{.model = llama3,
                                 .dims = one_node,

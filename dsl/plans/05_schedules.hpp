@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules: what they cost is known to the compiler, one may overlap forwards with backwards, and one may be your own.
+// Schedules: what they cost is known to the compiler, one may overlap forwards with backwards, and one may be
+// your own.
 #pragma once
 #include <rankc/schedule/timing.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>

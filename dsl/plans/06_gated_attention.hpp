@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of your own: Llama's, with queries and keys normalised in each head and a gate on what attention gives.
+// A block of your own: Llama's, with queries and keys normalised in each head and a gate on what attention
+// gives.
 // Source: Henry et al. 2020; Qiu et al. 2025.
 #pragma once
 #include "01_gpt_one_rank.hpp"
@@ -13,7 +14,8 @@ struct gated_block {
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const dim head{"head_dim", heads.unit};
-    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones))), h1 = as("h1", enter_tp(n1, c));
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones))),
+          h1 = as("h1", enter_tp(n1, c));
     value q_gain = t.parameter("q_norm", {head}, {}, initial::ones),
           k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
     value q = as("q", rope(head_norm(column_parallel(t, h1, "wq", heads), q_gain), c.seq, 10000));
@@ -25,7 +27,8 @@ struct gated_block {
 
     value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
     value h2 = as("h2", enter_tp(n2, c));
-    value left = as("left", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+    value left = as("left", column_parallel(t, h2, "w1", ffn)),
+          up = as("up", column_parallel(t, h2, "w3", ffn));
     value act = as("act", swiglu(left, up));
     return x_mid + leave_tp(row_parallel(t, act, "w2", hidden, residual_std(layers)), c);
   }
@@ -40,7 +43,8 @@ struct gated_llama {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"ffn", ffn}, {"vocab", vocab}});
   }
   constexpr auto stack() const {
-    const dim features{"hidden", hidden}, words{"vocab", vocab}, all_heads{"heads", hidden, hidden / heads, "head_dim"};
+    const dim features{"hidden", hidden}, words{"vocab", vocab},
+        all_heads{"heads", hidden, hidden / heads, "head_dim"};
     const parameter_handle table = token_table(words, features);
     return sequential(models::llama_layers::embedding{table},
                       repeat{layers, gated_block{features, all_heads, dim{"ffn", ffn}, layers}},
@@ -48,11 +52,12 @@ struct gated_llama {
   }
 };
 
-inline constexpr plan gpt_gated{.model = gated_llama{.layers = 4, .hidden = 128, .heads = 4, .ffn = 352, .vocab = 256},
-                                .dims = parallel_dims{.world = 2, .tp = 2},
-                                .schedule = schedules::gpipe{.microbatches = 1},
-                                .recipe = byte_recipe,
-                                .cluster = clusters::cpu};
+inline constexpr plan gpt_gated{
+    .model = gated_llama{.layers = 4, .hidden = 128, .heads = 4, .ffn = 352, .vocab = 256},
+    .dims = parallel_dims{.world = 2, .tp = 2},
+    .schedule = schedules::gpipe{.microbatches = 1},
+    .recipe = byte_recipe,
+    .cluster = clusters::cpu};
 static_assert(valid<gpt_gated>);
 
 }  // namespace plans

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head latent attention: queries, keys and values are made of normalised rows of low rank, and rotary positions
-// turn a part of each head. Here each head has a rotary key of its own, made of the latent, and values have heads of
-// the keys' size; DeepSeek's heads share one rotary key, made of x. Source: DeepSeek-AI 2024 (DeepSeek-V2).
+// Multi-head latent attention: queries, keys and values are made of normalised rows of low rank, and rotary
+// positions turn a part of each head. Here each head has a rotary key of its own, made of the latent, and
+// values have heads of the keys' size; DeepSeek's heads share one rotary key, made of x. Source: DeepSeek-AI
+// 2024 (DeepSeek-V2).
 #pragma once
 #include "01_gpt_one_rank.hpp"
 
@@ -26,7 +27,8 @@ struct latent_block {
 
     value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
     value h2 = as("h2", enter_tp(n2, c));
-    value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+    value gate = as("gate", column_parallel(t, h2, "w1", ffn)),
+          up = as("up", column_parallel(t, h2, "w3", ffn));
     value act = as("act", swiglu(gate, up));
     return x_mid + leave_tp(row_parallel(t, act, "w2", hidden, residual_std(layers)), c);
   }
@@ -45,7 +47,8 @@ struct latent_gpt {
   int vocab_used = 0;
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"plain", plain}, {"turned", turned}, {"ffn", ffn}});
+    check_sizes(out,
+                {{"hidden", hidden}, {"heads", heads}, {"plain", plain}, {"turned", turned}, {"ffn", ffn}});
     check_sizes(out, {{"of_q", of_q}, {"of_kv", of_kv}, {"vocab", vocab}});
   }
   constexpr auto stack() const {
@@ -53,17 +56,25 @@ struct latent_gpt {
     const auto in_heads = [&](std::string_view name, int unit, std::string_view unit_name) {
       return dim{name, heads * unit, unit, unit_name};
     };
-    const dim all = in_heads("heads", plain + turned, "head_dim"), kept = in_heads("plain", plain, "plain_dim"),
-              rotary = in_heads("turned", turned, "turned_dim");
-    const latent_block block{features, all, kept, rotary, dim{"of_q", of_q}, dim{"of_kv", of_kv}, dim{"ffn", ffn}, layers};
+    const dim all = in_heads("heads", plain + turned, "head_dim"),
+              kept = in_heads("plain", plain, "plain_dim"), rotary = in_heads("turned", turned, "turned_dim");
+    const latent_block block{features,        all,   kept, rotary, dim{"of_q", of_q}, dim{"of_kv", of_kv},
+                             dim{"ffn", ffn}, layers};
     const parameter_handle table = token_table(words, features);
     return sequential(models::llama_layers::embedding{table}, repeat{layers, block},
                       models::llama_layers::head{table});
   }
 };
 
-inline constexpr latent_gpt byte_latent{.layers = 4, .hidden = 128, .heads = 4, .plain = 16, .turned = 16,
-                                        .of_q = 48, .of_kv = 32, .ffn = 352, .vocab = 256};
+inline constexpr latent_gpt byte_latent{.layers = 4,
+                                        .hidden = 128,
+                                        .heads = 4,
+                                        .plain = 16,
+                                        .turned = 16,
+                                        .of_q = 48,
+                                        .of_kv = 32,
+                                        .ffn = 352,
+                                        .vocab = 256};
 
 inline constexpr plan gpt_latent{.model = byte_latent,
                                  .dims = parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true},

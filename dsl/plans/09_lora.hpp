@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of low rank, trained beside the queries' and values' weights, which stay as they are with all others.
+// Products of low rank, trained beside the queries' and values' weights, which stay as they are with all
+// others.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 
 namespace plans {
 
-inline constexpr training adapting{.seq = 128, .global_batch = 16, .precision = f32, .lr = 1e-2,
+inline constexpr training adapting{.seq = 128,
+                                   .global_batch = 16,
+                                   .precision = f32,
+                                   .lr = 1e-2,
                                    .lora = {.rank = 8, .alpha = 16, .targets = {"wq", "wv"}}};
 
 inline constexpr plan gpt_lora{.model = byte_gpt,

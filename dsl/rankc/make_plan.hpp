@@ -10,15 +10,27 @@
 namespace rankc {
 
 /// A plan as plain data, from values that are made at run time.
-inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
-                           const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
-  plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
-              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .model = {}, .kinds = {}, .on_one_device = {}, .blocks_of_stage = {}};
-  check_plan(p.diagnostics, model, given, schedule, recipe, machines,
-             [&](std::string_view kind, int count, bool repeated, const trace& t) {
-               p.kinds.push_back({std::string(kind), t, count, repeated});
-             },
-             stage_layers);
+inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given,
+                           const auto& schedule, const training& recipe, const cluster& machines,
+                           std::span<const int> stage_layers = {}) {
+  plan_data p{.name = std::move(name),
+              .diagnostics = {},
+              .dims = resolve(given),
+              .recipe = recipe,
+              .machines = machines,
+              .schedule = std::string(schedule.name),
+              .actions = {},
+              .expected = {},
+              .model = {},
+              .kinds = {},
+              .on_one_device = {},
+              .blocks_of_stage = {}};
+  check_plan(
+      p.diagnostics, model, given, schedule, recipe, machines,
+      [&](std::string_view kind, int count, bool repeated, const trace& t) {
+        p.kinds.push_back({std::string(kind), t, count, repeated});
+      },
+      stage_layers);
   if (!accepts(p.diagnostics)) return p;
   p.actions = actions_of(schedule, p.dims);
   check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
@@ -34,11 +46,13 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   if constexpr (requires { model.capacity; }) p.model.experts.capacity = model.capacity;
   if constexpr (requires { model.mlp_only_layers; }) {
     p.model.experts.every = model.decoder_sparse_step;
-    for (int i = 0; i < model.mlp_only_layers.count(); ++i) p.model.experts.dense.push_back(model.mlp_only_layers[i]);
+    for (int i = 0; i < model.mlp_only_layers.count(); ++i)
+      p.model.experts.dense.push_back(model.mlp_only_layers[i]);
   }
   p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
-  p.on_one_device = trace_on_one_device(model, recipe, schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
+  p.on_one_device =
+      trace_on_one_device(model, recipe, schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
   return p;
 }
 

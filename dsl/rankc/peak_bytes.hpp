@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a plan's ranks, counted by the compiler: peak_bytes<plan>. Where it is included, `valid` has RC401 too, of
-// clusters that say what there is. The one include does not have it: it costs a compiler half as much again.
+// The memory of a plan's ranks, counted by the compiler: peak_bytes<plan>. Where it is included, `valid` has
+// RC401 too, of clusters that say what there is. The one include does not have it: it costs a compiler half
+// as much again.
 #pragma once
 #include <rankc/plan/counted_plan.hpp>
 
@@ -21,8 +22,8 @@ constexpr bool fits(const auto& p) {
 }
 
 /// The same plan with other dims or microbatches: whether it breaks no rule and fits.
-constexpr bool would_fit(const auto& model, const parallel_dims& given, const auto& schedule, const training& recipe, const cluster& machines,
-                         std::span<const int> stage_layers) {
+constexpr bool would_fit(const auto& model, const parallel_dims& given, const auto& schedule,
+                         const training& recipe, const cluster& machines, std::span<const int> stage_layers) {
   report out;
   const counted_plan p = count_plan(out, model, given, schedule, recipe, machines, stage_layers);
   return accepts(out) && fits(p);
@@ -40,13 +41,14 @@ constexpr std::vector<int> even_stages(const auto& p) {
   int layers = 0;
   for (int n : p.blocks_of_stage) layers += n;
   std::vector<int> even;
-  for (int s = 0; s < stages && layers >= stages; ++s) even.push_back(layers / stages + (s < layers % stages));
+  for (int s = 0; s < stages && layers >= stages; ++s)
+    even.push_back(layers / stages + (s < layers % stages));
   return even;
 }
 
 /// RC401: what every rank needs fits into its memory.
-constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given, const auto& schedule,
-                            std::span<const int> stage_layers) {
+constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given,
+                            const auto& schedule, std::span<const int> stage_layers) {
   if (p.machines.memory == 0 || fits(p)) return;
   const worst_rank worst = find_worst(p, target_of(p.machines));
   sentence& s = refuse(out, 401) << "the ranks of pipeline rank " << worst.rank << " need ";
@@ -56,21 +58,25 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
   offers found;
   for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
     found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
-                       return d.*degree > p.dims.*degree && would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);
+                       return d.*degree > p.dims.*degree &&
+                              would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);
                      }));
   parallel_dims sharded = given;
   sharded.sequence_parallel = true;
-  if (p.dims.tp > 1 && !given.sequence_parallel && would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
+  if (p.dims.tp > 1 && !given.sequence_parallel &&
+      would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
     found.next() << "sequence_parallel=true";
   const int most = p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));  // microbatches of one row
   if constexpr (requires(std::decay_t<decltype(schedule)> x) { x.microbatches = 1; })
     found.add("microbatches", find_nearest(schedule.microbatches, most, [&](int n) {
                 auto fewer_rows = schedule;
                 fewer_rows.microbatches = n;
-                return n > schedule.microbatches && most % n == 0 && would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
+                return n > schedule.microbatches && most % n == 0 &&
+                       would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
               }));
   const std::vector<int> even = even_stages(p);
-  if (!even.empty() && even != p.blocks_of_stage && would_fit(model, given, schedule, p.recipe, p.machines, even)) {
+  if (!even.empty() && even != p.blocks_of_stage &&
+      would_fit(model, given, schedule, p.recipe, p.machines, even)) {
     sentence& offer = found.next() << "stage_layers{";
     for (std::size_t s = 0; s < even.size(); ++s) offer << (s ? ", " : "") << even[s];
     offer << "}";
@@ -79,13 +85,15 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
   repeating.recompute = {.full = true};
   if (!p.recipe.recompute.any() && would_fit(model, given, schedule, repeating, p.machines, stage_layers))
     found.next() << "recompute={.full = true}";
-  s << (found.view().empty() ? "; no tp, pp, number of microbatches or recompute mends it: take a smaller model, or a larger world" : found.view());
+  s << (found.view().empty() ? "; no tp, pp, number of microbatches or recompute mends it: take a smaller "
+                               "model, or a larger world"
+                             : found.view());
 }
 
 }  // namespace detail
 
-/// Check a plan as declared, and its memory: what `valid` asks for where this header is included and the cluster says how
-/// much there is.
+/// Check a plan as declared, and its memory: what `valid` asks for where this header is included and the
+/// cluster says how much there is.
 template <class Model, class Schedule, class StageLayers>
 constexpr report diagnose_memory(const plan<Model, Schedule, StageLayers>& p) {
   report out;
@@ -95,7 +103,8 @@ constexpr report diagnose_memory(const plan<Model, Schedule, StageLayers>& p) {
   return out;
 }
 
-/// What the ranks that need most take, of GPUs with CUDA and NCCL: a constant, equal to what the generator places.
+/// What the ranks that need most take, of GPUs with CUDA and NCCL: a constant, equal to what the generator
+/// places.
 /// Units: bytes of one rank. Errors: not a constant where the plan breaks a rule other than RC401.
 template <const auto& Plan, target To = target_of(Plan.cluster)>
 inline constexpr std::size_t peak_bytes = [] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one include that a plan needs.
 #pragma once
-#include <rankc/base/diagnostic.hpp>  // first: an error names the way to `valid`, and the shortest is the best to read
+// first: an error names the way to `valid`, and the shortest is the best to read
+#include <rankc/base/diagnostic.hpp>
 
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the kernels of a training step on the GPU at hand, one JSON line for each shape: what rankc's cost model is
-// calibrated by.
+// Times the kernels of a training step on the GPU at hand, one JSON line for each shape: what rankc's cost
+// model is calibrated by.
 #include "stand.hpp"
 
 #include <cstdio>

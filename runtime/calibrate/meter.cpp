@@ -12,7 +12,8 @@ namespace rankc::calibrate {
 
 namespace {
 void require(int status, const char* what) {
-  if (status != 0) throw runtime::failure(70, std::string("NVML: ") + what + " says " + std::to_string(status));
+  if (status != 0)
+    throw runtime::failure(70, std::string("NVML: ") + what + " says " + std::to_string(status));
 }
 }  // namespace
 
@@ -23,10 +24,14 @@ void* meter::find(const char* name) const {
 
 meter::meter(int device) : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
   char bus[32]{};
-  if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess) throw runtime::failure(70, "device " + std::to_string(device) + " has no bus id");
+  if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess)
+    throw runtime::failure(70, "device " + std::to_string(device) + " has no bus id");
   require(reinterpret_cast<int (*)()>(find("nvmlInit_v2"))(), "nvmlInit");
-  require(reinterpret_cast<int (*)(const char*, void**)>(find("nvmlDeviceGetHandleByPciBusId_v2"))(bus, &device_), "nvmlDeviceGetHandleByPciBusId");
-  energy_ = reinterpret_cast<int (*)(void*, unsigned long long*)>(find("nvmlDeviceGetTotalEnergyConsumption"));
+  require(
+      reinterpret_cast<int (*)(const char*, void**)>(find("nvmlDeviceGetHandleByPciBusId_v2"))(bus, &device_),
+      "nvmlDeviceGetHandleByPciBusId");
+  energy_ =
+      reinterpret_cast<int (*)(void*, unsigned long long*)>(find("nvmlDeviceGetTotalEnergyConsumption"));
 }
 
 meter::~meter() { dlclose(library_); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU has taken so far, by the driver's NVML: found where programs run, since not every toolkit has its header.
+// What a GPU has taken so far, by the driver's NVML: found where programs run, since not every toolkit has
+// its header.
 #pragma once
 
 namespace rankc::calibrate {

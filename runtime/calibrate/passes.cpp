@@ -11,7 +11,8 @@ namespace rankc::calibrate {
 namespace {
 
 void write(stand& s, const char* kernel, std::size_t rows, int width, double bytes, const call& one) {
-  std::printf("{\"kernel\":\"%s\",\"rows\":%zu,\"width\":%d,\"bytes\":%.0f,\"seconds\":%.6g}\n", kernel, rows, width, bytes, s.time(one));
+  std::printf("{\"kernel\":\"%s\",\"rows\":%zu,\"width\":%d,\"bytes\":%.0f,\"seconds\":%.6g}\n", kernel, rows,
+              width, bytes, s.time(one));
   std::fflush(stdout);
 }
 
@@ -22,22 +23,28 @@ void of_rows(stand& s, int tokens, int width) {
   const double one = 2.0 * static_cast<double>(n);
   write(s, "add", n / one_row, width, 3 * one,
         [=](const lane& on, operands& o) { cuda::add<bf16>(on, o.take(n), o.take(n), o.take(n), n); });
-  write(s, "gelu", n / one_row, width, 2 * one, [=](const lane& on, operands& o) { cuda::gelu<bf16>(on, o.take(n), o.take(n), n); });
+  write(s, "gelu", n / one_row, width, 2 * one,
+        [=](const lane& on, operands& o) { cuda::gelu<bf16>(on, o.take(n), o.take(n), n); });
   write(s, "swiglu_grad", n / one_row, width, 5 * one, [=](const lane& on, operands& o) {
     const at dy = o.take(n), gate = o.take(2 * n), d_gate = o.take(2 * n);
-    cuda::swiglu_grad<bf16>(on, d_gate, d_gate + 2 * one_row, dy, gate, gate + 2 * one_row, tokens, width, 2 * width);
+    cuda::swiglu_grad<bf16>(on, d_gate, d_gate + 2 * one_row, dy, gate, gate + 2 * one_row, tokens, width,
+                            2 * width);
   });
   write(s, "add_rms_norm", n / one_row, width, 4 * one, [=](const lane& on, operands& o) {
     const auto t = static_cast<std::size_t>(tokens);
-    cuda::add_rms_norm<bf16>(on, o.take(n), o.take(n), o.take(t, 4), o.take(n), o.take(n), o.take(one_row), tokens, width, 1e-5);
+    cuda::add_rms_norm<bf16>(on, o.take(n), o.take(n), o.take(t, 4), o.take(n), o.take(n), o.take(one_row),
+                             tokens, width, 1e-5);
   });
-  if (width <= widest_norm) write(s, "layer_norm_grad_add", n / one_row, width, 4 * one, [=](const lane& on, operands& o) {
-    const auto t = static_cast<std::size_t>(tokens);
-    cuda::layer_norm_grad_add<bf16>(on, o.take(n), o.take(one_row, 4), o.take(one_row, 4), o.take(n), o.take(n), o.take(2 * t, 4),
-                                    o.take(one_row), o.take(n), tokens, width, true);
+  if (width <= widest_norm)
+    write(s, "layer_norm_grad_add", n / one_row, width, 4 * one, [=](const lane& on, operands& o) {
+      const auto t = static_cast<std::size_t>(tokens);
+      cuda::layer_norm_grad_add<bf16>(on, o.take(n), o.take(one_row, 4), o.take(one_row, 4), o.take(n),
+                                      o.take(n), o.take(2 * t, 4), o.take(one_row), o.take(n), tokens, width,
+                                      true);
+    });
+  write(s, "bias_grad", n / one_row, width, one, [=](const lane& on, operands& o) {
+    cuda::bias_grad<bf16>(on, o.take(one_row, 4), o.take(n), tokens, width, true);
   });
-  write(s, "bias_grad", n / one_row, width, one,
-        [=](const lane& on, operands& o) { cuda::bias_grad<bf16>(on, o.take(one_row, 4), o.take(n), tokens, width, true); });
 }
 
 void of_logits(stand& s, int tokens, int vocab) {
@@ -61,8 +68,9 @@ void of_logits(stand& s, int tokens, int vocab) {
 void of_parameters(stand& s, std::size_t count) {
   std::vector<cuda::range> ranges;
   for (std::size_t i = 0; i < 100; ++i) ranges.push_back({count / 100 * i, count / 100, i % 2 == 0});
-  write(s, "sum_squares", count, 1, 4.0 * static_cast<double>(count),
-        [=](const lane& on, operands& o) { cuda::sum_squares<bf16>(on, o.take(4), o.take(count, 4), ranges, false); });
+  write(s, "sum_squares", count, 1, 4.0 * static_cast<double>(count), [=](const lane& on, operands& o) {
+    cuda::sum_squares<bf16>(on, o.take(4), o.take(count, 4), ranges, false);
+  });
   write(s, "adamw", count, 1, 30.0 * static_cast<double>(count), [=, &s](const lane& on, operands& o) {
     const at w = o.take(count, 4), g = o.take(count, 4), m = o.take(count, 4), v = o.take(count, 4);
     s.about_memory().working_copy = o.take(count);
@@ -75,8 +83,15 @@ void of_parameters(stand& s, std::size_t count) {
 }  // namespace
 
 void write_passes(stand& s) {
-  for (const auto& [tokens, width] : {std::pair{256, 768}, {4096, 768}, {65536, 768}, {2048, 1600}, {16384, 1600}, {1024, 4096}, {16384, 4096},
-                                      {4096, 14336}, {16384, 14336}})
+  for (const auto& [tokens, width] : {std::pair{256, 768},
+                                      {4096, 768},
+                                      {65536, 768},
+                                      {2048, 1600},
+                                      {16384, 1600},
+                                      {1024, 4096},
+                                      {16384, 4096},
+                                      {4096, 14336},
+                                      {16384, 14336}})
     of_rows(s, tokens, width);
   of_logits(s, 4096, 50304);
   of_logits(s, 65536, 50304);

@@ -12,7 +12,8 @@
 namespace rankc::calibrate {
 
 void require(cudaError_t status) {
-  if (status != cudaSuccess) throw runtime::failure(70, std::string("CUDA says: ") + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw runtime::failure(70, std::string("CUDA says: ") + cudaGetErrorString(status));
 }
 
 namespace {
@@ -81,7 +82,8 @@ void stand::fill() {
   const std::size_t block = numbers.size() * sizeof(bf16);
   std::byte* arena = context_.of().arena;
   require(cudaMemcpy(arena, numbers.data(), block, cudaMemcpyHostToDevice));
-  for (std::size_t at = block; at < arena_bytes; at += block) require(cudaMemcpy(arena + at, arena, block, cudaMemcpyDeviceToDevice));
+  for (std::size_t at = block; at < arena_bytes; at += block)
+    require(cudaMemcpy(arena + at, arena, block, cudaMemcpyDeviceToDevice));
   require(cudaDeviceSynchronize());
 }
 
@@ -90,7 +92,8 @@ stand::loaded stand::run(const call& one, double warm, double timed) {
   one(on(), first);  // loads and tunes
   if (first.used() > arena_bytes) throw runtime::failure(70, "operands larger than the arena");
   require(cudaStreamSynchronize(on().stream));
-  const std::size_t sets = std::clamp<std::size_t>(rotated / std::max<std::size_t>(first.used(), 1) + 1, 1, 64);
+  const std::size_t sets =
+      std::clamp<std::size_t>(rotated / std::max<std::size_t>(first.used(), 1) + 1, 1, 64);
   const auto each = [&](int i) {
     operands next(static_cast<std::size_t>(i) % std::min(sets, arena_bytes / first.used()) * first.used());
     one(on(), next);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank alone on device 0 whose arena is full of random numbers, and how long a kernel takes there: for a moment, at the
-// clock that the GPU would like to keep, and under a load that lasts, at the clock that its power allows.
+// A rank alone on device 0 whose arena is full of random numbers, and how long a kernel takes there: for a
+// moment, at the clock that the GPU would like to keep, and under a load that lasts, at the clock that its
+// power allows.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
@@ -41,9 +42,10 @@ class stand {
   stand(const stand&) = delete;
   stand& operator=(const stand&) = delete;
 
-  /// The time of a call among many like it in a graph, each on operands that are not in the cache, for some milliseconds
-  /// after a rest.
-  /// Units: seconds. Errors: runtime::failure where a call of CUDA fails, or the operands are larger than the arena.
+  /// The time of a call among many like it in a graph, each on operands that are not in the cache, for some
+  /// milliseconds after a rest.
+  /// Units: seconds. Errors: runtime::failure where a call of CUDA fails, or the operands are larger than the
+  /// arena.
   double time(const call& one) { return run(one, 0.01, 0.02).seconds; }
 
   /// The same for more than a second, and what the GPU takes meanwhile.

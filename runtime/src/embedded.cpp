@@ -17,7 +17,8 @@ status failed(int code, const char* text) noexcept {
 
 void check_size(const char* what, std::size_t has, std::size_t wanted) {
   if (has != wanted)
-    throw failure(1, std::string(what) + " have " + std::to_string(has) + " elements, and must have " + std::to_string(wanted));
+    throw failure(1, std::string(what) + " have " + std::to_string(has) + " elements, and must have " +
+                         std::to_string(wanted));
 }
 
 }  // namespace
@@ -55,13 +56,16 @@ status embedded::told(auto&& call) noexcept {
 void embedded::check_tokens(const char* what, std::span<const std::int32_t> all) const {
   const description& about = engine_->about();
   check_size(what, all.size(), about.tokens_of_microbatch());
-  const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
+  const auto wrong =
+      std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
   if (wrong == all.end()) return;
-  throw failure(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " + std::to_string(*wrong) +
-                       "; the vocabulary has 0 to " + std::to_string(about.vocab_used - 1));
+  throw failure(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " +
+                       std::to_string(*wrong) + "; the vocabulary has 0 to " +
+                       std::to_string(about.vocab_used - 1));
 }
 
-status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) noexcept {
+status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
+                           std::span<const std::int32_t> targets) noexcept {
   return told([&] {
     check_tokens("tokens", tokens);
     check_tokens("targets", targets);
@@ -79,7 +83,8 @@ status embedded::evaluate(double& loss) noexcept {
 }
 
 bool embedded::has_loss() const noexcept {
-  return engine_ != nullptr && engine_->about().ranks[static_cast<std::size_t>(rank_)].pp == engine_->about().loss_at();
+  return engine_ != nullptr &&
+         engine_->about().ranks[static_cast<std::size_t>(rank_)].pp == engine_->about().loss_at();
 }
 
 status embedded::read(region what, std::size_t first, std::span<double> to) noexcept {
@@ -92,7 +97,8 @@ status embedded::write(region what, std::size_t first, std::span<const double> f
 
 status embedded::logits(std::size_t token, std::span<double> to) noexcept {
   return told([&] {
-    check_size("logits", to.size(), static_cast<std::size_t>(layout_of(engine_->about(), rank_).logits.columns));
+    check_size("logits", to.size(),
+               static_cast<std::size_t>(layout_of(engine_->about(), rank_).logits.columns));
     engine_->logits(rank_, token, to.data());
   });
 }

@@ -14,7 +14,8 @@ namespace {
 /// A number of JSON as the fraction of `ranks` that it is.
 fraction as_fraction(double value, int ranks) {
   const double over = std::round(value * ranks);
-  if (over / ranks != value) throw std::runtime_error(fmt::format("{} is no fraction of {} ranks", value, ranks));
+  if (over / ranks != value)
+    throw std::runtime_error(fmt::format("{} is no fraction of {} ranks", value, ranks));
   return {static_cast<std::int64_t>(over), ranks};
 }
 
@@ -61,15 +62,17 @@ account described(const std::string& json, int pp) {
   account all;
   const auto j = nlohmann::json::parse(json);
   for (const auto& row : j.at("pipeline_ranks").at(static_cast<std::size_t>(pp)).at("collectives")) {
-    const auto [at, is_new] = all.try_emplace({row.at("phase"), row.at("kind"), row.at("axis"), row.at("dtype")},
-                                              entry{row.at("count"), row.at("tensors"), row.at("elements"),
-                                                    as_fraction(row.at("sent_bytes"), row.at("ranks"))});
+    const auto [at, is_new] =
+        all.try_emplace({row.at("phase"), row.at("kind"), row.at("axis"), row.at("dtype")},
+                        entry{row.at("count"), row.at("tensors"), row.at("elements"),
+                              as_fraction(row.at("sent_bytes"), row.at("ranks"))});
     if (!is_new) throw std::runtime_error("two rows are of " + at->first.kind + " over " + at->first.axis);
   }
   return all;
 }
 
-account carried(const rankc::runtime::description& about, int rank, std::span<const rankc::host::transfer> of) {
+account carried(const rankc::runtime::description& about, int rank,
+                std::span<const rankc::host::transfer> of) {
   account all;
   for (const rankc::host::transfer& t : of) {
     if (t.rank != rank) continue;
@@ -79,17 +82,23 @@ account carried(const rankc::runtime::description& about, int rank, std::span<co
       if (k.communicator == t.communicator) axis = axis_of(k.over);
     const std::string kind = t.kind;
     const bool is_message = kind == "send" || kind == "receive", is_sum = kind == "all_reduce",
-               is_shift = kind.starts_with("shift"), is_index = about.type == rankc::runtime::dtype::f64 && t.element_bytes == 4;
+               is_shift = kind.starts_with("shift"),
+               is_index = about.type == rankc::runtime::dtype::f64 && t.element_bytes == 4;
     const auto ranks = static_cast<std::int64_t>(about.communicators[communicator].ranks.size());
     const auto bytes = static_cast<std::int64_t>(t.count * t.element_bytes),
                each = static_cast<std::int64_t>(size_of(about.type));
-    entry& e = all[{phase_of(t.site, t.action), t.how == rankc::runtime::reduction::max ? kind + "_max" : kind, axis,
-                    is_index ? "i32" : about.type == rankc::runtime::dtype::f64 ? "f64" : "f32"}];
-    ++e.count; ++e.tensors;
+    entry& e =
+        all[{phase_of(t.site, t.action), t.how == rankc::runtime::reduction::max ? kind + "_max" : kind, axis,
+             is_index                                   ? "i32"
+             : about.type == rankc::runtime::dtype::f64 ? "f64"
+                                                        : "f32"}];
+    ++e.count;
+    ++e.tensors;
     e.elements += bytes / (is_index ? 4 : each) * (is_message || is_sum || is_shift ? 1 : ranks);
     if (is_message) e.sent = e.sent + (kind == "send" ? bytes : 0);
     else if (is_shift) e.sent = e.sent + bytes;
-    else e.sent = e.sent + (is_sum ? fraction(2 * (ranks - 1) * bytes, ranks) : fraction((ranks - 1) * bytes));
+    else
+      e.sent = e.sent + (is_sum ? fraction(2 * (ranks - 1) * bytes, ranks) : fraction((ranks - 1) * bytes));
   }
   return as_carried(all);
 }
@@ -98,11 +107,16 @@ account as_carried(const account& of) {
   account all;
   for (const auto& [what, e] : of) {
     key here = what;
-    if (what.kind == "all_gather" && (what.axis == "dp_shard" || what.axis == "efsdp")) here.phase = "forward";
+    if (what.kind == "all_gather" && (what.axis == "dp_shard" || what.axis == "efsdp"))
+      here.phase = "forward";
     if (what.axis == "ep" && what.kind != "all_reduce") here.kind = "all_to_all";
-    if (what.axis == "etp") here.kind = what.kind == "scatter_slots" || what.kind == "reduce_scatter" ? "reduce_scatter" : "all_gather";
+    if (what.axis == "etp")
+      here.kind =
+          what.kind == "scatter_slots" || what.kind == "reduce_scatter" ? "reduce_scatter" : "all_gather";
     entry& to = all[here];
-    to.count += e.tensors; to.tensors += e.tensors; to.elements += e.elements;
+    to.count += e.tensors;
+    to.tensors += e.tensors;
+    to.elements += e.elements;
     to.sent = to.sent + e.sent;
   }
   return all;
@@ -113,13 +127,14 @@ std::string difference(const account& a, const account& b) {
     const auto at = in.find(k);
     if (at == in.end()) return std::string("none");
     const entry& e = at->second;
-    return fmt::format("{} of {} tensors, {} elements, {}/{} bytes sent", e.count, e.tensors, e.elements, e.sent.over,
-                       e.sent.under);
+    return fmt::format("{} of {} tensors, {} elements, {}/{} bytes sent", e.count, e.tensors, e.elements,
+                       e.sent.over, e.sent.under);
   };
   for (const account* of : {&a, &b})
     for (const auto& [k, e] : *of)
       if (!a.count(k) || !b.count(k) || !(a.at(k) == b.at(k)))
-        return fmt::format("{} {} over {} of {}: {}; and {}", k.phase, k.kind, k.axis, k.type, text(a, k), text(b, k));
+        return fmt::format("{} {} over {} of {}: {}; and {}", k.phase, k.kind, k.axis, k.type, text(a, k),
+                           text(b, k));
   return "";
 }
 

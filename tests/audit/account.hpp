@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank communicates in a step, by phase, kind, axis and type: the form in which three accounts of it are
-// compared.
+// What a rank communicates in a step, by phase, kind, axis and type: the form in which three accounts of it
+// are compared.
 #pragma once
 #include "fraction.hpp"
 
@@ -32,9 +32,9 @@ account described(const std::string& json, int pp);
 /// What the fabric carried for a rank in a step.
 account carried(const rankc::runtime::description&, int rank, std::span<const rankc::host::transfer>);
 
-/// An account as the fabric can give it, which knows neither what goes together nor which phase weights are gathered
-/// for, maybe an action ahead: counts are those of tensors, and gathers of either phase are counted together, as
-/// forward's. Exchanges of slots and of their offsets are all_to_alls. Of f64.
+/// An account as the fabric can give it, which knows neither what goes together nor which phase weights are
+/// gathered for, maybe an action ahead: counts are those of tensors, and gathers of either phase are counted
+/// together, as forward's. Exchanges of slots and of their offsets are all_to_alls. Of f64.
 account as_carried(const account&);
 
 /// The first difference as a sentence; empty: they are equal.

@@ -31,8 +31,8 @@ TEST_CASE("every rank of a family's plans communicates what its program's table 
 }
 
 TEST_CASE("a transfer that is missing, or that another rank has too, makes another account") {
-  const auto at =
-      std::find_if(host_registry.begin(), host_registry.end(), [](const registered& p) { return p.layout == RANKC_AUDITED; });
+  const auto at = std::find_if(host_registry.begin(), host_registry.end(),
+                               [](const registered& p) { return p.layout == RANKC_AUDITED; });
   REQUIRE(at != host_registry.end());
   run r(*at);
   r.load();

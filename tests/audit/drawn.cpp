@@ -14,8 +14,10 @@ using namespace rankc;
 using fuzz::draws;
 
 sizes draw_sizes(draws& d) {
-  sizes s{
-      .is_llama = d.chance(50), .is_tied = d.chance(50), .blocks = d.between(1, 6), .heads = d.one_of({4, 4, 12, 6})};
+  sizes s{.is_llama = d.chance(50),
+          .is_tied = d.chance(50),
+          .blocks = d.between(1, 6),
+          .heads = d.one_of({4, 4, 12, 6})};
   s.hidden = s.heads * d.one_of({2, 4, 6});
   s.kv_heads = s.is_llama ? s.heads / d.one_of({1, 2}) : s.heads;
   s.ffn = d.one_of({12, 24, 36});
@@ -28,8 +30,8 @@ parallel_dims draw_dims(draws& d) {
     parallel_dims x;
     x.dp_replicate = d.one_of({1, 1, 2, 3});
     x.dp_shard = d.one_of({1, 1, 2, 2, 3, 4});
-    x.reshard = d.one_of(
-        {reshard::standard, reshard::after_layer, reshard::after_layer, reshard::after_stage, reshard::after_step});
+    x.reshard = d.one_of({reshard::standard, reshard::after_layer, reshard::after_layer, reshard::after_stage,
+                          reshard::after_step});
     x.prefetch = d.one_of({0, 1, 1, 2, 3});
     x.tp = d.one_of({1, 1, 2, 2, 3, 4});
     x.pp = d.one_of({1, 1, 2, 2, 3});
@@ -43,7 +45,11 @@ parallel_dims draw_dims(draws& d) {
 
 recomputation draw_recomputation(draws& d) {
   recomputation r{.full = d.chance(50)};
-  if (!r.full) { r.attention = d.chance(50); r.activations = d.chance(50); r.norms = d.chance(60); }
+  if (!r.full) {
+    r.attention = d.chance(50);
+    r.activations = d.chance(50);
+    r.norms = d.chance(60);
+  }
   r.every = d.one_of({1, 1, 2});
   return r;
 }
@@ -64,29 +70,45 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   parallel_dims dims = draw_dims(d);
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
-  if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
-    dims.world = dims.world / dims.cp * 4; dims.cp = 4;
-    dims.ulysses = 2; dims.cp_attention = cp_attention::ring;
+  if (draws of(seed, index, "groups");
+      of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
+    dims.world = dims.world / dims.cp * 4;
+    dims.cp = 4;
+    dims.ulysses = 2;
+    dims.cp_attention = cp_attention::ring;
   }
   if (draws of(seed, index, "experts"); of.chance(40)) {
-    s.is_llama = false; s.experts = of.one_of({4, 6, 8}); s.picks = of.between(1, 3);
+    s.is_llama = false;
+    s.experts = of.one_of({4, 6, 8});
+    s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
     if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1;
     if (draws columns(seed, index, "columns"); dims.ep > 1 && columns.chance(60)) {
       dims.etp = columns.one_of({2, 2, 3, 4});
-      if (columns.chance(50)) { dims.dp_shard *= dims.etp; dims.world *= dims.etp; }
+      if (columns.chance(50)) {
+        dims.dp_shard *= dims.etp;
+        dims.world *= dims.etp;
+      }
     }
     if (draws layouts(seed, index, "layouts"); dims.ep > 1 && layouts.chance(50)) {
-      if (dims.dp_replicate == 1 && layouts.chance(50)) { dims.dp_replicate = 2; dims.world *= 2; }
+      if (dims.dp_replicate == 1 && layouts.chance(50)) {
+        dims.dp_replicate = 2;
+        dims.world *= 2;
+      }
       dims.expert_layout = expert_layout::folded_over_replicas;
     }
     if (draws across(seed, index, "across"); dims.ep > 1 && across.chance(40)) {
-      dims.tp = 4; dims.ep = 2; dims.etp = across.one_of({1, 1, 1, 2}); dims.dp_shard = across.one_of({1, 1, 1, 2});
-      dims.cp = dims.ulysses = 1; dims.sequence_parallel = true;
+      dims.tp = 4;
+      dims.ep = 2;
+      dims.etp = across.one_of({1, 1, 1, 2});
+      dims.dp_shard = across.one_of({1, 1, 1, 2});
+      dims.cp = dims.ulysses = 1;
+      dims.sequence_parallel = true;
       dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp;
     }
     if (draws apart(seed, index, "apart"); dims.ep > 1 && apart.chance(35)) {
-      dims.expert_layout = expert_layout::independent; dims.etp = 1;
+      dims.expert_layout = expert_layout::independent;
+      dims.etp = 1;
       dims.world *= dims.ep;
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of GPT-2s, Llamas and Qwen3-MoEs of drawn sizes, dims, schedules and choices: what the formulas are about.
+// Plans of GPT-2s, Llamas and Qwen3-MoEs of drawn sizes, dims, schedules and choices: what the formulas are
+// about.
 #pragma once
 #include "fuzz/schedules.hpp"
 

@@ -32,11 +32,13 @@ class accountant {
     for (const layer& l : layers_) {
       if (d_.tp > 1) add_tensor_parallel(l);
       if (d_.cp > 1 && l.role == layer_role::block) add_context_parallel(l);
-      if (d_.ep > 1 && l.role == layer_role::block) is_apart_ ? add_sums_over_experts(l) : add_expert_parallel(l);
+      if (d_.ep > 1 && l.role == layer_role::block)
+        is_apart_ ? add_sums_over_experts(l) : add_expert_parallel(l);
       if (d_.ep > 1 && d_.etp > 1 && l.role == layer_role::block) add_columns(l);
     }
     each_action([&](const action& a) { add_messages(a); });
-    if (shards_ > 1 || (d_.ep > 1 && expert_shards_ > 1)) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
+    if (shards_ > 1 || (d_.ep > 1 && expert_shards_ > 1))
+      rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
     add_sums();
     add_scalars();
     return out_.all();
@@ -47,7 +49,8 @@ class accountant {
   void add(int id, fraction times = 1, const with& w = {}) { out_.add(id, times, w); }
 
   void each_action(auto visit) const {
-    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i)
+    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1];
+         ++i)
       visit(t_.actions[static_cast<std::size_t>(i)]);
   }
   /// How often the rank runs a stage forward.
@@ -62,75 +65,99 @@ class accountant {
     const bool sp = d_.sequence_parallel, full = l.recomputes && plan_.recipe.recompute.full;
     if (l.role == layer_role::embedding) {
       if (!sp) return add(10, m);
-      add(11, m); add(12, m);
+      add(11, m);
+      add(12, m);
     } else if (l.role == layer_role::head) {
-      if (sp) { add(14, m); add(15, m); }  // what is gathered for the head is kept: no row 16
-      else add(13, m);
-      add(17, m); add(19, m);
+      if (sp) {
+        add(14, m);
+        add(15, m);
+      }  // what is gathered for the head is kept: no row 16
+      else
+        add(13, m);
+      add(17, m);
+      add(19, m);
     } else if (sp) {
-      const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
-      add(3, times); add(4, times);
-      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts. Of what goes to experts
-      // backward reads the slots, which are kept.
+      const fraction times =
+          m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
+      add(3, times);
+      add(4, times);
+      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts. Of
+      // what goes to experts backward reads the slots, which are kept.
       const bool norms = l.recomputes && plan_.recipe.recompute.norms;
       add(full || norms ? 7 : 5, m * fraction(1, 2));
       if (d_.ep == 1) add(full || (norms && !of_.model.experts) ? 7 : 5, m * fraction(1, 2));
       add(8, times);
-      if (full) add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
+      if (full)
+        add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
     } else {
-      add(1, m); add(2, m);
+      add(1, m);
+      add(2, m);
       if (full) add(1, m * fraction(1, 2), {.phase = "backward"});
     }
     if (l.role == layer_role::block && of_.model.experts && d_.ep == 1) add_logits(l, m);
   }
-  /// Where each rank of tp has a part of every expert, all choose alike: of a router's logits what the head has of its input.
+  /// Where each rank of tp has a part of every expert, all choose alike: of a router's logits what the head
+  /// has of its input.
   void add_logits(const layer& l, std::int64_t m) {
     with logits{.given = {{"h", of_.model.experts}}};
     if (!d_.sequence_parallel) return add(13, m, logits);
-    add(14, m, logits); add(15, m, logits);
+    add(14, m, logits);
+    add(15, m, logits);
     logits.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
   }
 
   /// Rows that a rank has room for of what another sends it.
   std::int64_t slab_rows() const {
-    const std::int64_t picks = of_.model.picks, most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
+    const std::int64_t picks = of_.model.picks,
+                       most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
     const std::int64_t own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
     return (own * most + picks - 1) / picks * picks;
   }
 
-  /// What the ranks that have columns of the same experts received is gathered, and sums of what they make of it are dealt out; in
-  /// backward the other way. Offsets are gathered too. With all of forward, all three are repeated.
+  /// What the ranks that have columns of the same experts received is gathered, and sums of what they make of
+  /// it are dealt out; in backward the other way. Offsets are gathered too. With all of forward, all three
+  /// are repeated.
   void add_columns(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
     const bool full = l.recomputes && plan_.recipe.recompute.full;
     for (const auto& [id, kind] : {std::pair(41, "gather_slots"), {42, "scatter_slots"}}) {
-      with of{.axis = "etp", .kind = kind, .given = {{"et", d_.etp}, {"R", slab_rows() * d_.ep * of_.model.hidden}}};
+      with of{.axis = "etp",
+              .kind = kind,
+              .given = {{"et", d_.etp}, {"R", slab_rows() * d_.ep * of_.model.hidden}}};
       add(id, m, of);
       of.phase = "backward";
       add(id, full ? 2 * m : m, of);
     }
-    with offsets{.axis = "etp", .kind = "gather_offsets", .type = "i32", .given = {{"et", d_.etp}, {"R", 2 * of_.model.experts}}};
+    with offsets{.axis = "etp",
+                 .kind = "gather_offsets",
+                 .type = "i32",
+                 .given = {{"et", d_.etp}, {"R", 2 * of_.model.experts}}};
     add(41, m, offsets);
     offsets.phase = "backward";
     if (full) add(41, m, offsets);
   }
 
-  /// Where ranks of ep have the same tokens, each makes a part of what becomes of these, and in backward of the gradients of the rows
-  /// and of the router's logits: sums as tensor parallelism takes one of its two regions', and of logits what the head has of its input.
+  /// Where ranks of ep have the same tokens, each makes a part of what becomes of these, and in backward of
+  /// the gradients of the rows and of the router's logits: sums as tensor parallelism takes one of its two
+  /// regions', and of logits what the head has of its input.
   void add_sums_over_experts(const layer& l) {
     const std::int64_t m = microbatches(l.stage), own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
     with of{.axis = "ep", .given = {{"t", d_.ep}, {"N", own}}};
-    add(1, m * fraction(1, 2), of); add(2, m * fraction(1, 2), of);
+    add(1, m * fraction(1, 2), of);
+    add(2, m * fraction(1, 2), of);
     of.given["h"] = of_.model.experts;
     add(13, m, of);
   }
 
-  /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a rank may send another;
-  /// where rows 39 and 40 have counts and weights, the offsets of slots go along. With all of forward, both are repeated.
+  /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a
+  /// rank may send another; where rows 39 and 40 have counts and weights, the offsets of slots go along. With
+  /// all of forward, both are repeated.
   void add_expert_parallel(const layer& l) {
     const std::int64_t m = microbatches(l.stage), slab = slab_rows();
-    with of{.axis = "ep", .given = {{"e", d_.ep}, {"E", of_.model.experts}, {"C", fraction(slab * d_.ep, of_.model.experts)}}};
+    with of{
+        .axis = "ep",
+        .given = {{"e", d_.ep}, {"E", of_.model.experts}, {"C", fraction(slab * d_.ep, of_.model.experts)}}};
     for (const char* kind : {"to_experts", "from_experts"}) {
       of.kind = kind;
       add(37, m * fraction(1, 2), of);
@@ -139,33 +166,45 @@ class accountant {
       if (l.recomputes && plan_.recipe.recompute.full) add(37, m * fraction(1, 2), of);
       of.phase.clear();
     }
-    with offsets{.axis = "ep", .kind = "share_offsets", .type = "i32", .given = {{"e", d_.ep}, {"Np", 2}, {"k", of_.model.experts}}};
+    with offsets{.axis = "ep",
+                 .kind = "share_offsets",
+                 .type = "i32",
+                 .given = {{"e", d_.ep}, {"Np", 2}, {"k", of_.model.experts}}};
     add(40, m, offsets);
     offsets.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) add(40, m, offsets);
   }
 
-  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What is handed on around a
-  /// ring is not kept: it goes round in backward too, once more where attention is repeated. A rank of a group has the keys of as
-  /// many more tokens as it has less heads.
+  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What
+  /// is handed on around a ring is not kept: it goes round in backward too, once more where attention is
+  /// repeated. A rank of a group has the keys of as many more tokens as it has less heads.
   void add_context_parallel(const layer& l) {
     if (d_.ulysses > 1) add_heads(l);
-    if (d_.ulysses < d_.cp) add_keys_and_values(l, microbatches(l.stage), l.recomputes && plan_.recipe.recompute.full);
+    if (d_.ulysses < d_.cp)
+      add_keys_and_values(l, microbatches(l.stage), l.recomputes && plan_.recipe.recompute.full);
   }
   void add_heads(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
     with heads{.axis = d_.ulysses < d_.cp ? "ulysses" : "cp",
-               .given = {{"c", d_.ulysses}, {"Nc", tokens()}, {"a", of_.model.heads}, {"g", of_.model.kv_heads},
+               .given = {{"c", d_.ulysses},
+                         {"Nc", tokens()},
+                         {"a", of_.model.heads},
+                         {"g", of_.model.kv_heads},
                          {"dh", of_.model.hidden / of_.model.heads}}};
-    add(28, m, heads); add(29, m, heads);
+    add(28, m, heads);
+    add(29, m, heads);
     heads.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) return add(28, m, heads);
-    // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
+    // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its
+    // size.
     heads.given["g"] = of_.model.heads;
     if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
   }
   void add_keys_and_values(const layer& l, std::int64_t m, bool again) {
-    with of{.given = {{"c", d_.cp / d_.ulysses}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
+    with of{.given = {
+                {"c", d_.cp / d_.ulysses},
+                {"KV",
+                 tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
     if (d_.cp_attention == rankc::cp_attention::ring) {
       of.kind = "shift_back";
       add(23, m, of);
@@ -175,7 +214,8 @@ class accountant {
       if (again || (l.recomputes && plan_.recipe.recompute.attention)) add(22, m, of);
       return;
     }
-    add(25, m, of); add(26, m, of);
+    add(25, m, of);
+    add(26, m, of);
     if (again) add(27, m, of);
   }
 
@@ -191,10 +231,12 @@ class accountant {
     add_side(forward ? a.stage + 1 : a.stage - 1, "send");
   }
 
-  /// What is gathered and dealt out as one: a layer's own weights, those of its experts, or the table of both ends. Rows are padded
-  /// to shards.
+  /// What is gathered and dealt out as one: a layer's own weights, those of its experts, or the table of both
+  /// ends. Rows are padded to shards.
   enum class part { own, experts, shared };
-  static part part_of(const tensor& w) { return w.is_shared ? part::shared : w.is_spread ? part::experts : part::own; }
+  static part part_of(const tensor& w) {
+    return w.is_shared ? part::shared : w.is_spread ? part::experts : part::own;
+  }
   int shards_of(part p) const { return p == part::experts ? expert_shards_ : shards_; }
   struct unit {
     std::int64_t elements = 0, tensors = 0;
@@ -202,7 +244,10 @@ class accountant {
   unit unit_of(const layer& l, part p) const {
     unit u;
     for (const tensor& w : l.tensors)
-      if (part_of(w) == p) { u.elements += w.shard_rows(shards_of(p)) * shards_of(p) * w.cols; ++u.tensors; }
+      if (part_of(w) == p) {
+        u.elements += w.shard_rows(shards_of(p)) * shards_of(p) * w.cols;
+        ++u.tensors;
+      }
     return u;
   }
   void add_unit(int id, const layer& l, part p, const std::string& phase) {
@@ -215,7 +260,8 @@ class accountant {
            .tensors = u.tensors});
   }
   void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
-    add_unit(id, l, part::own, phase); add_unit(id, l, part::experts, phase);
+    add_unit(id, l, part::own, phase);
+    add_unit(id, l, part::experts, phase);
     if (with_shared) add_unit(id, l, part::shared, phase);
   }
 
@@ -225,12 +271,14 @@ class accountant {
       add_units(g.phase == "forward" ? 31 : 32, layers_[g.layer], g.phase);
     each_action([&](const action& a) {
       for (const layer& l : layers_)
-        if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W)) add_units(33, l, "backward");
+        if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W))
+          add_units(33, l, "backward");
     });
   }
 
-  /// ZeRO with whole weights: in front of the first forward, or wherever the schedule has an UNSHARD of the stage, for
-  /// its next action; a shared table once. Sums are dealt out behind the last backward, where the row says at the step.
+  /// ZeRO with whole weights: in front of the first forward, or wherever the schedule has an UNSHARD of the
+  /// stage, for its next action; a shared table once. Sums are dealt out behind the last backward, where the
+  /// row says at the step.
   void add_shards_by_stages() {
     bool shared = true;
     for (const layer& l : layers_) {
@@ -239,7 +287,8 @@ class accountant {
       if (!says_unshard(t_)) add_units(36, l, "forward", false);
       shared &= unit_of(l, part::shared).tensors == 0;
     }
-    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i) {
+    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1];
+         ++i) {
       if (t_.actions[static_cast<std::size_t>(i)].kind != action_kind::unshard) continue;
       const int stage = t_.actions[static_cast<std::size_t>(i)].stage;
       int next = i + 1;
@@ -251,8 +300,9 @@ class accountant {
     }
   }
 
-  /// Sums of gradients over replicas, tp and the two holders of a weight: those of a layer as one; under sequence
-  /// parallelism all that are whole on tp as one; a shared table's alone. They are of backward, in REDUCE_GRAD.
+  /// Sums of gradients over replicas, tp and the two holders of a weight: those of a layer as one; under
+  /// sequence parallelism all that are whole on tp as one; a shared table's alone. They are of backward, in
+  /// REDUCE_GRAD.
   void add_sums() {
     std::int64_t whole_on_tp = 0, table = 0;
     for (const layer& l : layers_) {
@@ -267,21 +317,27 @@ class accountant {
       add_sum(experts, false, expert_shards_, expert_copies_);
     }
     if (whole_on_tp)
-      add(30, 1, {.axis = "tp", .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
+      add(30, 1,
+          {.axis = "tp",
+           .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
     add_sum(whole_on_tp);
     add_sum(table, has_both_ends_elsewhere());
   }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_, replicas_); }
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) {
+    add_sum(elements, is_of_table_elsewhere, shards_, replicas_);
+  }
   void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards, int r) {
     if (elements == 0) return;
     if (r > 1 && shards == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
     if (r > 1 && shards > 1)
       add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards}, {"P_l", elements * shards}}});
-    // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as replicas
-    // are.
+    // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as
+    // replicas are.
     if (is_of_table_elsewhere)
       add(21, 1,
-          {.axis = "tied", .phase = "backward", .given = {{"Vv", fraction(elements * d_.tp, of_.model.hidden)}}});
+          {.axis = "tied",
+           .phase = "backward",
+           .given = {{"Vv", fraction(elements * d_.tp, of_.model.hidden)}}});
     else if (t_.bidirectional()) add(30, 1, {.axis = "tied", .given = {{"d", 2}, {"P_l", elements}}});
   }
   /// Whether the embedding and the head are on two ranks and have a table in common.
@@ -293,12 +349,16 @@ class accountant {
     bool split = false, spread = false, any = false, has_loss = false;
     for (const layer& l : layers_) {
       for (const tensor& w : l.tensors) {
-        const bool counts = !l.is_copy && !(w.is_shared && l.role == layer_role::head && counts_table_elsewhere());
-        split |= counts && w.is_split; spread |= counts && w.is_spread; any |= counts;
+        const bool counts =
+            !l.is_copy && !(w.is_shared && l.role == layer_role::head && counts_table_elsewhere());
+        split |= counts && w.is_split;
+        spread |= counts && w.is_spread;
+        any |= counts;
       }
       has_loss |= l.role == layer_role::head;
     }
-    if (spread && expert_copies_ < replicas_) add(49, 1, {.axis = "dp_replicate", .given = {{"n", replicas_}}});
+    if (spread && expert_copies_ < replicas_)
+      add(49, 1, {.axis = "dp_replicate", .given = {{"n", replicas_}}});
     if (spread && is_apart_) add(49, 1, {.axis = "ep", .given = {{"n", d_.ep}}});
     if (split) add(49, 1, {.axis = "tp", .given = {{"n", d_.tp}}});
     if (any && shards_ > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", shards_}}});
@@ -321,7 +381,8 @@ class accountant {
   // Or each rank of an axis of their own has some, and the others of a replica share these out.
   const bool is_apart_ = d_.ep > 1 && d_.expert_layout == rankc::expert_layout::independent;
   const int expert_copies_ = is_over_replicas_ ? 1 : d_.dp_replicate,
-            expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp / ((is_apart_ ? 1 : d_.ep) * d_.etp);
+            expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp /
+                             ((is_apart_ ? 1 : d_.ep) * d_.etp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;
   const drawn& of_;

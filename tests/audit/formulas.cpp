@@ -19,8 +19,8 @@ std::vector<formula> read_formulas(const std::string& path) {
     std::string id;
     std::getline(cells, id, ',');
     f.id = std::stoi(id);
-    for (std::string* cell : {&f.technique, &f.variant, &f.phase, &f.scope, &f.op, &f.axis, &f.count, &f.elements,
-                              &f.sent, &f.type, &f.evidence})
+    for (std::string* cell : {&f.technique, &f.variant, &f.phase, &f.scope, &f.op, &f.axis, &f.count,
+                              &f.elements, &f.sent, &f.type, &f.evidence})
       if (!std::getline(cells, *cell, ',')) throw std::runtime_error(path + ": row " + id + " lacks cells");
     rows.push_back(std::move(f));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of what every technique communicates, from the literature and other systems' code: see its README.
+// The table of what every technique communicates, from the literature and other systems' code: see its
+// README.
 #pragma once
 #include "fraction.hpp"
 

@@ -33,29 +33,30 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
   for (const drawn& d : plans) {
     CAPTURE(d.plan.name);
     const auto& dims = d.plan.dims;
-    for (const auto& [what, is] : {std::pair("dp_replicate", dims.dp_replicate > 1),
-                                   {"dp_shard", dims.dp_shard > 1},
-                                   {"cp", dims.cp > 1},
-                                   {"heads exchanged", dims.ulysses > 1},
-                                   {"rings", rankc::ring_ranks(dims) > 1},
-                                   {"rings of groups", dims.ulysses > 1 && rankc::ring_ranks(dims) > 1},
-                                   {"weights on each rank of cp", dims.cp > 1 && dims.cp_weights == rankc::cp_weights::replicate},
-                                   {"experts", d.model.experts > 0},
-                                   {"ep", dims.ep > 1},
-                                   {"etp", dims.ep > 1 && dims.etp > 1},
-                                   {"shards of a rank's experts", dims.ep > 1 && rankc::expert_weight_shards(dims) > 1},
-                                   {"experts over replicas", rankc::spreads_experts_over_replicas(dims)},
-                                   {"experts on an axis of their own", rankc::repeats_tokens(dims)},
-                                   {"experts across ranks of tp", dims.ep > 1 && dims.ep * dims.etp % dims.tp != 0},
-                                   {"shards of experts alone", rankc::shards_weights(dims) && weight_shards(dims) == 1},
-                                   {"tp", dims.tp > 1},
-                                   {"pp", dims.pp > 1},
-                                   {"sequence parallel", dims.sequence_parallel},
-                                   {"recompute", d.plan.recipe.recompute.any()},
-                                   {"after_layer", rankc::reshards_after_layer(dims)},
-                                   {"after_stage", dims.dp_shard > 1 && dims.reshard == rankc::reshard::after_stage},
-                                   {"gathered further ahead", rankc::reshards_after_layer(dims) && dims.prefetch > 1},
-                                   {"both ways", d.plan.actions.bidirectional()}})
+    for (const auto& [what, is] :
+         {std::pair("dp_replicate", dims.dp_replicate > 1),
+          {"dp_shard", dims.dp_shard > 1},
+          {"cp", dims.cp > 1},
+          {"heads exchanged", dims.ulysses > 1},
+          {"rings", rankc::ring_ranks(dims) > 1},
+          {"rings of groups", dims.ulysses > 1 && rankc::ring_ranks(dims) > 1},
+          {"weights on each rank of cp", dims.cp > 1 && dims.cp_weights == rankc::cp_weights::replicate},
+          {"experts", d.model.experts > 0},
+          {"ep", dims.ep > 1},
+          {"etp", dims.ep > 1 && dims.etp > 1},
+          {"shards of a rank's experts", dims.ep > 1 && rankc::expert_weight_shards(dims) > 1},
+          {"experts over replicas", rankc::spreads_experts_over_replicas(dims)},
+          {"experts on an axis of their own", rankc::repeats_tokens(dims)},
+          {"experts across ranks of tp", dims.ep > 1 && dims.ep * dims.etp % dims.tp != 0},
+          {"shards of experts alone", rankc::shards_weights(dims) && weight_shards(dims) == 1},
+          {"tp", dims.tp > 1},
+          {"pp", dims.pp > 1},
+          {"sequence parallel", dims.sequence_parallel},
+          {"recompute", d.plan.recipe.recompute.any()},
+          {"after_layer", rankc::reshards_after_layer(dims)},
+          {"after_stage", dims.dp_shard > 1 && dims.reshard == rankc::reshard::after_stage},
+          {"gathered further ahead", rankc::reshards_after_layer(dims) && dims.prefetch > 1},
+          {"both ways", d.plan.actions.bidirectional()}})
       seen[what] += is;
     for (const auto& [to, type, names] :
          {std::tuple(codegen::target::host, codegen::dtype::f64, number_types{"f64", "f64"}),
@@ -90,7 +91,8 @@ TEST_CASE("a communication that is issued twice, or not at all, makes another ac
         const auto is = [&](std::initializer_list<codegen::item_kind> any) {
           return std::find(any.begin(), any.end(), one.what) != any.end();
         };
-        if (!is({send, reduce, reduce_norm, reduce_loss}) && !(twice && is({receive, gather, reduce_scatter})))
+        if (!is({send, reduce, reduce_norm, reduce_loss}) &&
+            !(twice && is({receive, gather, reduce_scatter})))
           continue;  // others make what is read
         const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
         CAPTURE(one.name);
@@ -125,7 +127,8 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
         for (const tensor& w : of.tensors) {
           if (w.is_shared && std::exchange(has_table, true)) continue;
           const int shards = w.is_spread ? rankc::expert_weight_shards(dims) : weight_shards(dims);
-          const std::int64_t ranks = w.is_spread ? dims.world / (dims.pp * dims.ep * dims.etp) : shards * weight_replicas(dims);
+          const std::int64_t ranks =
+              w.is_spread ? dims.world / (dims.pp * dims.ep * dims.etp) : shards * weight_replicas(dims);
           whole += w.rows * w.cols;
           as_replicas = as_replicas + fraction(2 * (ranks - 1) * bytes * w.rows * w.cols, ranks);
           once = once + fraction(2 * (shards - 1) * bytes * w.shard_rows(shards) * w.cols);
@@ -156,7 +159,8 @@ TEST_CASE("what is whole on tp is summed as the formula of norms says, of a Llam
   int plans = 0;
   for (const drawn& d : draw_legal(5, 1000, "audit_")) {
     const auto& dims = d.plan.dims;
-    if (!d.model.is_llama || !dims.sequence_parallel || dims.pp > 1 || weight_shards(dims) > 1 || d.model.hidden % 16 != 0)
+    if (!d.model.is_llama || !dims.sequence_parallel || dims.pp > 1 || weight_shards(dims) > 1 ||
+        d.model.hidden % 16 != 0)
       continue;
     CAPTURE(d.plan.name);
     const variables v{{"t", dims.tp}, {"L", d.model.blocks}, {"h", d.model.hidden}};
@@ -183,14 +187,17 @@ TEST_CASE("formulas are computed without rounding, and what is none is refused")
 TEST_CASE("what is frozen costs a rank its weights alone, in shards as in a replica") {
   using namespace rankc;
   constexpr models::gpt2 model{.layers = 2, .hidden = 12, .heads = 2, .ffn = 24, .vocab = 36};
-  const plan_data p = make_plan("frozen", model, {.world = 2, .dp_shard = 2}, schedules::gpipe{1},
-                                training{.seq = 8, .global_batch = 2, .precision = f64, .frozen = {"wte", "w1"}}, clusters::cpu);
+  const plan_data p = make_plan(
+      "frozen", model, {.world = 2, .dp_shard = 2}, schedules::gpipe{1},
+      training{.seq = 8, .global_batch = 2, .precision = f64, .frozen = {"wte", "w1"}}, clusters::cpu);
   const codegen::lowered l = codegen::lower(p, codegen::dtype::f64);
-  const auto costs = nlohmann::json::parse(codegen::describe_json(l)).at("pipeline_ranks").at(0).at("sharding");
+  const auto costs =
+      nlohmann::json::parse(codegen::describe_json(l)).at("pipeline_ranks").at(0).at("sharding");
   std::size_t trained = 0, frozen = 0;
   for (const auto& each : l.ranks[0].parameters) (each.as.trainable ? trained : frozen) += each.as.elements();
   CHECK(frozen == 36 * 12 + 2 * 24 * 12);
   CHECK(costs.at("replicas").at("bytes") == 8 * (4 * trained + frozen));
-  CHECK(costs.at("kept").at("bytes") == 8 * (4 * l.ranks[0].trained_elements + l.ranks[0].parameter_elements - l.ranks[0].trained_elements +
-                                             l.ranks[0].gathered_elements + l.ranks[0].summed_elements + l.ranks[0].arriving_elements));
+  CHECK(costs.at("kept").at("bytes") ==
+        8 * (4 * l.ranks[0].trained_elements + l.ranks[0].parameter_elements - l.ranks[0].trained_elements +
+             l.ranks[0].gathered_elements + l.ranks[0].summed_elements + l.ranks[0].arriving_elements));
 }

@@ -20,7 +20,10 @@ class parser {
 
  private:
   char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  bool take(char c) {  next() == c ? ++at_; return true : false; }
+  bool take(char c) {
+    next() == c ? ++at_;
+    return true : false;
+  }
   [[noreturn]] void refuse(const std::string& why) const {
     throw std::invalid_argument("\"" + std::string(text_) + "\", from character " + std::to_string(at_) +
                                 " on: " + why);

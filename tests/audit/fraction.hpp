@@ -14,11 +14,16 @@ struct fraction {
   std::int64_t over = 0, under = 1;
   fraction(std::int64_t whole = 0) : over(whole) {}
   fraction(std::int64_t o, std::int64_t u) : over(o), under(u) {
-    if (const std::int64_t g = std::gcd(over, under) * (under < 0 ? -1 : 1); g != 0) { over /= g; under /= g; }
+    if (const std::int64_t g = std::gcd(over, under) * (under < 0 ? -1 : 1); g != 0) {
+      over /= g;
+      under /= g;
+    }
   }
   bool operator==(const fraction&) const = default;
 };
-inline fraction operator+(fraction a, fraction b) { return {a.over * b.under + b.over * a.under, a.under * b.under}; }
+inline fraction operator+(fraction a, fraction b) {
+  return {a.over * b.under + b.over * a.under, a.under * b.under};
+}
 inline fraction operator-(fraction a, fraction b) { return a + fraction(-b.over, b.under); }
 inline fraction operator*(fraction a, fraction b) { return {a.over * b.over, a.under * b.under}; }
 inline fraction operator/(fraction a, fraction b) { return {a.over * b.under, a.under * b.over}; }

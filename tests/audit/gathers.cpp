@@ -32,7 +32,8 @@ struct memory {
 };
 
 /// Where the weights of each layer lie.
-std::vector<memory> place(const std::vector<layer>& layers, int shards, int expert_shards, std::size_t ahead) {
+std::vector<memory> place(const std::vector<layer>& layers, int shards, int expert_shards,
+                          std::size_t ahead) {
   std::vector<memory> all(layers.size());
   std::vector<std::int64_t> size(layers.size(), 0);
   for (std::size_t l = 0; l < layers.size(); ++l)
@@ -52,8 +53,10 @@ std::vector<memory> place(const std::vector<layer>& layers, int shards, int expe
              here.meets(all[other]);
     };
     for (std::size_t other = 0; other < layers.size();)
-      if (in_the_way(other)) { here = {all[other].last, all[other].last + size[l]}; other = 0; }
-      else ++other;
+      if (in_the_way(other)) {
+        here = {all[other].last, all[other].last + size[l]};
+        other = 0;
+      } else ++other;
   }
   return all;
 }
@@ -62,17 +65,20 @@ std::vector<memory> place(const std::vector<layer>& layers, int shards, int expe
 
 std::vector<gather> gathers_of(const drawn& d, int pp, const std::vector<layer>& layers) {
   const auto ahead = static_cast<std::size_t>(d.plan.dims.prefetch);
-  const std::vector<memory> at = place(layers, weight_shards(d.plan.dims), expert_weight_shards(d.plan.dims), ahead);
+  const std::vector<memory> at =
+      place(layers, weight_shards(d.plan.dims), expert_weight_shards(d.plan.dims), ahead);
   std::vector<gather> reads = reads_of(d.plan.actions, pp, layers);
-  std::erase_if(reads, [&](const gather& r) { return at[r.layer].first == at[r.layer].last; });  // what is gathered nowhere
+  std::erase_if(reads, [&](const gather& r) {
+    return at[r.layer].first == at[r.layer].last;
+  });  // what is gathered nowhere
   std::vector<gather> all;
   std::vector<bool> is_there(layers.size(), false);
   for (std::size_t i = 0; i < reads.size(); ++i)
     for (std::size_t next = i; next < reads.size() && next <= i + ahead; ++next) {
       const std::size_t l = reads[next].layer;
       const auto is_read_there = [&](const gather& r) { return r.layer != l && at[r.layer].meets(at[l]); };
-      if (std::any_of(reads.begin() + static_cast<std::ptrdiff_t>(i), reads.begin() + static_cast<std::ptrdiff_t>(next),
-                      is_read_there))
+      if (std::any_of(reads.begin() + static_cast<std::ptrdiff_t>(i),
+                      reads.begin() + static_cast<std::ptrdiff_t>(next), is_read_there))
         break;
       if (is_there[l]) continue;
       for (std::size_t other = 0; other < layers.size(); ++other)

@@ -14,10 +14,10 @@ struct gather {
   std::string phase;  // of the read
 };
 
-/// The gathers of a rank's layers. The weights of layers that are gathered at one time, a layer's and those of as many
-/// after it as the plan says, lie apart from each other, the largest first and each as low as it can; others may have
-/// the same memory. Weights that are still there are not gathered again, and what comes is gathered once nothing reads
-/// the memory that it takes.
+/// The gathers of a rank's layers. The weights of layers that are gathered at one time, a layer's and those
+/// of as many after it as the plan says, lie apart from each other, the largest first and each as low as it
+/// can; others may have the same memory. Weights that are still there are not gathered again, and what comes
+/// is gathered once nothing reads the memory that it takes.
 std::vector<gather> gathers_of(const drawn&, int pp, const std::vector<layer>&);
 
 }  // namespace audit

@@ -8,8 +8,11 @@ namespace audit {
 namespace {
 
 std::string kind_of(const formula& f) {
-  for (const auto& [op, kind] :
-       {std::pair("AR", "all_reduce"), {"ARmax", "all_reduce_max"}, {"AG", "all_gather"}, {"RS", "reduce_scatter"}, {"A2A", "all_to_all"}})
+  for (const auto& [op, kind] : {std::pair("AR", "all_reduce"),
+                                 {"ARmax", "all_reduce_max"},
+                                 {"AG", "all_gather"},
+                                 {"RS", "reduce_scatter"},
+                                 {"A2A", "all_to_all"}})
     if (f.op == op) return kind;
   throw std::logic_error("a message is sent or received");
 }
@@ -31,13 +34,17 @@ void ledger::add(int id, fraction times, const with& w) {
   const formula& f = find(rows_, id);
   variables v = of_all_;
   for (const auto& [name, value] : w.given) v.insert_or_assign(name, value);
-  const std::string type = !w.type.empty() ? w.type : f.type == "act" || f.type == "param" ? types_.real : types_.wide;
-  const fraction count = times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // of a norm: once for each axis
+  const std::string type = !w.type.empty()                        ? w.type
+                           : f.type == "act" || f.type == "param" ? types_.real
+                                                                  : types_.wide;
+  const fraction count =
+      times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // of a norm: once for each axis
   entry& e = all_[{w.phase.empty() ? phase_of(f) : w.phase, w.kind.empty() ? kind_of(f) : w.kind,
                    w.axis.empty() ? f.axis : w.axis, type}];
   e.count += whole(count);
   e.tensors += whole(count * w.tensors);
-  e.elements += whole((f.op == "A2A" && f.technique == "CP" ? times : count) * evaluate(f.elements, v));  // of exchanges of heads all together
+  e.elements += whole((f.op == "A2A" && f.technique == "CP" ? times : count) *
+                      evaluate(f.elements, v));  // of exchanges of heads all together
   if (w.kind != "receive") e.sent = e.sent + times * bytes_of(type) * evaluate(f.sent, v);
 }
 

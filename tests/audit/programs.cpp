@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// audit_programs: draw plans, and compare accounts of what every rank communicates in a step: what the program says of
-// itself, what the fabric carried, and of GPT-2s and Llamas what the formulas give.
+// audit_programs: draw plans, and compare accounts of what every rank communicates in a step: what the
+// program says of itself, what the fabric carried, and of GPT-2s and Llamas what the formulas give.
 #include "expected.hpp"
 
 #include "fuzz/batches.hpp"
@@ -46,7 +46,8 @@ std::vector<subject> draw_subjects(std::uint64_t seed, int count, int models) {
 }
 
 void generate(const rankc::plan_data& p, const std::string& folder) {
-  std::vector<std::string> words{"audit", "emit", "--target", "host", "--dtype", "f64", "--out", folder + "/" + p.name};
+  std::vector<std::string> words{"audit",   "emit", "--target", "host",
+                                 "--dtype", "f64",  "--out",    folder + "/" + p.name};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   if (rankc::codegen::generator_main(p, static_cast<int>(arguments.size()), arguments.data()) != 0)
@@ -54,7 +55,8 @@ void generate(const rankc::plan_data& p, const std::string& folder) {
 }
 
 /// A step of a program; says of each rank where its accounts differ, and how many transfers there were.
-void judge(const subject& of, const fuzz::program& program, const std::vector<formula>& rows, const fuzz::teller& t) {
+void judge(const subject& of, const fuzz::program& program, const std::vector<formula>& rows,
+           const fuzz::teller& t) {
   const rankc::runtime::description& about = *program.about;
   const auto engine = program.install();
   rankc::runtime::initialise(*engine, 1);
@@ -100,7 +102,8 @@ int main(int argc, char** argv) {
     audit::generate(of.plan, folder);
     names.push_back(of.plan.name);
   }
-  const fuzz::compiled programs = fuzz::compile_programs({RANKC_AUDIT_CXX, RANKC_AUDIT_INCLUDES}, folder, names, jobs);
+  const fuzz::compiled programs =
+      fuzz::compile_programs({RANKC_AUDIT_CXX, RANKC_AUDIT_INCLUDES}, folder, names, jobs);
   std::vector<fuzz::task> tasks;
   for (const audit::subject& of : plans)
     tasks.push_back([&](const fuzz::teller& t) {
@@ -122,7 +125,7 @@ int main(int argc, char** argv) {
     wrong += !is_right;
   }
   std::filesystem::remove_all(folder);
-  fmt::print("{} plans on {} ranks, {} transfers: {} plans have accounts that differ\n", plans.size(), ranks, transfers,
-             wrong);
+  fmt::print("{} plans on {} ranks, {} transfers: {} plans have accounts that differ\n", plans.size(), ranks,
+             transfers, wrong);
   return wrong > 0;
 }

@@ -30,19 +30,30 @@ class list : public plan_list {
     add(family, "tp2", model, {.world = 2, .tp = 2}, three);
     add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
     add(family, "cp", model, {.world = 2, .cp = 2}, three);
-    add(family, "cp_sp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, three);
+    add(family, "cp_sp", model,
+        {.world = 8,
+         .dp_shard = 2,
+         .cp = 2,
+         .tp = 2,
+         .sequence_parallel = true,
+         .cp_weights = cp_weights::replicate},
+        three);
     add(family, "pp2", model, {.world = 4, .dp_replicate = 2, .pp = 2}, three);
     add(family, "zbv", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::zero_bubble_v{3});
-    add(family, "zbv_sp", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
-    add(family, "stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage}, schedules::interleaved_one_f_one_b{3, 2});
+    add(family, "zbv_sp", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true},
+        schedules::zero_bubble_v{3});
+    add(family, "stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
+        schedules::interleaved_one_f_one_b{3, 2});
     add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
-    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, repeating);
+    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3},
+        repeating);
   }
   /// Experts over ranks; the model's divide by 4.
   void add_spread(const char* family, const auto& model) {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4}, three);
-    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+        three);
     add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
   }
   /// Six microbatches of two sequences: half of a schedule's run there and half back.
@@ -57,9 +68,12 @@ class list : public plan_list {
     add(family, "one", model, {}, schedules::gpipe{6});
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
     add(family, "shards_cp", model, {.world = 4, .dp_shard = 2, .cp = 2}, three);
-    add(family, "ring", model, {.world = 4, .dp_shard = 2, .cp = 2, .cp_attention = cp_attention::ring}, three);
-    add(family, "pairs", model, {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}, three);
-    add(family, "sp_pp", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true}, three);
+    add(family, "ring", model, {.world = 4, .dp_shard = 2, .cp = 2, .cp_attention = cp_attention::ring},
+        three);
+    add(family, "pairs", model,
+        {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}, three);
+    add(family, "sp_pp", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true},
+        three);
   }
 
  private:
@@ -67,12 +81,32 @@ class list : public plan_list {
 };
 
 constexpr models::qwen3_moe all_of(router_losses losses) {
-  return {.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 2, .expert_ffn = 6, .vocab = 32,
-          .tied = true, .router_losses = losses};
+  return {.layers = 4,
+          .hidden = 12,
+          .heads = 2,
+          .kv_heads = 2,
+          .head_dim = 4,
+          .experts = 5,
+          .top_k = 2,
+          .expert_ffn = 6,
+          .vocab = 32,
+          .tied = true,
+          .router_losses = losses};
 }
 constexpr models::qwen3_moe some_of(router_losses losses) {
-  return {.layers = 4, .hidden = 12, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = 2, .expert_ffn = 4, .vocab = 32,
-          .ffn = 8, .mlp_only_layers = {0, 2}, .norm_topk_prob = false, .router_losses = losses};
+  return {.layers = 4,
+          .hidden = 12,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 4,
+          .experts = 4,
+          .top_k = 2,
+          .expert_ffn = 4,
+          .vocab = 32,
+          .ffn = 8,
+          .mlp_only_layers = {0, 2},
+          .norm_topk_prob = false,
+          .router_losses = losses};
 }
 
 /// Scores by the sigmoid.
@@ -80,18 +114,23 @@ struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4,
+                               1e-5, c);
   }
 };
 struct sigmoid_model {
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
-  constexpr model_routers routers() const { return {4, 4, 3, {.balance = 0.5, .z = 0.25, .over = router_losses::each_layer}}; }
+  constexpr model_routers routers() const {
+    return {4, 4, 3, {.balance = 0.5, .z = 0.25, .over = router_losses::each_layer}};
+  }
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, sigmoid_block{attention}}, models::llama_layers::head{table});
+    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
+                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{4, sigmoid_block{attention}},
+                      models::llama_layers::head{table});
   }
 };
 
@@ -99,7 +138,8 @@ struct sigmoid_model {
 
 std::vector<split_plan> plans() {
   // Coefficients so large that a wrong gradient of these losses is one of the whole.
-  constexpr router_losses both{.balance = 0.5, .z = 0.25}, each{.balance = 0.5, .over = router_losses::each_layer};
+  constexpr router_losses both{.balance = 0.5, .z = 0.25},
+      each{.balance = 0.5, .over = router_losses::each_layer};
   list l;
   l.add_layouts("all_layers", all_of(both));
   l.add_layouts("each_layer", some_of(each));

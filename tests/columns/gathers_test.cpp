@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share out the columns of experts send each other: what the formulas say, what describe tells, and what the fabric
-// carries. Source of the formulas: rows 41 and 42 of the table of collectives, an all-gather and a reduce-scatter of what a rank
-// receives, forward; the same in backward; and the offsets.
+// What ranks that share out the columns of experts send each other: what the formulas say, what describe
+// tells, and what the fabric carries. Source of the formulas: rows 41 and 42 of the table of collectives, an
+// all-gather and a reduce-scatter of what a rank receives, forward; the same in backward; and the offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>
@@ -21,13 +21,18 @@ namespace {
 struct sizes {
   int layers, hidden, experts, picks, most_of_two;
 };
-const std::map<std::string, sizes> families{
-    {"mixtral", {4, 16, 4, 2, 0}}, {"capacity", {4, 12, 4, 2, 1}}, {"shared", {4, 12, 4, 3, 0}}, {"primes", {2, 14, 10, 3, 0}}, {"across", {4, 24, 6, 2, 0}}};
+const std::map<std::string, sizes> families{{"mixtral", {4, 16, 4, 2, 0}},
+                                            {"capacity", {4, 12, 4, 2, 1}},
+                                            {"shared", {4, 12, 4, 3, 0}},
+                                            {"primes", {2, 14, 10, 3, 0}},
+                                            {"across", {4, 24, 6, 2, 0}}};
 
-/// Rows that a rank receives of the ranks of ep: of each as many as its tokens can have picks of a rank's experts, in whole tokens.
+/// Rows that a rank receives of the ranks of ep: of each as many as its tokens can have picks of a rank's
+/// experts, in whole tokens.
 std::int64_t received_rows(const sizes& s, const rankc::runtime::description& about) {
   const int tokens = about.rows * about.seq / about.cp / about.tp, of_rank = s.experts / about.ep;
-  const int all = tokens * std::min(s.picks, of_rank), taken = s.most_of_two ? tokens / 2 * of_rank * s.most_of_two : all;
+  const int all = tokens * std::min(s.picks, of_rank),
+            taken = s.most_of_two ? tokens / 2 * of_rank * s.most_of_two : all;
   return std::int64_t{about.ep} * ((std::min(all, taken) + s.picks - 1) / s.picks) * s.picks;
 }
 
@@ -45,24 +50,26 @@ TEST_CASE("ranks of etp gather what the formulas, the program's table and the fa
     counted_step(*r.engine, {r.lr, 0, 0, 0.9, 0.95, 1e-8, 1}, did);
     const sizes& of = families.at(program.job);
     const auto ranks = nlohmann::json::parse(r.about.json).at("pipeline_ranks");
-    std::map<std::string, std::int64_t> times;                      // of each kind, on all pipeline ranks
+    std::map<std::string, std::int64_t> times;  // of each kind, on all pipeline ranks
     std::vector<std::map<std::string, std::int64_t>> told(ranks.size());  // bytes, of each pipeline rank
     for (std::size_t p = 0; p < ranks.size(); ++p)
       for (const auto& row : ranks[p].at("collectives")) {
         if (row.at("axis") != "etp") continue;
         const std::string kind = row.at("kind"), phase = row.at("phase");
         const bool of_offsets = kind == "gather_offsets";
-        const auto count = row.at("count").get<std::int64_t>(), elements = row.at("elements").get<std::int64_t>(),
-                   size = std::int64_t{of_offsets ? 4 : 8};
+        const auto count = row.at("count").get<std::int64_t>(),
+                   elements = row.at("elements").get<std::int64_t>(), size = std::int64_t{of_offsets ? 4 : 8};
         CHECK(row.at("ranks") == r.about.etp);
         CHECK(row.at("dtype") == (of_offsets ? "i32" : "f64"));
         const std::int64_t of_each = of_offsets ? 2 * of.experts : received_rows(of, r.about) * of.hidden;
         CHECK(elements == count * r.about.etp * of_each);
-        CHECK(row.at("sent_bytes").get<double>() == static_cast<double>(count * (r.about.etp - 1) * of_each * size));
+        CHECK(row.at("sent_bytes").get<double>() ==
+              static_cast<double>(count * (r.about.etp - 1) * of_each * size));
         times[kind + " " + phase] += count;
         told[p][kind == "scatter_slots" ? "reduce_scatter" : "all_gather"] += count * of_each * size;
       }
-    const std::int64_t each = std::int64_t{of.layers} * r.about.microbatches, again = program.layout == "repeated" ? each : 0;
+    const std::int64_t each = std::int64_t{of.layers} * r.about.microbatches,
+                       again = program.layout == "repeated" ? each : 0;
     CHECK(times["gather_offsets forward"] == each);
     CHECK(times["gather_slots forward"] == each);
     CHECK(times["scatter_slots forward"] == each);

@@ -25,7 +25,9 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(columns::plans(), job, layout); }
+rankc::plan_data find(const std::string& job, const std::string& layout) {
+  return find_plan(columns::plans(), job, layout);
+}
 
 op& nth(program& p, int rank, collective_kind k, const std::string& named = "") {
   for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
@@ -35,18 +37,23 @@ op& nth(program& p, int rank, collective_kind k, const std::string& named = "") 
 
 }  // namespace
 
-TEST_CASE("programs whose ranks share out columns of experts, or have experts across replicas and ranks of tp, are proven, are the model, and take what is counted, on either target") {
+TEST_CASE(
+    "programs whose ranks share out columns of experts, or have experts across replicas and ranks of tp, are "
+    "proven, are the model, and take what is counted, on either target") {
   int programs = 0;
   for (const split_plan& e : columns::plans())
     if (e.layout != "one") programs += check_lowered(e.plan);
   CHECK(programs == 33 * 6);
 }
 
-TEST_CASE("a rank keeps its columns of its own experts, of which the ranks that have the same keep shards; describe counts all of them") {
+TEST_CASE(
+    "a rank keeps its columns of its own experts, of which the ranks that have the same keep shards; "
+    "describe counts all of them") {
   const auto of_experts = [](const char* layout) {
     const lowered l = lower(find("mixtral", layout), dtype::f64, target::host);
     std::size_t elements = 0;
-    for (const placed_parameter& p : l.ranks[0].parameters) elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
+    for (const placed_parameter& p : l.ranks[0].parameters)
+      elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
     return elements;
   };
   const std::size_t all = of_experts("one");
@@ -59,7 +66,8 @@ TEST_CASE("a rank keeps its columns of its own experts, of which the ranks that 
     return text.substr(text.find(": ") + 2, text.find(" parameters") - text.find(": ") - 2);
   };
   for (const char* layout : {"shards", "rest_sp", "replicas"}) CHECK(count(layout) == count("one"));
-  CHECK(describe_text(lower(find("mixtral", "wide_sp"), dtype::f64, target::host)).find(" parameters; spread over ep 2 x etp 4\n") != std::string::npos);
+  CHECK(describe_text(lower(find("mixtral", "wide_sp"), dtype::f64, target::host))
+            .find(" parameters; spread over ep 2 x etp 4\n") != std::string::npos);
 }
 
 TEST_CASE("gatherings of other sizes or kinds are refused by the proof, and by what reads its certificate") {
@@ -76,12 +84,15 @@ TEST_CASE("gatherings of other sizes or kinds are refused by the proof, and by w
   CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[0].type = element_type::f32; }));
   CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_gather; }));
   CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::share_offsets; }));
-  CHECK(is_refused([&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another group
+  CHECK(is_refused(
+      [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another group
   CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
   CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::all_gather, "gather_slots").bytes /= 2; }));
 }
 
-TEST_CASE("programs that are sound and not the model's are refused: slots of other orders, parts that are not summed up") {
+TEST_CASE(
+    "programs that are sound and not the model's are refused: slots of other orders, parts that are not "
+    "summed up") {
   const rankc::plan_data plan = find("mixtral", "shards");
   const program sound = expand_train(lower(plan, dtype::f64, target::host));
   const auto said = [&](auto change) {
@@ -94,19 +105,26 @@ TEST_CASE("programs that are sound and not the model's are refused: slots of oth
     return same.reasons.empty() ? std::string() : same.reasons.front();
   };
   // Offsets of slabs of other rows.
-  CHECK(said([](program& p, int r) { nth(p, r, collective_kind::gather_offsets).rows /= 2; }).find("order") != std::string::npos);
+  CHECK(said([](program& p, int r) { nth(p, r, collective_kind::gather_offsets).rows /= 2; }).find("order") !=
+        std::string::npos);
 }
 
-TEST_CASE("describe tells over which ranks experts are spread, what these keep of them, and as JSON the degrees and the layout") {
+TEST_CASE(
+    "describe tells over which ranks experts are spread, what these keep of them, and as JSON the degrees "
+    "and the layout") {
   const auto has = [](const char* layout, const std::string& text) {
-    return describe_text(lower(find("across", layout), dtype::f64, target::host)).find(text) != std::string::npos;
+    return describe_text(lower(find("across", layout), dtype::f64, target::host)).find(text) !=
+           std::string::npos;
   };
   CHECK(has("replicas", " parameters; spread over ep 2 x etp 4 of all replicas\n"));
   CHECK(has("some_of_tp", " parameters; spread over ep 2\n"));
   CHECK(has("replicas_alone", "  experts in shards of 1/2; gathered by layers in turn"));
   CHECK(has("across_tp", "  in shards of 1/2, experts of 1/4; gathered by layers in turn"));
   CHECK(has("replicas", "  in shards of 1/2; gathered by layers in turn"));
-  const auto dims = [](const char* layout) { return nlohmann::json::parse(describe_json(lower(find("across", layout), dtype::f64, target::host))).at("dims"); };
+  const auto dims = [](const char* layout) {
+    return nlohmann::json::parse(describe_json(lower(find("across", layout), dtype::f64, target::host)))
+        .at("dims");
+  };
   CHECK(dims("replicas_step").at("ep") == 3);
   CHECK(dims("replicas_step").at("etp") == 1);
   CHECK(dims("replicas_step").at("expert_layout") == "folded_over_replicas");
@@ -115,9 +133,13 @@ TEST_CASE("describe tells over which ranks experts are spread, what these keep o
   CHECK(!dims("one").contains("ep"));
 }
 
-TEST_CASE("the norm counts shards of experts that lie across replicas and ranks of tp once: other groups, squares and facts are refused") {
+TEST_CASE(
+    "the norm counts shards of experts that lie across replicas and ranks of tp once: other groups, squares "
+    "and facts are refused") {
   int refused = 0;
-  for (const char* layout : {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp", "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
+  for (const char* layout :
+       {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp",
+        "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
     CAPTURE(layout);
     const rankc::plan_data plan = find("across", layout);
     const program sound = expand_train(lower(plan, dtype::f64, target::host));
@@ -137,7 +159,8 @@ TEST_CASE("the norm counts shards of experts that lie across replicas and ranks 
       return all;
     };
     const auto of_experts = [](rank_program& r) -> sum& {
-      return *std::find_if(r.sums.begin(), r.sums.end(), [](const sum& s) { return s.name.find("experts.down") != s.name.npos; });
+      return *std::find_if(r.sums.begin(), r.sums.end(),
+                           [](const sum& s) { return s.name.find("experts.down") != s.name.npos; });
     };
     rank_program first = sound.ranks[0];
     const std::size_t sums = ops_named(first, "gradient norm").size(), groups = of_experts(first).over.size();
@@ -145,16 +168,20 @@ TEST_CASE("the norm counts shards of experts that lie across replicas and ranks 
     for (std::size_t i = 0; i < sums; ++i)
       for (std::size_t g = 0; g < groups; ++g)
         if (ops_named(first, "gradient norm")[i]->communicator != of_experts(first).over[g].communicator)
-          is_refused("a sum over another group", [&](rank_program& r) { ops_named(r, "gradient norm")[i]->communicator = of_experts(r).over[g].communicator; });
+          is_refused("a sum over another group", [&](rank_program& r) {
+            ops_named(r, "gradient norm")[i]->communicator = of_experts(r).over[g].communicator;
+          });
     for (std::size_t g = 0; g < groups; ++g)
       if (of_experts(first).over[g].as == placement::sharded && !(are_sharded && g + 1 == groups))
-        is_refused("experts that are the same along a group", [&](rank_program& r) { of_experts(r).over[g].as = placement::replicated; });
+        is_refused("experts that are the same along a group",
+                   [&](rank_program& r) { of_experts(r).over[g].as = placement::replicated; });
     if (are_sharded)
       is_refused("shards over experts' own groups first, which others cut across", [&](rank_program& r) {
         std::rotate(of_experts(r).over.begin(), of_experts(r).over.end() - 1, of_experts(r).over.end());
       });
     const auto read_of = [&](rank_program& r, const op& o) {
-      return std::find_if(o.reads.begin(), o.reads.end(), [&](const auto& a) { return a.begin == of_experts(r).at.begin; });
+      return std::find_if(o.reads.begin(), o.reads.end(),
+                          [&](const auto& a) { return a.begin == of_experts(r).at.begin; });
     };
     const auto squares = [&](rank_program& r, bool with_experts) -> op& {
       for (op* o : ops_named(r, "norm of"))

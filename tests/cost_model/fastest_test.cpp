@@ -28,8 +28,8 @@ struct tally {
 bool are_same(const planner::judged& a, const planner::judged& b) {
   for (const named_degree& d : all_degrees)
     if (a.choice.dims.*d.degree != b.choice.dims.*d.degree) return false;
-  return a.choice.dims.reshard == b.choice.dims.reshard && a.choice.schedule == b.choice.schedule && a.choice.recompute == b.choice.recompute &&
-         a.time.step == b.time.step && a.bytes == b.bytes;
+  return a.choice.dims.reshard == b.choice.dims.reshard && a.choice.schedule == b.choice.schedule &&
+         a.choice.recompute == b.choice.recompute && a.time.step == b.time.step && a.bytes == b.bytes;
 }
 void check_same(const std::vector<planner::judged>& found, std::span<const planner::judged> expected) {
   REQUIRE(found.size() == expected.size());
@@ -53,7 +53,8 @@ class all_plans {
         t.beyond_bounds += !is_within(*j, least) || !keeps_bounds(bounds, *j);
       }
     }
-    std::stable_sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) { return a.is_before(b); });
+    std::stable_sort(fitting.begin(), fitting.end(),
+                     [](const auto& a, const auto& b) { return a.is_before(b); });
   }
   std::vector<planner::judged> front() const {
     std::vector<planner::judged> front;
@@ -65,25 +66,31 @@ class all_plans {
   long long n = 0;
 
  private:
-  static bool is_within(const planner::judged& j, const planner::bound& least) { return least.step <= j.time.step && least.bytes <= j.bytes; }
+  static bool is_within(const planner::judged& j, const planner::bound& least) {
+    return least.step <= j.time.step && least.bytes <= j.bytes;
+  }
   static bool keeps_bounds(auto& bounds, const planner::judged& j) {
     const action_table placement = j.choice.schedule.placement(j.choice.dims.pp);
-    const auto step = bounds.placed_step(j.choice, placement, false), in_halves = bounds.placed_step(j.choice, placement, true);
+    const auto step = bounds.placed_step(j.choice, placement, false),
+               in_halves = bounds.placed_step(j.choice, placement, true);
     const auto predicted = bounds.predicted(j.choice, true);
     if (!step || !in_halves || !predicted) return false;
     planner::placed_memory memory = bounds.memory_of_placed(j.choice, false);
     if (j.choice.schedule.in_halves()) memory.join(bounds.memory_of_placed(j.choice, true));
     const double placed = j.choice.schedule.in_halves() ? std::min(*step, *in_halves) : *step;
-    return is_within(j, {placed, memory.most()}) && memory.most_with(*bounds.in_flight(j.choice)) <= j.bytes && is_within(j, *predicted) &&
+    return is_within(j, {placed, memory.most()}) &&
+           memory.most_with(*bounds.in_flight(j.choice)) <= j.bytes && is_within(j, *predicted) &&
            predicted->step > (1 - 1e-8) * j.time.step;
   }
 };
 
 /// Compare the searches of a question.
 void compare(const auto& model, const planner::question& q, int top, tally& t) {
-  INFO(q.gpus << " GPUs of " << q.gpu->name << ", " << q.machines.memory << " bytes, sequences of " << q.recipe.seq << ", batch " << q.recipe.global_batch);
+  INFO(q.gpus << " GPUs of " << q.gpu->name << ", " << q.machines.memory << " bytes, sequences of "
+              << q.recipe.seq << ", batch " << q.recipe.global_batch);
   const all_plans all(model, q, t);
-  const planner::ranking found = planner::rank_plans(model, q, {top, true}), alone = planner::rank_plans(model, q, {top, false});
+  const planner::ranking found = planner::rank_plans(model, q, {top, true}),
+                         alone = planner::rank_plans(model, q, {top, false});
   const std::span first(all.fitting.data(), std::min(all.fitting.size(), static_cast<std::size_t>(top)));
   ++t.problems;
   check_same(found.top, first);
@@ -91,27 +98,55 @@ void compare(const auto& model, const planner::question& q, int top, tally& t) {
   check_same(found.front, all.front());
   if (all.fitting.empty()) return;
   ++t.feasible;
-  t.all += all.n; t.judged += found.counts.judged;
+  t.all += all.n;
+  t.judged += found.counts.judged;
 }
 
 /// Small problems, of one of three families, on nodes of any size, with memory for all plans, some or none.
 class problems {
  public:
-  explicit problems(unsigned seed, linear_precision linears = linear_precision::plain) : random_(seed), linears_(linears) {}
+  explicit problems(unsigned seed, linear_precision linears = linear_precision::plain)
+      : random_(seed), linears_(linears) {}
   void next(tally& t) {
-    constexpr int gpus[]{1, 2, 3, 4, 6, 8}, per_node[]{2, 3, 4, 8}, batches[]{4, 6, 8, 12}, lengths[]{128, 512, 1024};
+    constexpr int gpus[]{1, 2, 3, 4, 6, 8}, per_node[]{2, 3, 4, 8}, batches[]{4, 6, 8, 12},
+        lengths[]{128, 512, 1024};
     planner::question q{.gpu = pick(2) ? &cost_model::h100 : &cost_model::h200, .gpus = gpus[pick(6)]};
-    q.recipe = {.seq = lengths[pick(3)], .global_batch = batches[pick(4)], .precision = bf16, .linears = linears_};
+    q.recipe = {
+        .seq = lengths[pick(3)], .global_batch = batches[pick(4)], .precision = bf16, .linears = linears_};
     const int node = per_node[pick(4)];
-    q.machines = {(q.gpus + node - 1) / node, node, 1'500'000'000 + static_cast<long long>(std::exp2(pick(80) / 10.0) * 1e8), 989e12, 450e9, 50e9, q.gpu->name};
-    const int layers = 1 + pick(6), heads = 2 << pick(3), hidden = 64 * heads * (1 + pick(3)), vocab = 1024 * (1 + pick(24));
+    q.machines = {(q.gpus + node - 1) / node,
+                  node,
+                  1'500'000'000 + static_cast<long long>(std::exp2(pick(80) / 10.0) * 1e8),
+                  989e12,
+                  450e9,
+                  50e9,
+                  q.gpu->name};
+    const int layers = 1 + pick(6), heads = 2 << pick(3), hidden = 64 * heads * (1 + pick(3)),
+              vocab = 1024 * (1 + pick(24));
     const int family = pick(5), top = 1 + pick(20);
-    if (family < 2) compare(models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = 4 * hidden, .vocab = vocab}, q, top, t);
+    if (family < 2)
+      compare(
+          models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = 4 * hidden, .vocab = vocab},
+          q, top, t);
     else if (family < 4)
-      compare(models::llama{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = 2, .ffn = 3 * hidden, .vocab = vocab}, q, top, t);
+      compare(models::llama{.layers = layers,
+                            .hidden = hidden,
+                            .heads = heads,
+                            .kv_heads = 2,
+                            .ffn = 3 * hidden,
+                            .vocab = vocab},
+              q, top, t);
     else
-      compare(models::qwen3_moe{.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = 2, .head_dim = 64, .experts = 4, .top_k = 2,
-                                .expert_ffn = hidden, .vocab = vocab}, q, top, t);
+      compare(models::qwen3_moe{.layers = layers,
+                                .hidden = hidden,
+                                .heads = heads,
+                                .kv_heads = 2,
+                                .head_dim = 64,
+                                .experts = 4,
+                                .top_k = 2,
+                                .expert_ffn = hidden,
+                                .vocab = vocab},
+              q, top, t);
   }
 
  private:
@@ -128,8 +163,9 @@ TEST_CASE("bounds prune nothing that is among the fastest, or on the front") {
   problems drawn(static_cast<unsigned>(n));
   tally t;
   for (int i = 0; i < n; ++i) drawn.next(t);
-  std::printf("%d problems, %d with a plan that fits: of their %lld plans %lld were judged; %d plans did not fit\n", t.problems, t.feasible, t.all, t.judged,
-              t.refused_for_memory);
+  std::printf(
+      "%d problems, %d with a plan that fits: of their %lld plans %lld were judged; %d plans did not fit\n",
+      t.problems, t.feasible, t.all, t.judged, t.refused_for_memory);
   CHECK(t.beyond_bounds == 0);
   CHECK(t.feasible > n / 2);
   CHECK(t.refused_for_memory > 0);
@@ -147,7 +183,8 @@ TEST_CASE("nor do they of plans whose linear layers are in eight bits") {
 }
 
 namespace {
-inline constexpr models::llama model{.layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+inline constexpr models::llama model{
+    .layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 inline constexpr training recipe{.seq = 8192, .global_batch = 4, .precision = bf16};
 inline constexpr cluster two_gpus{1, 2, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
 inline constexpr auto best = best_plan<model, two_gpus, recipe>();
@@ -171,7 +208,7 @@ TEST_CASE("a compiler finds the plan that a run finds") {
 TEST_CASE("groups that do not divide a node lie on two") {
   using cost_model::span_of;
   CHECK(span_of(8, 1, 8).in_node == 8);
-  CHECK(span_of(8, 2, 8).in_node == 4);   // ranks 0, 2, ..., 14
+  CHECK(span_of(8, 2, 8).in_node == 4);  // ranks 0, 2, ..., 14
   CHECK(span_of(2, 8, 8).in_node == 1);
   CHECK(span_of(8, 1, 72).in_node == 8);
   CHECK(span_of(16, 1, 72).in_node == 8);  // ranks 64 to 79

@@ -17,7 +17,9 @@ using namespace rankc::tool;
 
 namespace {
 
-std::string file_of(const cost_model::gpu_speed& g) { return std::string(RANKC_COST_MODEL "/") + std::string(g.name) + ".jsonl"; }
+std::string file_of(const cost_model::gpu_speed& g) {
+  return std::string(RANKC_COST_MODEL "/") + std::string(g.name) + ".jsonl";
+}
 
 timed_gpu rows_of(const cost_model::gpu_speed& g) {
   std::ifstream in(file_of(g));
@@ -43,15 +45,31 @@ TEST_CASE("the constants of a GPU are what rankc calibrate makes of its rows") {
 
 TEST_CASE("constants are near the kernels that they were fitted by, and near the others") {
   // On average, of all rows of a kernel: of those that take a few microseconds, too.
-  const std::map<std::string, double> at_most{{"linear", 0.06}, {"linear_dx", 0.06}, {"linear_dw", 0.07}, {"linear_bias", 0.08},
-                                              {"linear_bias_gelu", 0.1}, {"linear_dx_gelu_bias", 0.13}, {"attention", 0.04},
-                                              {"attention_grad", 0.04}, {"add", 0.12}, {"gelu", 0.12}, {"swiglu_grad", 0.05},
-                                              {"add_rms_norm", 0.12}, {"layer_norm_grad_add", 0.13}, {"bias_grad", 0.25},
-                                              {"softmax_sums", 0.1}, {"softmax_grad", 0.1}, {"sum_squares", 0.08}, {"adamw", 0.08}};
+  const std::map<std::string, double> at_most{{"linear", 0.06},
+                                              {"linear_dx", 0.06},
+                                              {"linear_dw", 0.07},
+                                              {"linear_bias", 0.08},
+                                              {"linear_bias_gelu", 0.1},
+                                              {"linear_dx_gelu_bias", 0.13},
+                                              {"attention", 0.04},
+                                              {"attention_grad", 0.04},
+                                              {"add", 0.12},
+                                              {"gelu", 0.12},
+                                              {"swiglu_grad", 0.05},
+                                              {"add_rms_norm", 0.12},
+                                              {"layer_norm_grad_add", 0.13},
+                                              {"bias_grad", 0.25},
+                                              {"softmax_sums", 0.1},
+                                              {"softmax_grad", 0.1},
+                                              {"sum_squares", 0.08},
+                                              {"adamw", 0.08}};
   for (const cost_model::gpu_speed* g : cost_model::timed) {
     std::map<std::string, std::pair<double, int>> off;
     for (const timed_kernel& k : rows_of(*g).kernels)
-      if (const double takes = predicted(*g, k); takes > 0) { off[k.name].first += std::abs(takes / k.seconds - 1); ++off[k.name].second; }
+      if (const double takes = predicted(*g, k); takes > 0) {
+        off[k.name].first += std::abs(takes / k.seconds - 1);
+        ++off[k.name].second;
+      }
     for (const auto& [name, limit] : at_most) {
       INFO(g->name << ", " << name);
       REQUIRE(off.count(name) == 1);
@@ -60,10 +78,15 @@ TEST_CASE("constants are near the kernels that they were fitted by, and near the
   }
 }
 
-TEST_CASE("a fit finds the constants again that rows were made with, and nothing faster than what is stated") {
+TEST_CASE(
+    "a fit finds the constants again that rows were made with, and nothing faster than what is stated") {
   timed_gpu t = rows_of(cost_model::h200);
   cost_model::gpu_speed made = cost_model::h200;
-  made.products = 800e12; made.tile_start = 0.6e-6; made.forward[1].per_second = 600e12; made.backward[0].half_at = 700; made.passes.per_second = 3e12;
+  made.products = 800e12;
+  made.tile_start = 0.6e-6;
+  made.forward[1].per_second = 600e12;
+  made.backward[0].half_at = 700;
+  made.passes.per_second = 3e12;
   for (timed_kernel& k : t.kernels)
     if (const double takes = predicted(made, k); takes > 0) k.seconds = takes;
   const cost_model::gpu_speed found = fit(t, cost_model::h200);

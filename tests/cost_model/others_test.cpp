@@ -25,7 +25,11 @@ namespace {
 struct distance {
   double sum = 0, most = 0;
   int rows = 0;
-  void add(double off) { sum += std::abs(off); most = std::max(most, std::abs(off)); ++rows; }
+  void add(double off) {
+    sum += std::abs(off);
+    most = std::max(most, std::abs(off));
+    ++rows;
+  }
   double mean() const { return rows ? sum / rows : 0; }
 };
 struct set_distance {
@@ -34,7 +38,8 @@ struct set_distance {
 
 /// Of the rank that needs most.
 constexpr double memory_of(const auto& p) {
-  const std::vector<double> ranks = cost_model::megatron_memory(p, program::lower_layers(p, program::setting_of(p, bf16, program::target::cuda)));
+  const std::vector<double> ranks = cost_model::megatron_memory(
+      p, program::lower_layers(p, program::setting_of(p, bf16, program::target::cuda)));
   return *std::max_element(ranks.begin(), ranks.end());
 }
 
@@ -46,13 +51,14 @@ std::map<std::string, set_distance> compare(const std::vector<published::row>& r
     INFO(r.set << " " << r.id);
     REQUIRE(accepts(r.plan.diagnostics));
     const double seconds = predicted(r), off = seconds / r.seconds - 1;
-    std::printf("%-15s %-46s %8.3f s, predicted %8.3f: %+5.1f %%%s\n", r.set.c_str(), r.id.c_str(), r.seconds, seconds, 100 * off,
-                r.fitted ? ", fitted" : "");
+    std::printf("%-15s %-46s %8.3f s, predicted %8.3f: %+5.1f %%%s\n", r.set.c_str(), r.id.c_str(), r.seconds,
+                seconds, 100 * off, r.fitted ? ", fitted" : "");
     (r.fitted ? sets[r.set].fitted : sets[r.set].others).add(off);
   }
   for (const auto& [name, s] : sets)
     for (const auto& [which, d] : {std::pair{"fitted", s.fitted}, {"others", s.others}})
-      std::printf("%-15s %s: %2d rows, off by %4.1f %% on average and %4.1f %% at most\n", name.c_str(), which, d.rows, 100 * d.mean(), 100 * d.most);
+      std::printf("%-15s %s: %2d rows, off by %4.1f %% on average and %4.1f %% at most\n", name.c_str(),
+                  which, d.rows, 100 * d.mean(), 100 * d.most);
   return sets;
 }
 
@@ -60,9 +66,10 @@ std::map<std::string, set_distance> compare(const std::vector<published::row>& r
 
 TEST_CASE("published steps that no constant is by are predicted") {
   const std::map<std::string, std::pair<int, double>> at_most{
-      {"korthikanti", {6, 0.03}},   {"narayanan", {7, 0.05}},        {"megatron readme", {1, 0.08}}, {"vtrain", {57, 0.07}},
-      {"dgxc bf16 h100", {17, 0.06}}, {"dgxc bf16 gb200", {5, 0.06}},  {"dgxc fp8 h100", {12, 0.05}},  {"dgxc fp8 gb200", {4, 0.1}},
-      {"mlperf 405b fp8", {10, 0.08}}, {"mlperf gpt3 fp8", {3, 0.17}}, {"simumax", {16, 0.05}}};
+      {"korthikanti", {6, 0.03}},     {"narayanan", {7, 0.05}},       {"megatron readme", {1, 0.08}},
+      {"vtrain", {57, 0.07}},         {"dgxc bf16 h100", {17, 0.06}}, {"dgxc bf16 gb200", {5, 0.06}},
+      {"dgxc fp8 h100", {12, 0.05}},  {"dgxc fp8 gb200", {4, 0.1}},   {"mlperf 405b fp8", {10, 0.08}},
+      {"mlperf gpt3 fp8", {3, 0.17}}, {"simumax", {16, 0.05}}};
   const auto sets = compare(published::read(RANKC_COST_MODEL "/published.jsonl"));
   CHECK(sets.size() == at_most.size());
   for (const auto& expected : at_most) {
@@ -79,7 +86,8 @@ TEST_CASE("published memory is predicted, by no constant that is fitted") {
   for (const published::row& r : published::read(RANKC_COST_MODEL "/published.jsonl")) {
     if (r.gib == 0) continue;
     const double predicted = memory_of(r.plan) / gib, off = predicted / r.gib - 1;
-    std::printf("%-15s %-46s %7.2f GiB, predicted %7.2f: %+4.1f %%\n", r.set.c_str(), r.id.c_str(), r.gib, predicted, 100 * off);
+    std::printf("%-15s %-46s %7.2f GiB, predicted %7.2f: %+4.1f %%\n", r.set.c_str(), r.id.c_str(), r.gib,
+                predicted, 100 * off);
     CHECK_MESSAGE(std::abs(off) < 0.03, r.id);
     all.add(off);
   }
@@ -91,11 +99,14 @@ TEST_CASE("no GPU is faster than its datasheet says") {
   for (const cost_model::gpu_speed* g : cost_model::known) {
     INFO(g->name);
     CHECK(g->products <= g->peak);
-    for (const cost_model::attention_speed& s : {g->forward[0], g->forward[1], g->backward[0], g->backward[1]}) CHECK(s.per_second <= g->peak);
+    for (const cost_model::attention_speed& s :
+         {g->forward[0], g->forward[1], g->backward[0], g->backward[1]})
+      CHECK(s.per_second <= g->peak);
     CHECK(g->stores_beside <= 1);
   }
   const cost_model::gpu_speed &a100 = cost_model::a100, &b200 = cost_model::b200, &gb200 = cost_model::gb200;
-  for (const cost_model::rate& r : {a100.passes, a100.column_sums, a100.sweeps}) CHECK(r.per_second <= 2.039e12);
+  for (const cost_model::rate& r : {a100.passes, a100.column_sums, a100.sweeps})
+    CHECK(r.per_second <= 2.039e12);
   for (const cost_model::gpu_speed* g : {&b200, &gb200})
     for (const cost_model::rate& r : {g->passes, g->column_sums, g->sweeps}) CHECK(r.per_second <= 8e12);
   CHECK((a100.node.bandwidth <= 300e9 && a100.network.bandwidth <= 25e9));
@@ -106,11 +117,12 @@ TEST_CASE("no GPU is faster than its datasheet says") {
 
 namespace {
 
-constexpr plan on_two_nodes{.model = models::gpt2{.layers = 4, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 51200},
-                            .dims = {.world = 16, .tp = 8, .pp = 2},
-                            .schedule = schedules::one_f_one_b{4},
-                            .recipe = {.seq = 1024, .global_batch = 8, .recompute = {.full = true}},
-                            .cluster = clusters::a100<2>};
+constexpr plan on_two_nodes{
+    .model = models::gpt2{.layers = 4, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 51200},
+    .dims = {.world = 16, .tp = 8, .pp = 2},
+    .schedule = schedules::one_f_one_b{4},
+    .recipe = {.seq = 1024, .global_batch = 8, .recompute = {.full = true}},
+    .cluster = clusters::a100<2>};
 constexpr double compiled(const cost_model::framework& f) {
   report out;
   return cost_model::predict_step(rankc::detail::count_plan(out, on_two_nodes), cost_model::a100, f).step;
@@ -124,7 +136,8 @@ constexpr double compiled_memory() {
 }  // namespace
 
 TEST_CASE("a compiler predicts programs of others as a run does, to the last bit") {
-  constexpr double of_2021 = compiled(cost_model::megatron_2021), of_2022 = compiled(cost_model::megatron_2022);
+  constexpr double of_2021 = compiled(cost_model::megatron_2021),
+                   of_2022 = compiled(cost_model::megatron_2022);
   constexpr double in_8_bits = compiled(cost_model::nemo_2025_fp8), own = compiled(cost_model::rankc_itself);
   const plan_data p = make_plan("on two nodes", on_two_nodes);
   REQUIRE(accepts(p.diagnostics));

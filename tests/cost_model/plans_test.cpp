@@ -29,8 +29,17 @@ void check_time(const plan_data& p) {
 
 TEST_CASE("plans that share out sequences and experts have a time") {
   int plans = 0;
-  for (const auto& p : experts::plans()) { check_time(p.plan); ++plans; }
-  for (const auto& p : independent::plans()) { check_time(p.plan); ++plans; }
-  for (const auto& p : sequences::plans()) { check_time(p.plan); ++plans; }
+  for (const auto& p : experts::plans()) {
+    check_time(p.plan);
+    ++plans;
+  }
+  for (const auto& p : independent::plans()) {
+    check_time(p.plan);
+    ++plans;
+  }
+  for (const auto& p : sequences::plans()) {
+    check_time(p.plan);
+    ++plans;
+  }
   CHECK(plans == 118 + 26 + 72);
 }

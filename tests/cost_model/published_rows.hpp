@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that others published of their own programs (published.jsonl), each as the plan that it is nearest to.
+// Steps that others published of their own programs (published.jsonl), each as the plan that it is nearest
+// to.
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
 #include <rankc/cost_model/frameworks.hpp>
@@ -20,8 +21,8 @@ struct row {
   const rankc::cost_model::framework* by = nullptr;
 };
 
-/// All of them, in the order of the file. Of each set that constants are fitted by, these are by the first and by every fourth
-/// after it.
+/// All of them, in the order of the file. Of each set that constants are fitted by, these are by the first
+/// and by every fourth after it.
 std::vector<row> read(const std::string& file);
 
 }  // namespace published

@@ -31,8 +31,8 @@ plan_data made(const P& p) {
   return make_plan("measured", p);
 }
 
-/// On the machines of h200.jsonl and h100.jsonl, and on others of their kind, medians of 20 steps; each program as it was first
-/// measured since it last changed.
+/// On the machines of h200.jsonl and h100.jsonl, and on others of their kind, medians of 20 steps; each
+/// program as it was first measured since it last changed.
 std::vector<measured_step> measured() {
   using namespace bench;
   std::vector<measured_step> m;
@@ -64,7 +64,8 @@ std::vector<measured_step> measured() {
   m.push_back({"Llama 8B, dp_shard 4, sums in bf16", made(llama3_8b_fsdp4_bf16), 1479.0});
   m.push_back({"Llama 8B, dp_shard 2, dp 2", made(llama3_8b_hsdp), 822.7});
   m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3112.0});
-  const cost_model::gpu_speed* const h100 = &cost_model::h100;  // of whose constants those of products in eight bits alone are by steps
+  const cost_model::gpu_speed* const h100 =
+      &cost_model::h100;  // of whose constants those of products in eight bits alone are by steps
   m.push_back({"H100: GPT-2 124M, 64 rows", made(gpt2_124m_b64), 103.79, false, h100});
   m.push_back({"H100: GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.62, false, h100});
   m.push_back({"H100: GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 304.26, false, h100});
@@ -91,7 +92,9 @@ std::vector<measured_step> measured() {
   return m;
 }
 
-double predicted(const plan_data& p, const cost_model::gpu_speed& g = cost_model::h200) { return 1e3 * cost_model::predict_step(p, g).step; }
+double predicted(const plan_data& p, const cost_model::gpu_speed& g = cost_model::h200) {
+  return 1e3 * cost_model::predict_step(p, g).step;
+}
 double predicted(const measured_step& m) { return predicted(m.plan, *m.on); }
 double tokens(const plan_data& p) { return static_cast<double>(p.recipe.global_batch) * p.recipe.seq; }
 
@@ -103,7 +106,8 @@ TEST_CASE("steps that were measured are predicted to 5 % on average") {
   for (const measured_step& m : measured()) {
     REQUIRE(accepts(m.plan.diagnostics));
     const double off = predicted(m) / m.milliseconds - 1;
-    std::printf("%-40s %8.2f ms, predicted %8.2f: %+5.1f %%%s\n", m.name, m.milliseconds, predicted(m), 100 * off, m.fitted ? ", fitted" : "");
+    std::printf("%-40s %8.2f ms, predicted %8.2f: %+5.1f %%%s\n", m.name, m.milliseconds, predicted(m),
+                100 * off, m.fitted ? ", fitted" : "");
     (m.fitted ? fitted : others) += std::abs(off);
     ++(m.fitted ? n_fitted : n_others);
     CHECK_MESSAGE(std::abs(off) < 0.1, m.name);
@@ -114,14 +118,18 @@ TEST_CASE("steps that were measured are predicted to 5 % on average") {
 }
 
 // Two of them are as fast: 439.9 ms for four rows (dp_shard), 877.89 for eight (DualPipeV).
-TEST_CASE("of six plans of one model on two GPUs the predicted best is half a percent slower than the measured best at most") {
+TEST_CASE(
+    "of six plans of one model on two GPUs the predicted best is half a percent slower than the measured "
+    "best at most") {
   const measured_step *best = nullptr, *predicted_best = nullptr;
   const std::vector<measured_step> all = measured();
   int plans = 0;
   const auto speed = [](const measured_step& m) { return tokens(m.plan) / m.milliseconds; };
   const auto predicted_speed = [](const measured_step& m) { return tokens(m.plan) / predicted(m); };
   for (const measured_step& m : all) {
-    if (m.on != &cost_model::h200 || m.plan.dims.world != 2 || m.plan.recipe.seq != 8192 || m.plan.recipe.recompute.any()) continue;
+    if (m.on != &cost_model::h200 || m.plan.dims.world != 2 || m.plan.recipe.seq != 8192 ||
+        m.plan.recipe.recompute.any())
+      continue;
     ++plans;
     if (!best || speed(m) > speed(*best)) best = &m;
     if (!predicted_best || predicted_speed(m) > predicted_speed(*predicted_best)) predicted_best = &m;
@@ -132,23 +140,28 @@ TEST_CASE("of six plans of one model on two GPUs the predicted best is half a pe
 
 TEST_CASE("a compiler predicts what a run does, to the last bit") {
   using namespace bench;
-  constexpr double one = step_time<gpt2_124m_b4>, zbv = step_time<llama3_8b_8l_pp2_zbv>, experts = step_time<qwen3_moe_8l_b4>;
+  constexpr double one = step_time<gpt2_124m_b4>, zbv = step_time<llama3_8b_8l_pp2_zbv>,
+                   experts = step_time<qwen3_moe_8l_b4>;
   CHECK(one == predicted(made(gpt2_124m_b4)) / 1e3);
   CHECK(1e3 * zbv == predicted(made(llama3_8b_8l_pp2_zbv)));
   CHECK(1e3 * experts == predicted(made(qwen3_moe_8l_b4)));
   constexpr double share = mfu<llama3_8b_8l_b2>, speed = tokens_per_second<llama3_8b_8l_b2>;
   CHECK(speed == 2 * 8192 / step_time<llama3_8b_8l_b2>);
-  CHECK(share == doctest::Approx(speed * (6.0 * 2'270'167'040 + 12.0 * 8 * 4096 * 8192) / 989e12).epsilon(1e-3));  // PaLM's count
+  CHECK(share == doctest::Approx(speed * (6.0 * 2'270'167'040 + 12.0 * 8 * 4096 * 8192) / 989e12)
+                     .epsilon(1e-3));  // PaLM's count
 }
 
 TEST_CASE("experts take as many slots wherever they are, not as many as there is room for") {
   const auto products = [](parallel_dims d) {
-    const plan_data p = make_plan("experts", bench::on_node(bench::qwen3_moe_8l, {.seq = 4096, .global_batch = 4, .precision = bf16}, d));
+    const plan_data p = make_plan(
+        "experts",
+        bench::on_node(bench::qwen3_moe_8l, {.seq = 4096, .global_batch = 4, .precision = bf16}, d));
     REQUIRE(accepts(p.diagnostics));
     return cost_model::predict_step(p, cost_model::h200).products;
   };
-  const double here = products({.world = 2, .dp_shard = 2}), spread = products({.world = 2, .dp_shard = 2, .ep = 2}),
-               alone = products({.world = 1}), shared = products({.world = 2, .ep = 2, .expert_layout = expert_layout::independent});
+  const double here = products({.world = 2, .dp_shard = 2}),
+               spread = products({.world = 2, .dp_shard = 2, .ep = 2}), alone = products({.world = 1}),
+               shared = products({.world = 2, .ep = 2, .expert_layout = expert_layout::independent});
   CHECK(spread == doctest::Approx(here).epsilon(0.05));
   CHECK(alone > 1.5 * here);
   CHECK(shared < 0.9 * alone);  // half of the experts' products, and all others
@@ -162,7 +175,8 @@ TEST_CASE("what costs more takes longer") {
   CHECK(of(llama3_8b_8l_b4_selective) > of(llama3_8b_8l_b4));
   CHECK(of(llama3_8b_8l_pp2) > of(llama3_8b_8l_pp2_zbv));  // bubbles
   const plan_data both_ways = made(on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe{8}));
-  CHECK(predicted(both_ways) < 1.2 * of(llama3_8b_8l_pp2_dual_v));  // each rank has all stages, for half of the microbatches
+  CHECK(predicted(both_ways) <
+        1.2 * of(llama3_8b_8l_pp2_dual_v));  // each rank has all stages, for half of the microbatches
   plan_data even = made(llama3_8b_8l_pp2);
   even.blocks_of_stage = {4, 4};
   CHECK(predicted(even) > of(llama3_8b_8l_pp2));  // the head is on the second stage
@@ -171,7 +185,8 @@ TEST_CASE("what costs more takes longer") {
   CHECK(cost_model::predict_step(made(llama3_8b_8l_b2), cooled).limited == 0);
   for (const measured_step& m : measured()) {
     const cost_model::step_prediction s = cost_model::predict_step(m.plan, cost_model::h200);
-    CHECK(s.step >= flops_per_token(m.plan.kinds, m.plan.on_one_device) * tokens(m.plan) / m.plan.dims.world / cost_model::h200.peak / 2);
+    CHECK(s.step >= flops_per_token(m.plan.kinds, m.plan.on_one_device) * tokens(m.plan) / m.plan.dims.world /
+                        cost_model::h200.peak / 2);
     CHECK(s.step == doctest::Approx(s.sum() + cost_model::h200.step_start).epsilon(1e-12));
   }
 }

@@ -26,15 +26,19 @@ TEST_CASE("certificates are accepted, for either target; with starts of another 
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
       const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
-      const auto setting = rankc::program::setting_of(p.plan, t == target::host ? rankc::f64 : rankc::bf16, t);
-      const auto memory = rankc::program::memory_of(p.plan, rankc::program::lower_layers(p.plan, setting), setting);
+      const auto setting =
+          rankc::program::setting_of(p.plan, t == target::host ? rankc::f64 : rankc::bf16, t);
+      const auto memory =
+          rankc::program::memory_of(p.plan, rankc::program::lower_layers(p.plan, setting), setting);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
       for (program q : {expand_train(l), expand_evaluate(l)}) {
         const verdict order = prove(q);
         const std::string text = certificate({{q, order}}, specify(p.plan));
         CHECK(verify(text) == "");
         certified read = read_certificate(text);
-        const auto is_model = [&] { return check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds; };
+        const auto is_model = [&] {
+          return check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds;
+        };
         CHECK(is_model());
         ++programs;
         CHECK((text.find("\"starts\"") != text.npos) == p.plan.recipe.has_documents());
@@ -56,7 +60,8 @@ TEST_CASE("a document begins after the token that ends one, and with the sequenc
                                          9, 1, 1, 1, 1, 1, 1, 9, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::int32_t> starts(tokens.size(), -1);
   find_starts(tokens.data(), 3, 8, 9, starts.data());
-  CHECK(starts == std::vector<std::int32_t>{0, 0, 2, 2, 2, 5, 6, 6, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(starts ==
+        std::vector<std::int32_t>{0, 0, 2, 2, 2, 5, 6, 6, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("how many of a rank's tokens lie before a position") {

@@ -61,7 +61,11 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
   std::vector<std::int32_t> tokens(rows * seq), targets(rows * seq, 0);
   for (int n = 0; n < rows * seq; ++n) {
     const int row = n / seq, p = n % seq, other = (5 * n + n / 7) % (vocab - 1);
-    const bool ends = row == 0 ? false : row == 1 ? true : row == 2 ? p == 0 : row == 3 ? p == seq - 1 : (7 * n + n * n / 5) % 6 == 0;
+    const bool ends = row == 0   ? false
+                      : row == 1 ? true
+                      : row == 2 ? p == 0
+                      : row == 3 ? p == seq - 1
+                                 : (7 * n + n * n / 5) % 6 == 0;
     tokens[static_cast<std::size_t>(n)] = ends ? end : other + (other >= end);
   }
   packed.engine->set_batch(0, 0, tokens.data(), targets.data());
@@ -70,18 +74,21 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
   std::set<int> lengths;
   double worst = 0, apart = 0;
   for (std::size_t first = 0; first < all.size(); first += rows) {
-    std::vector<std::int32_t> given(tokens.size(), 1);  // each document at the begin of a sequence: what follows is not seen
+    std::vector<std::int32_t> given(tokens.size(),
+                                    1);  // each document at the begin of a sequence: what follows is not seen
     const std::size_t count = std::min(all.size() - first, static_cast<std::size_t>(rows));
     for (std::size_t i = 0; i < count; ++i) {
       const document& d = all[first + i];
-      std::copy_n(tokens.begin() + d.row * seq + d.begin, d.length, given.begin() + static_cast<std::ptrdiff_t>(i) * seq);
+      std::copy_n(tokens.begin() + d.row * seq + d.begin, d.length,
+                  given.begin() + static_cast<std::ptrdiff_t>(i) * seq);
       lengths.insert(d.length);
     }
     alone.engine->set_batch(0, 0, given.data(), targets.data());
     alone.engine->evaluate();
     for (std::size_t i = 0; i < count; ++i)
       for (int n = 0; n < all[first + i].length; ++n) {
-        const std::vector<double> here = logits_of(packed, all[first + i].row * seq + all[first + i].begin + n),
+        const std::vector<double> here =
+                                      logits_of(packed, all[first + i].row * seq + all[first + i].begin + n),
                                   there = logits_of(alone, static_cast<int>(i) * seq + n);
         for (std::size_t k = 0; k < here.size(); ++k) {
           CHECK(std::abs(here[k] - there[k]) <= 1e-13);
@@ -97,7 +104,8 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
     for (std::size_t k = 0; k < static_cast<std::size_t>(vocab); ++k)
       apart = std::max(apart, std::abs(logits_of(packed, n)[k] - logits_of(alone, n)[k]));
   CHECK(apart > 1e-3);
-  MESSAGE(all.size() << " documents, largest difference of a logit " << worst << "; of whole sequences " << apart);
+  MESSAGE(all.size() << " documents, largest difference of a logit " << worst << "; of whole sequences "
+                     << apart);
 }
 
 TEST_CASE("loss and gradients of packed documents are those of as many sequences") {

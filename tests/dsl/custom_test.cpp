@@ -16,7 +16,8 @@ struct waist {
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c);
-    value gate = linear(h, t.parameter("gate", {narrow, hidden}, {{axis::tp, "narrow"}}, initial::normal, 0.02));
+    value gate =
+        linear(h, t.parameter("gate", {narrow, hidden}, {{axis::tp, "narrow"}}, initial::normal, 0.02));
     value up = linear(h, t.parameter("up", {narrow, hidden}, {{axis::tp, "narrow"}}, initial::normal, 0.02));
     value out = t.parameter("out", {hidden, narrow}, {{axis::tp, "narrow"}}, initial::normal, 0.02);
     value y = leave_tp(linear(swiglu(gate, up), out), c);
@@ -45,18 +46,22 @@ struct in_pairs {
   bool backward_first = false;
   static constexpr std::string_view name = "in_pairs";
   static constexpr int stages_per_rank = 1;
-  constexpr int rank_of_stage(int stage, int pp) const { return pp - 1 - stage; }  // the last stage on the first rank
+  constexpr int rank_of_stage(int stage, int pp) const {
+    return pp - 1 - stage;
+  }  // the last stage on the first rank
   constexpr void actions(int pp, int rank, auto emit) const {
     for (int m = 0; m < microbatches; m += 2)
       for (action_kind k : {action_kind::F, action_kind::B})
-        for (int i = m; i < m + 2 && i < microbatches; ++i) emit(action{backward_first ? action_kind::B : k, pp - 1 - rank, i});
+        for (int i = m; i < m + 2 && i < microbatches; ++i)
+          emit(action{backward_first ? action_kind::B : k, pp - 1 - rank, i});
   }
 };
 
 inline constexpr cluster closet{.nodes = 2, .ranks_per_node = 4, .memory = 8'000'000'000, .flops = 1e12};
 inline constexpr network net{.layers = 4, .width = 32, .narrow = 16, .vocab = 64};
 inline constexpr training recipe{.seq = 8, .global_batch = 12};
-inline constexpr parallel_dims dims{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
+inline constexpr parallel_dims dims{
+    .world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
 
 inline constexpr plan works{
     .model = net, .dims = dims, .schedule = in_pairs{.microbatches = 3}, .recipe = recipe, .cluster = closet};
@@ -104,9 +109,11 @@ TEST_CASE("a user's plan becomes plain data like any other") {
 
 TEST_CASE("and is refused in the same words") {
   using namespace mine;
-  CHECK(reason(make_plan("", net, dims, in_pairs{.microbatches = 3, .backward_first = true}, recipe, closet)) ==
-        "RC304: rank 0 waits for 1F0 before 1B0, for ever; order each rank's actions by their data: F after F of the "
-        "stage before, B after B of the stage after");
+  CHECK(
+      reason(make_plan("", net, dims, in_pairs{.microbatches = 3, .backward_first = true}, recipe, closet)) ==
+      "RC304: rank 0 waits for 1F0 before 1B0, for ever; order each rank's actions by their data: F after F "
+      "of the "
+      "stage before, B after B of the stage after");
   CHECK(reason(make_plan("", too_wide, dims, in_pairs{.microbatches = 3}, recipe, closet)) ==
         "RC299: narrow=64 is wider than width=32");
   CHECK(reason(make_plan("", odd, dims, in_pairs{.microbatches = 3}, recipe, closet)) ==

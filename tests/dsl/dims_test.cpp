@@ -18,13 +18,17 @@ constexpr int first_refusal(parallel_dims d) {
 static_assert(resolve({.world = 64, .dp_replicate = infer, .tp = 4, .pp = 2}).dp_replicate == 8);
 static_assert(resolve({.world = 64, .dp_replicate = 2, .tp = infer, .pp = 2}).tp == 16);
 static_assert(resolve({.world = 64, .dp_replicate = 2, .tp = 2, .pp = infer}).pp == 16);
-static_assert(resolve({.world = 6, .tp = 4, .pp = infer}).pp == infer, "what cannot be inferred stays as it is");
+static_assert(resolve({.world = 6, .tp = 4, .pp = infer}).pp == infer,
+              "what cannot be inferred stays as it is");
 static_assert(resolve({.world = 8, .dp_replicate = 2, .tp = 4}).dp_replicate == 2);
 
 static_assert(first_refusal({}) == 0);
-static_assert(first_refusal({.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true}) == 0);
-static_assert(first_refusal({.world = 8, .dp_shard = infer, .tp = 8}) == 0, "a degree of 1 of an axis that is not lowered");
-static_assert(first_refusal({.world = 2147483647, .tp = 65536, .pp = 65536}) == 101, "products beyond int are compared");
+static_assert(
+    first_refusal({.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true}) == 0);
+static_assert(first_refusal({.world = 8, .dp_shard = infer, .tp = 8}) == 0,
+              "a degree of 1 of an axis that is not lowered");
+static_assert(first_refusal({.world = 2147483647, .tp = 65536, .pp = 65536}) == 101,
+              "products beyond int are compared");
 static_assert(first_refusal({.world = -8, .tp = 2}) == 104);
 static_assert(first_refusal({.world = 2, .tp = infer, .sequence_parallel = true}) == 0);
 static_assert(first_refusal({.world = 1, .tp = infer, .sequence_parallel = true}) == 106);

@@ -50,7 +50,8 @@ void check(const fusion& f) {
     const port& source = a != first.end() ? a->second : b->second;
     CHECK(p.holds == source.holds);
     CHECK(p.shape.ndim == source.shape.ndim);
-    const bool written = (a != first.end() && a->second.is_written()) || (b != second.end() && b->second.is_written());
+    const bool written =
+        (a != first.end() && a->second.is_written()) || (b != second.end() && b->second.is_written());
     CHECK(p.is_written() == written);  // a value that one writes and the other reads is a result of both
     CHECK((p.as == use::sum) == (source.as == use::sum));
     CHECK((p.as == use::parameter) == (source.as == use::parameter));
@@ -84,7 +85,10 @@ TEST_CASE("every row of the table is whole, and of a name of its own") {
 
 TEST_CASE("a fusion has the operands of its two ops, less what only they had") {
   int fusions = 0;
-  ops::each_fusion([&](const fusion& f) { check(f); ++fusions; });
+  ops::each_fusion([&](const fusion& f) {
+    check(f);
+    ++fusions;
+  });
   CHECK(fusions == 23);
 }
 

@@ -12,7 +12,8 @@ using namespace rankc;
 
 namespace {
 
-inline constexpr models::gpt2 gpt{.layers = 5, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64, .vocab_used = 61};
+inline constexpr models::gpt2 gpt{
+    .layers = 5, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64, .vocab_used = 61};
 inline constexpr training recipe{.seq = 16, .global_batch = 24};
 inline constexpr parallel_dims eight{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2};
 
@@ -33,10 +34,12 @@ static_assert(!valid<illegal>);
 // Any members may be left out, and their types follow from those that are given.
 constexpr schedules::gpipe gpipe{.microbatches = 1};
 constexpr cluster cpu = clusters::cpu;
-static_assert(std::is_same_v<decltype(plan{.model = gpt, .schedule = gpipe, .recipe = recipe, .cluster = cpu}),
-                             plan<models::gpt2, schedules::gpipe>>);
-static_assert(std::is_same_v<decltype(plan{.model = gpt, .dims = {}, .schedule = gpipe, .recipe = {}, .cluster = cpu}),
-                             plan<models::gpt2, schedules::gpipe>>);
+static_assert(
+    std::is_same_v<decltype(plan{.model = gpt, .schedule = gpipe, .recipe = recipe, .cluster = cpu}),
+                   plan<models::gpt2, schedules::gpipe>>);
+static_assert(
+    std::is_same_v<decltype(plan{.model = gpt, .dims = {}, .schedule = gpipe, .recipe = {}, .cluster = cpu}),
+                   plan<models::gpt2, schedules::gpipe>>);
 static_assert(std::is_same_v<decltype(plan{.model = gpt, .schedule = gpipe, .stage_layers = stage_layers{5}}),
                              plan<models::gpt2, schedules::gpipe, stage_layers<1>>>);
 static_assert(std::is_same_v<decltype(plan{.model = gpt, .dims = {}, .recipe = {}, .cluster = cpu}),
@@ -45,7 +48,8 @@ static_assert(std::is_same_v<decltype(plan{.model = gpt}), plan<models::gpt2, no
 static_assert(std::is_same_v<decltype(plan{.dims = {}, .schedule = gpipe, .recipe = {}, .cluster = cpu}),
                              plan<no_model, schedules::gpipe>>);
 static_assert(std::is_same_v<decltype(plan{.schedule = gpipe}), plan<no_model, schedules::gpipe>>);
-static_assert(std::is_same_v<decltype(plan{.dims = eight, .cluster = clusters::cpu}), plan<no_model, no_schedule>>);
+static_assert(
+    std::is_same_v<decltype(plan{.dims = eight, .cluster = clusters::cpu}), plan<no_model, no_schedule>>);
 static_assert(is_plan<decltype(legal)&> && !is_plan<const models::gpt2&>);
 
 /// Each rank runs its backward first.

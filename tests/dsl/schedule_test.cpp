@@ -25,8 +25,9 @@ struct two_chunks {
 };
 constexpr bool collected() {
   const action_table t = collect(two_chunks{}, 3);
-  return t.ranks() == 3 && t.stages() == 6 && t.microbatches == 2 && t.begin == std::vector<int>{0, 2, 4, 6} &&
-         t.rank_of_stage == std::vector<int>{0, 1, 2, 2, 1, 0} && t.actions[3] == action{action_kind::F, 4, 0};
+  return t.ranks() == 3 && t.stages() == 6 && t.microbatches == 2 &&
+         t.begin == std::vector<int>{0, 2, 4, 6} && t.rank_of_stage == std::vector<int>{0, 1, 2, 2, 1, 0} &&
+         t.actions[3] == action{action_kind::F, 4, 0};
 }
 static_assert(collected());
 
@@ -41,7 +42,8 @@ int refusal(const action_table& t) {
   return out.empty() ? 0 : out[0].id;
 }
 
-/// The same question, asked of the graph of all actions: can they be ordered so that each follows what it needs?
+/// The same question, asked of the graph of all actions: can they be ordered so that each follows what it
+/// needs?
 bool has_an_order(const action_table& t) {
   std::map<std::tuple<char, int, int>, int> made_by;  // forward, input gradient, weight gradient -> action
   for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
@@ -103,7 +105,8 @@ TEST_CASE("a table of all actions is refused exactly where they have no order") 
       } else {
         std::stable_sort(begin, t.actions.end(), [&](action a, action b) {
           const auto key = [](action x) {
-            return x.kind == action_kind::F ? std::pair{0, x.stage} : std::pair{x.kind == action_kind::W ? 2 : 1, -x.stage};
+            return x.kind == action_kind::F ? std::pair{0, x.stage}
+                                            : std::pair{x.kind == action_kind::W ? 2 : 1, -x.stage};
           };
           return key(a) < key(b);
         });
@@ -134,7 +137,10 @@ TEST_CASE("a table of all actions is refused exactly where they have no order") 
 }
 
 TEST_CASE("forwards alone make an inference table") {
-  action_table t{.actions = {{action_kind::F, 0, 0}, {action_kind::F, 1, 0}}, .begin = {0, 1, 2}, .rank_of_stage = {0, 1}, .microbatches = 1};
+  action_table t{.actions = {{action_kind::F, 0, 0}, {action_kind::F, 1, 0}},
+                 .begin = {0, 1, 2},
+                 .rank_of_stage = {0, 1},
+                 .microbatches = 1};
   CHECK(refusal(t) == 303);
   t.inference = true;
   CHECK(refusal(t) == 0);
@@ -144,13 +150,17 @@ TEST_CASE("an action is of a stage and a microbatch that there are") {
   for (const auto& [stage, microbatch] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
     CAPTURE(stage);
     CAPTURE(microbatch);
-    const action_table t{.actions = {{action_kind::F, stage, microbatch}}, .begin = {0, 1}, .rank_of_stage = {0}, .microbatches = 1};
+    const action_table t{.actions = {{action_kind::F, stage, microbatch}},
+                         .begin = {0, 1},
+                         .rank_of_stage = {0},
+                         .microbatches = 1};
     CHECK(refusal(t) == 302);
   }
 }
 
 TEST_CASE("a stage is on a rank that there is") {
-  const action_table t{.actions = {{action_kind::F, 0, 0}}, .begin = {0, 1}, .rank_of_stage = {1}, .microbatches = 1};
+  const action_table t{
+      .actions = {{action_kind::F, 0, 0}}, .begin = {0, 1}, .rank_of_stage = {1}, .microbatches = 1};
   CHECK(refusal(t) == 302);
 }
 

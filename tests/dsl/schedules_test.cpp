@@ -16,7 +16,8 @@ namespace {
 
 std::string row(const auto& schedule, int pp, int rank) {
   std::string s;
-  schedule.actions(pp, rank, [&](action a) { s += (s.empty() ? "" : " ") + std::string((sentence{} << "" << a).view()); });
+  schedule.actions(
+      pp, rank, [&](action a) { s += (s.empty() ? "" : " ") + std::string((sentence{} << "" << a).view()); });
   return s;
 }
 

@@ -22,13 +22,15 @@ namespace {
 
 using numbers = std::vector<int>;
 
-constexpr models::llama llama{.layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+constexpr models::llama llama{
+    .layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 constexpr training long_sequences{.seq = 8192, .global_batch = 8, .precision = bf16};
 constexpr models::gpt2 gpt{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304};
 constexpr training short_sequences{.seq = 1024, .global_batch = 64, .precision = bf16};
 
 numbers split(const auto& model, int pp, const auto& schedule, const training& recipe, int tp = 1) {
-  const plan_data p = make_plan("split", model, {.world = tp * pp, .tp = tp, .pp = pp}, schedule, recipe, clusters::h200<1>);
+  const plan_data p =
+      make_plan("split", model, {.world = tp * pp, .tp = tp, .pp = pp}, schedule, recipe, clusters::h200<1>);
   for (const diagnostic& d : p.diagnostics) FAIL(std::string(d.text.view()));
   return p.blocks_of_stage;
 }
@@ -52,7 +54,8 @@ std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const nu
     for (int i = 0; i < e.count; ++i) {
       if (e.repeated) {
         while (left == 0) left = blocks[++stage];
-        --left; ++before;
+        --left;
+        ++before;
       }
       const std::size_t at = e.repeated ? stage : before == 0 ? 0 : before == all ? blocks.size() - 1 : stage;
       of_stage[at] += e.each.in(false);
@@ -61,7 +64,8 @@ std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const nu
 }
 
 /// Every way to give the stages their layers.
-void for_all_splits(int layers, int stages, bool first_may, bool last_may, const std::function<void(const numbers&)>& visit) {
+void for_all_splits(int layers, int stages, bool first_may, bool last_may,
+                    const std::function<void(const numbers&)>& visit) {
   numbers blocks;
   const std::function<void(int)> go_on = [&](int left) {
     const bool is_last = static_cast<int>(blocks.size()) + 1 == stages;
@@ -122,7 +126,8 @@ TEST_CASE("what stands alone is on the first and on the last stage, beside repea
     models::gpt2 two = gpt;
     two.layers = 2;
     const int stages = static_cast<int>(listed.size());
-    return kinds_of_stages(make_plan("kinds", two, {.world = stages, .pp = stages}, schedules::gpipe{1}, short_sequences, clusters::cpu,
+    return kinds_of_stages(make_plan("kinds", two, {.world = stages, .pp = stages}, schedules::gpipe{1},
+                                     short_sequences, clusters::cpu,
                                      std::span(listed.begin(), listed.size())));
   };
   CHECK(kinds({1, 1}) == std::vector<numbers>{{0, 1}, {1, 2}});
@@ -133,19 +138,29 @@ TEST_CASE("what stands alone is on the first and on the last stage, beside repea
 }
 
 TEST_CASE("an evaluation's layers are split by their forwards") {
-  const plan_data trained = make_plan("trained", gpt, {.world = 2, .pp = 2}, schedules::looped_bfs{8, 1}, short_sequences, clusters::cpu),
-                  evaluated = make_plan("evaluated", gpt, {.world = 2, .pp = 2}, schedules::looped_bfs{8, 1, true}, short_sequences, clusters::cpu);
-  const auto forward = [&](std::size_t kind) { return static_cast<double>(cost_of(trained.kinds[kind].ops, trained.dims).forward); };
+  const plan_data trained = make_plan("trained", gpt, {.world = 2, .pp = 2}, schedules::looped_bfs{8, 1},
+                                      short_sequences, clusters::cpu),
+                  evaluated = make_plan("evaluated", gpt, {.world = 2, .pp = 2},
+                                        schedules::looped_bfs{8, 1, true}, short_sequences, clusters::cpu);
+  const auto forward = [&](std::size_t kind) {
+    return static_cast<double>(cost_of(trained.kinds[kind].ops, trained.dims).forward);
+  };
   REQUIRE(evaluated.diagnostics.empty());
   CHECK(evaluated.expected.stage[1] / evaluated.expected.stage[0] ==
-        doctest::Approx((forward(1) * evaluated.blocks_of_stage[1] + forward(2)) / (forward(1) * evaluated.blocks_of_stage[0] + forward(0))));
+        doctest::Approx((forward(1) * evaluated.blocks_of_stage[1] + forward(2)) /
+                        (forward(1) * evaluated.blocks_of_stage[0] + forward(0))));
 }
 
 TEST_CASE("no split of equal layers has a smaller largest rank, nor then a smaller largest stage") {
   std::mt19937 random(1);
   const auto draw = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
-  const std::vector<action_table> placements{placed({0, 1, 2}), placed({0, 1, 0, 1}), placed({0, 1, 1, 0}), placed({0, 1, 2, 2, 1, 0}),
-                                             placed({0, 1, 2, 0, 1, 2}), placed({0, 1, 0}), placed({0, 1, 2, 3}, {3, 2, 1, 0})};
+  const std::vector<action_table> placements{placed({0, 1, 2}),
+                                             placed({0, 1, 0, 1}),
+                                             placed({0, 1, 1, 0}),
+                                             placed({0, 1, 2, 2, 1, 0}),
+                                             placed({0, 1, 2, 0, 1, 2}),
+                                             placed({0, 1, 0}),
+                                             placed({0, 1, 2, 3}, {3, 2, 1, 0})};
   int with_empty_stage = 0;
   for (int drawn = 0; drawn < 400; ++drawn) {
     const action_table& t = placements[static_cast<std::size_t>(draw(static_cast<int>(placements.size())))];
@@ -158,7 +173,9 @@ TEST_CASE("no split of equal layers has a smaller largest rank, nor then a small
     if (std::max(layers, 1) + first + last < t.stages()) continue;
     const numbers blocks = split_layers(stack, t, {});
     const std::vector<long long> of_stage = costs_of(stack, blocks);
-    const auto rated = [&](const std::vector<long long>& costs) { return std::pair(largest(sums_of_ranks(costs, t)), largest(costs)); };
+    const auto rated = [&](const std::vector<long long>& costs) {
+      return std::pair(largest(sums_of_ranks(costs, t)), largest(costs));
+    };
     auto best = rated(of_stage);
     int ways = 0;
     for_all_splits(std::max(layers, 1), t.stages(), first, last, [&](const numbers& other) {
@@ -195,7 +212,8 @@ TEST_CASE("no split of unequal layers has a smaller largest stage") {
     const numbers blocks = split_layers(stack, placed(ranks), {});
     long long least = largest(costs_of(stack, blocks));
     const long long made = least;
-    for_all_splits(layers, stages, first, last, [&](const numbers& other) { least = std::min(least, largest(costs_of(stack, other))); });
+    for_all_splits(layers, stages, first, last,
+                   [&](const numbers& other) { least = std::min(least, largest(costs_of(stack, other))); });
     CHECK(made == least);
     ++compared;
   }

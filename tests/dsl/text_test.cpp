@@ -21,9 +21,12 @@ namespace {
 static_assert((sentence{} << "tp=" << 8 << "; " << -12).view() == "tp=8; -12");
 static_assert((sentence{} << 0).view() == "0");
 static_assert((sentence{} << std::numeric_limits<long long>::min()).view() == "-9223372036854775808");
-static_assert((sentence{} << std::numeric_limits<unsigned long long>::max()).view() == "18446744073709551615");
-static_assert((sentence{} << 3e-4 << " " << 0.002 << " " << 1e-8 << " " << 989e12).view() == "3e-4 2e-3 1e-8 9.89e14");
-static_assert((sentence{} << 0.05 << " " << 0.95 << " " << 0.1 << " " << -1.5).view() == "0.05 0.95 0.1 -1.5");
+static_assert((sentence{} << std::numeric_limits<unsigned long long>::max()).view() ==
+              "18446744073709551615");
+static_assert((sentence{} << 3e-4 << " " << 0.002 << " " << 1e-8 << " " << 989e12).view() ==
+              "3e-4 2e-3 1e-8 9.89e14");
+static_assert((sentence{} << 0.05 << " " << 0.95 << " " << 0.1 << " " << -1.5).view() ==
+              "0.05 0.95 0.1 -1.5");
 static_assert((sentence{} << 0.0 << " " << 500000.0 << " " << 1e23).view() == "0 500000 1e23");
 static_assert((sentence{} << std::numeric_limits<double>::quiet_NaN()).view() == "nan");
 static_assert((sentence{} << -std::numeric_limits<double>::infinity()).view() == "-inf");
@@ -45,11 +48,28 @@ std::string scientific(double x) {
   return {text, end};
 }
 
-/// Doubles of all sizes: what people write, the ends of the range, powers of two and their neighbours, and any bits.
+/// Doubles of all sizes: what people write, the ends of the range, powers of two and their neighbours, and
+/// any bits.
 std::vector<double> numbers() {
   constexpr double largest = std::numeric_limits<double>::max();
-  std::vector<double> all{3e-4, 2e-3, 6e-5, 0.1,  0.9,  0.95, 0.999,  1e-8,                    1e-5,
-                          1.0,  0.05, 0.2,  0.3,  1e22, 1e23, 5e-324, 2.2250738585072014e-308, largest};
+  std::vector<double> all{3e-4,
+                          2e-3,
+                          6e-5,
+                          0.1,
+                          0.9,
+                          0.95,
+                          0.999,
+                          1e-8,
+                          1e-5,
+                          1.0,
+                          0.05,
+                          0.2,
+                          0.3,
+                          1e22,
+                          1e23,
+                          5e-324,
+                          2.2250738585072014e-308,
+                          largest};
   for (int e = -1074; e <= 1023; ++e) {
     const double power = std::ldexp(1.0, e);
     for (double x : {power, std::nextafter(power, 0), std::nextafter(power, 1e308)})

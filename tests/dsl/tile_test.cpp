@@ -15,26 +15,18 @@ namespace {
 
 /// What may be named in a tile.
 template <auto... Pieces>
-concept tiles = requires {
-  tile::tiled<Pieces...>;
-};
+concept tiles = requires { tile::tiled<Pieces...>; };
 static_assert(tiles<2, 3>);
 static_assert(!tiles<axis::tp, 3> && !tiles<2, axis::dp_shard>);
 template <class T>
-concept rows_into = requires(T t) {
-  tile::row_wise(t);
-};
+concept rows_into = requires(T t) { tile::row_wise(t); };
 template <class T>
-concept columns_into = requires(T t) {
-  tile::column_wise(t);
-};
+concept columns_into = requires(T t) { tile::column_wise(t); };
 static_assert(rows_into<int> && columns_into<int>);
 static_assert(!rows_into<axis> && !columns_into<axis> && !rows_into<parallel_dims> && !columns_into<double>);
 // Which piece is to be said.
 template <class... T>
-concept resolves = requires(T... t) {
-  tile::resolve(t...);
-};
+concept resolves = requires(T... t) { tile::resolve(t...); };
 static_assert(resolves<tile::layout, tile::pair, tile::pair> && !resolves<tile::layout, tile::pair>);
 
 static_assert(tile::resolve(tile::tiled<2, 3>, {4, 9}, {1, 2}) == tile::piece{{2, 6}, {2, 3}, {2, 3}});
@@ -62,7 +54,9 @@ std::vector<int> count_holders(const tile::layout& l, const tile::pair& shape) {
 
 TEST_CASE("the pieces of a matrix are disjoint and cover it, of the same room") {
   std::mt19937 random(7);
-  const auto draw = [&](int from, int to) { return std::uniform_int_distribution<long long>(from, to)(random); };
+  const auto draw = [&](int from, int to) {
+    return std::uniform_int_distribution<long long>(from, to)(random);
+  };
   int divided = 0, padded = 0, empty = 0;
   for (int n = 0; n < 2000; ++n) {
     CAPTURE(n);
@@ -91,12 +85,13 @@ TEST_CASE("the pieces of a matrix are disjoint and cover it, of the same room") 
 
 TEST_CASE("what does not divide is refused with what to take, and so is a piece that is none") {
   CHECK_THROWS_WITH_AS(tile::resolve(tile::row_wise(4), {6, 5}, {0, 0}),
-                       "rows=6 do not divide into 4 pieces: take a divisor, or uneven::padded", std::invalid_argument);
+                       "rows=6 do not divide into 4 pieces: take a divisor, or uneven::padded",
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(tile::resolve(tile::column_wise(2), {6, 5}, {0, 0}),
                        "columns=5 do not divide into 2 pieces: take a divisor, or uneven::padded",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(tile::resolve(tile::row_wise(3), {6, 5}, {3, 0}), "piece 3 of 3; pieces are counted from 0",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(tile::resolve(tile::row_wise(3), {6, 5}, {3, 0}),
+                       "piece 3 of 3; pieces are counted from 0", std::invalid_argument);
 }
 
 }  // namespace tile_test

@@ -76,9 +76,11 @@ TEST_CASE("every schedule computes the model") {
 TEST_CASE("drawn plans compute their models") {
   tally all;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> drawn{
-      {7, 770}, {7, 20204}, {7, 20205},  // ops that write a part of packed rows each
-      {22, 124},                         // x + scale(x, -1), which is zeros
-      {22, 2847}};                       // a stage without parameters on two ranks that share others
+      {7, 770},
+      {7, 20204},
+      {7, 20205},   // ops that write a part of packed rows each
+      {22, 124},    // x + scale(x, -1), which is zeros
+      {22, 2847}};  // a stage without parameters on two ranks that share others
   for (std::uint64_t i = 0; i < 100; ++i) drawn.emplace_back(7, i);
   for (const auto& [seed, index] : drawn) {
     const rankc::plan_data plan = fuzz::make(fuzz::draw_plan(seed, index), "drawn");

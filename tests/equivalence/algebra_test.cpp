@@ -183,7 +183,8 @@ TEST_CASE("zeros that are written over in part stay beside it") {
   CHECK(t.holds->box[0].at.is(0, 2));
   workspace space;
   operand all;
-  all.rows = 3; all.cols = 4;
+  all.rows = 3;
+  all.cols = 4;
   read_tiles(c, {{0, 3, 4, 4}, 0, 0}, all, space);
   CHECK(all.tiles.size() == 2);
   CHECK_THROWS_AS(read_tiles(c, {{2, 5, 2, 2}, 0, 0}, all, space), refusal);  // in rows of two

@@ -21,13 +21,22 @@ using rankc::parallel_dims, rankc::router_losses;
 
 rankc::plan_data planned(const parallel_dims& dims, const router_losses& losses, const auto& schedule) {
   using namespace rankc;
-  const models::qwen3_moe model{.layers = 4, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2,
-                                .expert_ffn = 8, .vocab = 32, .router_losses = losses};
+  const models::qwen3_moe model{.layers = 4,
+                                .hidden = 16,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .head_dim = 8,
+                                .experts = 4,
+                                .top_k = 2,
+                                .expert_ffn = 8,
+                                .vocab = 32,
+                                .router_losses = losses};
   const int ranks = dims.dp_replicate * dims.dp_shard;
-  return make_plan("balanced", model, dims, schedule, training{.seq = 8, .global_batch = 4 * ranks, .precision = f32}, clusters::h200<256>);
+  return make_plan("balanced", model, dims, schedule,
+                   training{.seq = 8, .global_batch = 4 * ranks, .precision = f32}, clusters::h200<256>);
 }
-constexpr router_losses both{.balance = 0.01, .z = 0.001}, each{.balance = 0.01, .over = router_losses::each_layer},
-    local{.balance = 0.01, .local = true};
+constexpr router_losses both{.balance = 0.01, .z = 0.001},
+    each{.balance = 0.01, .over = router_losses::each_layer}, local{.balance = 0.01, .local = true};
 constexpr rankc::schedules::gpipe two{2};
 
 const subject& of_stages() {
@@ -35,7 +44,9 @@ const subject& of_stages() {
   return s;
 }
 const subject& of_shards() {
-  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}, both, two), target::cuda, dtype::bf16);
+  static const subject s(
+      planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}, both, two),
+      target::cuda, dtype::bf16);
   return s;
 }
 
@@ -48,7 +59,9 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
       if (own.empty() || other.empty()) continue;
       const access from = subject::read_of(*other.at(0), port);
       access& to = subject::read_of(*own.at(0), port);
-      to.value = from.value; to.begin = from.begin; to.end = from.end;
+      to.value = from.value;
+      to.begin = from.begin;
+      to.end = from.end;
       ++swaps;
     }
     CHECK(swaps > 0);
@@ -63,11 +76,19 @@ TEST_CASE("programs with losses of routers compute the model, on worlds of which
   const parallel_dims zbv{.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true};
   CHECK(subject(planned(zbv, each, rankc::schedules::zero_bubble_v{4}), target::host).reason() == "");
   CHECK(subject(planned(zbv, local, rankc::schedules::zero_bubble_v{4}), target::host).reason() == "");
-  CHECK(subject(planned({.world = 8, .dp_replicate = 2, .dp_shard = 2, .cp = 2}, local, two), target::cuda, dtype::bf16).reason() == "");
+  CHECK(subject(planned({.world = 8, .dp_replicate = 2, .dp_shard = 2, .cp = 2}, local, two), target::cuda,
+                dtype::bf16)
+            .reason() == "");
   int some = 0;
   for (const bool evaluates : {false, true}) {
-    const subject s(planned({.world = 192, .dp_replicate = 6, .dp_shard = 4, .cp = 4, .tp = 2, .sequence_parallel = true,
-                             .cp_weights = rankc::cp_weights::replicate}, both, two),
+    const subject s(planned({.world = 192,
+                             .dp_replicate = 6,
+                             .dp_shard = 4,
+                             .cp = 4,
+                             .tp = 2,
+                             .sequence_parallel = true,
+                             .cp_weights = rankc::cp_weights::replicate},
+                            both, two),
                     target::cuda, dtype::bf16, evaluates);
     CHECK(s.reason() == "");
     some += static_cast<int>(s.p.ranks.size()) < s.p.world;
@@ -112,21 +133,27 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
       int changes = 0;
       for (rank_program& r : s.p.ranks)
         for (op& o : r.ops)
-          if (o.row == row) { change(o); ++changes; }
+          if (o.row == row) {
+            change(o);
+            ++changes;
+          }
       CHECK(changes > 0);
     };
   };
   for (const subject* sound : {&of_stages(), &of_shards()}) {
     check_refused(*sound, "", change_all("balance_loss", [](op& o) {  // of the rank's own choices
-                    const access own = subject::read_of(o, "s");
-                    access& whole = subject::read_of(o, "whole");
-                    whole.value = own.value; whole.begin = own.begin; whole.end = own.end;
-                  }));
+      const access own = subject::read_of(o, "s");
+      access& whole = subject::read_of(o, "whole");
+      whole.value = own.value;
+      whole.begin = own.begin;
+      whole.end = own.end;
+    }));
     check_refused(*sound, "", change_all("softmax_statistics", [](op& o) { o.seq /= 2; }));
     check_refused(*sound, "", change_all("balance_loss", [](op& o) { o.number *= 2; }));
     check_refused(*sound, "", change_all("balance_loss", [](op& o) { o.row = "layer_balance_loss"; }));
     check_refused(*sound, "", change_all("softmax_statistics", [](op& o) { o.row = "sigmoid_statistics"; }));
-    check_refused(*sound, "", change_all("softmax_statistics_grad", [](op& o) { o.row = "sigmoid_statistics_grad"; }));
+    check_refused(*sound, "",
+                  change_all("softmax_statistics_grad", [](op& o) { o.row = "sigmoid_statistics_grad"; }));
   }
 }
 
@@ -138,10 +165,12 @@ TEST_CASE("a message without the statistics, or with another's, is refused") {
           if (o.kind == op_kind::send && o.name.starts_with("F1")) change(s, r, o);
     };
   };
-  check_refused(of_stages(), "different tensors", changed([](subject&, rank_program&, op& o) { o.reads.pop_back(); }));
+  check_refused(of_stages(), "different tensors",
+                changed([](subject&, rank_program&, op& o) { o.reads.pop_back(); }));
   check_refused(of_stages(), "", changed([](subject&, rank_program& r, op& o) {
                   for (const op& other : r.ops)
-                    if (other.kind == op_kind::send && other.name.starts_with("F0")) o.reads[1] = other.reads[1];
+                    if (other.kind == op_kind::send && other.name.starts_with("F0"))
+                      o.reads[1] = other.reads[1];
                 }));
 }
 

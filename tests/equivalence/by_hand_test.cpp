@@ -61,7 +61,8 @@ TEST_CASE("a microbatch has the targets of another") {
 TEST_CASE("the loss is of another scale, the gradient is not") {
   program_by_hand x = two_ranks_by_hand();
   find(x, 1, "cross_entropy").number = 0.25;
-  CHECK(reason(x) == "cross_entropy: it makes cross_entropy of net: exp_sums, which the model computes nowhere (rank 1)");
+  CHECK(reason(x) ==
+        "cross_entropy: it makes cross_entropy of net: exp_sums, which the model computes nowhere (rank 1)");
 }
 
 TEST_CASE("an update reads the norm of another rank's shard, or none") {
@@ -79,7 +80,8 @@ TEST_CASE("a rank begins with a part of the table") {
 TEST_CASE("results lie over operands only where their kernel allows it") {
   program_by_hand x = two_ranks_by_hand();
   op& o = find(x, 0, "embedding_grad", 1);
-  o.writes[0].begin = o.reads[1].begin; o.writes[0].end = o.writes[0].begin + 72;
+  o.writes[0].begin = o.reads[1].begin;
+  o.writes[0].end = o.writes[0].begin + 72;
   CHECK(reason(x) == "embedding_grad of the gradient of table: dtable is written where dy lies (rank 0)");
 }
 
@@ -103,7 +105,10 @@ TEST_CASE("a step leaves weights and moments where the next begins with them") {
   for (op* o : {&find(x, 1, "adamw"), &find(x, 1, "end")})
     for (auto* accesses : {&o->reads, &o->writes})
       for (access& a : *accesses)
-        if (a.value == find(x, 1, "adamw").writes[0].value) { a.begin += 1 << 14; a.end += 1 << 14; }
+        if (a.value == find(x, 1, "adamw").writes[0].value) {
+          a.begin += 1 << 14;
+          a.end += 1 << 14;
+        }
   const access& now = find(x, 1, "end").reads[0];
   CHECK(reason(x).starts_with("end: the weight of table is left in bytes " + std::to_string(now.begin)));
   x = two_ranks_by_hand();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and what an op
-// is told of chunks is held against the tokens that it has.
+// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and
+// what an op is told of chunks is held against the tokens that it has.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -25,7 +25,8 @@ rankc::plan_data planned(const auto& model, const parallel_dims& dims, int rows 
   using namespace rankc;
   const int replicas = dims.dp_replicate * dims.dp_shard;
   return make_plan("chunks", model, dims, schedules::gpipe{2},
-                   training{.seq = 16, .global_batch = 2 * rows * replicas, .precision = f32}, clusters::h200<256>);
+                   training{.seq = 16, .global_batch = 2 * rows * replicas, .precision = f32},
+                   clusters::h200<256>);
 }
 constexpr rankc::models::llama llama{
     .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
@@ -36,24 +37,30 @@ constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn =
 constexpr rankc::models::llama models_of_heads{
     .layers = 2, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 
-/// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two rows.
+/// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two
+/// rows.
 const subject& of_llama() {
-  static const subject s(planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
-                         target::host);
+  static const subject s(
+      planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
+      target::host);
   return s;
 }
 const subject& of_gpt() {
-  static const subject s(planned(gpt, {.world = 8, .cp = 4, .tp = 2, .sequence_parallel = true}, 2), target::host);
+  static const subject s(planned(gpt, {.world = 8, .cp = 4, .tp = 2, .sequence_parallel = true}, 2),
+                         target::host);
   return s;
 }
 
 /// Heads exchanged, of sequences of two rows; with tp, shards of weights and four of cp.
 const subject& of_heads() {
-  static const subject s(planned(models_of_heads, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2}, 2), target::host);
+  static const subject s(planned(models_of_heads, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2}, 2),
+                         target::host);
   return s;
 }
 const subject& of_four() {
-  static const subject s(planned(models_of_heads, {.world = 4, .cp = 4, .ulysses = 4, .cp_weights = cp_weights::replicate}), target::cuda, dtype::bf16);
+  static const subject s(
+      planned(models_of_heads, {.world = 4, .cp = 4, .ulysses = 4, .cp_weights = cp_weights::replicate}),
+      target::cuda, dtype::bf16);
   return s;
 }
 
@@ -85,7 +92,8 @@ TEST_CASE("each collective over cp is needed: keys, values, and in backward the 
     for (const op& o : sound->p.ranks[0].ops)
       if (o.kind == op_kind::collective &&
           (o.name.ends_with("all_gather of k") || o.name.find("all_gather of v") != o.name.npos ||
-           o.name.find("all_gather of k") != o.name.npos || o.name.find("reduce_scatter of d_") != o.name.npos))
+           o.name.find("all_gather of k") != o.name.npos ||
+           o.name.find("reduce_scatter of d_") != o.name.npos))
         if (sound->p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("cp "))
           names.insert(o.name);
     CHECK(names.size() == 4);
@@ -93,9 +101,11 @@ TEST_CASE("each collective over cp is needed: keys, values, and in backward the 
       for (std::size_t n = 0; n < 4; ++n) {  // in each layer and microbatch
         CAPTURE(name);
         CAPTURE(n);
-        // Each rank keeps its own: of what is gathered as often as there are ranks, of a sum its part of its own.
+        // Each rank keeps its own: of what is gathered as often as there are ranks, of a sum its part of its
+        // own.
         CHECK(fault(*sound, [&](subject& s) {
-                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                  s.leave_out(r, *s.find(r, name).at(n));
               }) != "");
         // Each rank exchanges with another of its sequences' copies, or with none that has other chunks.
         CHECK(fault(*sound, [&](subject& s) {
@@ -145,16 +155,17 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
       if (h.kind == kind) return h;
     throw std::logic_error("it is not held");
   };
-  // Contiguous parts instead of two chunks; the chunks of the two ranks changed over, with targets and without.
+  // Contiguous parts instead of two chunks; the chunks of the two ranks changed over, with targets and
+  // without.
   check_refused(of_llama(), "tokens", [&](subject& s) { held(s, 0, holding_kind::ids).box = {{0, 8}}; });
   const auto change_over = [&](subject& s, std::initializer_list<holding_kind> kinds) {
     for (const holding_kind k : kinds) std::swap(held(s, 0, k).box, held(s, 1, k).box);
   };
   check_refused(of_llama(), "targets", [&](subject& s) { change_over(s, {holding_kind::targets}); });
-  check_refused(of_llama(), "are taken for positions", [&](subject& s) {
-    change_over(s, {holding_kind::ids, holding_kind::targets});
-  });
-  check_refused(of_llama(), "are taken for positions", [&](subject& s) { change_over(s, {holding_kind::rotary}); });
+  check_refused(of_llama(), "are taken for positions",
+                [&](subject& s) { change_over(s, {holding_kind::ids, holding_kind::targets}); });
+  check_refused(of_llama(), "are taken for positions",
+                [&](subject& s) { change_over(s, {holding_kind::rotary}); });
   check_refused(of_llama(), "it makes chunk_attention", [](subject& s) {
     op& o = *s.find_all("0", "chunk_attention").at(0);
     std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
@@ -164,7 +175,8 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
 TEST_CASE("ranks that exchange heads compute the model, on worlds of which some stand for all too") {
   CHECK(of_heads().reason() == "");
   CHECK(of_four().reason() == "");
-  constexpr rankc::models::llama heads{.layers = 2, .hidden = 64, .heads = 8, .kv_heads = 8, .ffn = 128, .vocab = 64, .theta = 10000};
+  constexpr rankc::models::llama heads{
+      .layers = 2, .hidden = 64, .heads = 8, .kv_heads = 8, .ffn = 128, .vocab = 64, .theta = 10000};
   for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
     const subject s(planned(heads, {.world = 192,
                                     .dp_replicate = 6,
@@ -180,7 +192,9 @@ TEST_CASE("ranks that exchange heads compute the model, on worlds of which some 
   }
 }
 
-TEST_CASE("each exchange of heads is needed, of forward and of backward, and each is of its own sequences and members") {
+TEST_CASE(
+    "each exchange of heads is needed, of forward and of backward, and each is of its own sequences and "
+    "members") {
   for (const subject* sound : {&of_heads(), &of_four()}) {
     std::set<std::string> names;
     for (const op& o : sound->p.ranks[0].ops)
@@ -197,14 +211,17 @@ TEST_CASE("each exchange of heads is needed, of forward and of backward, and eac
         };
         // What each rank has stays where it is, under the name of what it should have got.
         CHECK(fault(*sound, [&](subject& s) {
-                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                  s.leave_out(r, *s.find(r, name).at(n));
               }) != "");
         CHECK(changed([](op& o) { o.seq = 8; }) != "");
         CHECK(changed([](op& o) { o.seq = 12; }) != "");
         CHECK(changed([](op& o) { o.does = collective_kind::all_reduce; }) != "");
         // The one rank takes it for an exchange of other sequences, or of other rows.
         CHECK(fault(*sound, [&](subject& s) { s.find(0, name).at(n)->seq = 8; }) != "");
-        CHECK(fault(*sound, [&](subject& s) { std::swap(s.find(0, name).at(n)->views[0].shape, s.find(0, name).at(n)->views[1].shape); }) != "");
+        CHECK(fault(*sound, [&](subject& s) {
+                std::swap(s.find(0, name).at(n)->views[0].shape, s.find(0, name).at(n)->views[1].shape);
+              }) != "");
       }
   }
 }
@@ -224,9 +241,11 @@ TEST_CASE("members that exchange in another order than their tokens lie are refu
   };
   check_refused(of_four(), "writes over what it reads", [&](subject& s) {
     op& o = first(s);
-    o.writes[1].begin = o.reads[0].begin; o.writes[1].end = o.reads[0].end;
+    o.writes[1].begin = o.reads[0].begin;
+    o.writes[1].end = o.reads[0].end;
   });
-  check_refused(of_four(), "its scratch is of another size", [&](subject& s) { first(s).writes[1].end -= 2; });
+  check_refused(of_four(), "its scratch is of another size",
+                [&](subject& s) { first(s).writes[1].end -= 2; });
 }
 
 }  // namespace chunks_test

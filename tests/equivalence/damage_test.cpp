@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate that was damaged is refused with a sentence, by `verify` or by the check of what it says, or it still holds:
-// whatever it says, nothing crashes.
+// A certificate that was damaged is refused with a sentence, by `verify` or by the check of what it says, or
+// it still holds: whatever it says, nothing crashes.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -22,7 +22,8 @@ namespace {
 
 /// Another number, or another word of the text, where a number stands.
 void damage(std::string& text, std::mt19937& random) {
-  constexpr const char* numbers[]{"0", "1", "-1", "2", "7", "4294967296", "9223372036854775807", "1e300", "65536"};
+  constexpr const char* numbers[]{"0",     "1",    "-1", "2", "7", "4294967296", "9223372036854775807",
+                                  "1e300", "65536"};
   std::size_t at = text.find_first_of("0123456789", random() % text.size());
   if (at == std::string::npos) at = text.find_first_of("0123456789");
   std::size_t end = at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose sequences are of documents: attention and positions within these are terms of their own, and starts of other
-// tokens, or none, are refused.
+// Programs whose sequences are of documents: attention and positions within these are terms of their own, and
+// starts of other tokens, or none, are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -23,24 +23,30 @@ rankc::plan_data planned(const auto& model, const parallel_dims& dims, int rows 
   using namespace rankc;
   const int replicas = dims.dp_replicate * dims.dp_shard;
   return make_plan("documents", model, dims, schedules::gpipe{2},
-                   training{.seq = 16, .global_batch = 2 * rows * replicas, .precision = f32, .end_of_document = packed ? 3 : -1},
+                   training{.seq = 16,
+                            .global_batch = 2 * rows * replicas,
+                            .precision = f32,
+                            .end_of_document = packed ? 3 : -1},
                    clusters::h200<256>);
 }
 constexpr rankc::models::llama llama{
     .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 2, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
 
-/// Whole sequences, on replicas; gathered keys, with parts of chunks over tp; a ring; heads exchanged, and in a ring of groups.
+/// Whole sequences, on replicas; gathered keys, with parts of chunks over tp; a ring; heads exchanged, and in
+/// a ring of groups.
 const subject& of_one() {
   static const subject s(planned(gpt, {.world = 2, .dp_replicate = 2}), target::host);
   return s;
 }
 const subject& of_chunks() {
-  static const subject s(planned(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}), target::host);
+  static const subject s(planned(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}),
+                         target::host);
   return s;
 }
 const subject& of_ring() {
-  static const subject s(planned(llama, {.world = 2, .cp = 2, .cp_attention = cp_attention::ring}), target::cuda, dtype::bf16);
+  static const subject s(planned(llama, {.world = 2, .cp = 2, .cp_attention = cp_attention::ring}),
+                         target::cuda, dtype::bf16);
   return s;
 }
 const subject& of_heads() {
@@ -48,7 +54,8 @@ const subject& of_heads() {
   return s;
 }
 const subject& of_groups() {
-  static const subject s(planned(llama, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}), target::host);
+  static const subject s(
+      planned(llama, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}), target::host);
   return s;
 }
 
@@ -62,13 +69,16 @@ std::vector<holding*> starts_held(subject& s, int rank) {
 }  // namespace
 
 TEST_CASE("programs of documents compute the model, whole, gathered, around rings and by heads") {
-  for (const subject* s : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()}) CHECK(s->reason() == "");
+  for (const subject* s : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()})
+    CHECK(s->reason() == "");
 }
 
 TEST_CASE("starts of another microbatch, of another replica, or in another order are refused") {
   for (const subject* sound : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()}) {
-    check_refused(*sound, "are taken for tokens", [](subject& s) { std::swap(starts_held(s, 0).at(0)->box, starts_held(s, 0).at(1)->box); });
-    check_refused(*sound, "are taken for tokens", [](subject& s) { starts_held(s, 0).at(0)->box[0].first += 16; });
+    check_refused(*sound, "are taken for tokens",
+                  [](subject& s) { std::swap(starts_held(s, 0).at(0)->box, starts_held(s, 0).at(1)->box); });
+    check_refused(*sound, "are taken for tokens",
+                  [](subject& s) { starts_held(s, 0).at(0)->box[0].first += 16; });
     check_refused(*sound, "are taken for tokens", [](subject& s) {  // its two sequences changed over
       holding& h = *starts_held(s, 0).at(0);
       const std::int64_t first = h.box[0].first;
@@ -99,7 +109,11 @@ TEST_CASE("attention that is not told of documents is another term") {
       o->views.pop_back();  // starts are the last
     }
   };
-  for (const auto& [sound, row] : {std::pair(&of_one(), "attention"), {&of_chunks(), "chunk_attention"}, {&of_ring(), "ring_attention"}, {&of_heads(), "attention"}, {&of_one(), "position"}})
+  for (const auto& [sound, row] : {std::pair(&of_one(), "attention"),
+                                   {&of_chunks(), "chunk_attention"},
+                                   {&of_ring(), "ring_attention"},
+                                   {&of_heads(), "attention"},
+                                   {&of_one(), "position"}})
     for (const char* which : {"", "_grad"}) {
       CAPTURE(row);
       CAPTURE(which);
@@ -117,14 +131,25 @@ TEST_CASE("an op that takes its tokens for another rank's, or its sequences for 
   };
   for (const char* row : {"document_attention", "document_attention_grad"}) {
     check_refused(of_one(), "expected 32 tokens", told(row, [](op& o) { o.seq = 8; }));
-    check_refused(of_one(), "", told(row, [](op& o) { o.rows = 4; o.seq = 8; }));
-    check_refused(of_heads(), "", told(row, [](op& o) { o.rows = 1; o.seq = 32; }));
+    check_refused(of_one(), "", told(row, [](op& o) {
+                    o.rows = 4;
+                    o.seq = 8;
+                  }));
+    check_refused(of_heads(), "", told(row, [](op& o) {
+                    o.rows = 1;
+                    o.seq = 32;
+                  }));
   }
-  check_refused(of_chunks(), "are taken for", told("document_chunk_attention", [](op& o) { subject::port(o, "q").first += 16; }));
-  check_refused(of_chunks(), "are taken for", told("document_chunk_position", [](op& o) { subject::port(o, "x").first += 8; }));
-  check_refused(of_chunks(), "are taken for", told("document_chunk_position_grad", [](op& o) { subject::port(o, "dy").first += 8; }));
-  check_refused(of_ring(), "are taken for", told("document_ring_attention", [](op& o) { o.number = 1 - o.number; }));
-  check_refused(of_groups(), "are taken for", told("document_ring_attention_grad", [](op& o) { subject::port(o, "q").first += 16; }));
+  check_refused(of_chunks(), "are taken for",
+                told("document_chunk_attention", [](op& o) { subject::port(o, "q").first += 16; }));
+  check_refused(of_chunks(), "are taken for",
+                told("document_chunk_position", [](op& o) { subject::port(o, "x").first += 8; }));
+  check_refused(of_chunks(), "are taken for",
+                told("document_chunk_position_grad", [](op& o) { subject::port(o, "dy").first += 8; }));
+  check_refused(of_ring(), "are taken for",
+                told("document_ring_attention", [](op& o) { o.number = 1 - o.number; }));
+  check_refused(of_groups(), "are taken for",
+                told("document_ring_attention_grad", [](op& o) { subject::port(o, "q").first += 16; }));
 }
 
 }  // namespace documents_test

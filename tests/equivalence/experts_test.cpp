@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with experts: the choice, the slots and their offsets belong together, and each exchange is needed.
+// Programs with experts: the choice, the slots and their offsets belong together, and each exchange is
+// needed.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -21,11 +22,20 @@ using rankc::parallel_dims;
 
 rankc::plan_data planned(const parallel_dims& dims, int experts = 4, int limited_group = 0) {
   using namespace rankc;
-  const models::qwen3_moe model{.layers = 2, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .experts = experts, .top_k = 2,
-                                .expert_ffn = 8, .vocab = 32, .capacity = limited_group ? 1.0 : 0.0, .capacity_group = limited_group};
+  const models::qwen3_moe model{.layers = 2,
+                                .hidden = 16,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .head_dim = 8,
+                                .experts = experts,
+                                .top_k = 2,
+                                .expert_ffn = 8,
+                                .vocab = 32,
+                                .capacity = limited_group ? 1.0 : 0.0,
+                                .capacity_group = limited_group};
   const int ranks = dims.dp_replicate * dims.dp_shard;
-  return make_plan("experts", model, dims, schedules::gpipe{2}, training{.seq = 8, .global_batch = 4 * ranks, .precision = f32},
-                   clusters::h200<256>);
+  return make_plan("experts", model, dims, schedules::gpipe{2},
+                   training{.seq = 8, .global_batch = 4 * ranks, .precision = f32}, clusters::h200<256>);
 }
 
 const subject& of_replicas() {
@@ -33,29 +43,40 @@ const subject& of_replicas() {
   return s;
 }
 const subject& of_shards() {
-  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}),
+                         target::cuda, dtype::bf16);
   return s;
 }
 
-/// Experts on ranks of their own, whose gradients are summed over replicas; and two ranks with each, which share these out.
+/// Experts on ranks of their own, whose gradients are summed over replicas; and two ranks with each, which
+/// share these out.
 const subject& of_spread_experts() {
-  static const subject s(planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}), target::host);
+  static const subject s(
+      planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}),
+      target::host);
   return s;
 }
 const subject& of_shared_experts() {
-  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  static const subject s(
+      planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}),
+      target::cuda, dtype::bf16);
   return s;
 }
 
 /// Experts whose columns two ranks share out.
 const subject& of_columns() {
-  static const subject s(planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  static const subject s(
+      planned(
+          {.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}),
+      target::cuda, dtype::bf16);
   return s;
 }
 
 /// Experts that take one pick of each two positions.
 const subject& of_limited_experts() {
-  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2), target::cuda, dtype::bf16);
+  static const subject s(
+      planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2),
+      target::cuda, dtype::bf16);
   return s;
 }
 
@@ -65,7 +86,9 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
       const access& other = subject::read_of(*s.find(r, with, row).at(n), port);
       access& own = subject::read_of(*s.find(r, of, row).at(n), port);
-      own.value = other.value; own.begin = other.begin; own.end = other.end;
+      own.value = other.value;
+      own.begin = other.begin;
+      own.end = other.end;
     }
   };
 }
@@ -74,7 +97,8 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
 std::set<std::string> collectives(const subject& sound, const std::string& communicator) {
   std::set<std::string> names;
   for (const op& o : sound.p.ranks[0].ops)
-    if (o.kind == op_kind::collective && o.name.find("layers.1") == o.name.npos && o.function != "all_reduce_max" &&
+    if (o.kind == op_kind::collective && o.name.find("layers.1") == o.name.npos &&
+        o.function != "all_reduce_max" &&
         sound.p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with(communicator))
       names.insert(o.name);
   return names;
@@ -87,7 +111,12 @@ TEST_CASE("programs with experts compute the model, on worlds of which some stan
   CHECK(of_shards().reason() == "");
   int some = 0;
   for (const bool evaluates : {false, true}) {
-    const subject s(planned({.world = 192, .dp_replicate = 6, .dp_shard = 4, .cp = 4, .tp = 2, .sequence_parallel = true,
+    const subject s(planned({.world = 192,
+                             .dp_replicate = 6,
+                             .dp_shard = 4,
+                             .cp = 4,
+                             .tp = 2,
+                             .sequence_parallel = true,
                              .cp_weights = rankc::cp_weights::replicate}),
                     target::cuda, dtype::bf16, evaluates);
     CHECK(s.reason() == "");
@@ -96,24 +125,47 @@ TEST_CASE("programs with experts compute the model, on worlds of which some stan
   CHECK(some == 2);
 }
 
-TEST_CASE("programs with experts on ranks of their own compute the model, on worlds of which some stand for all too") {
+TEST_CASE(
+    "programs with experts on ranks of their own compute the model, on worlds of which some stand for all "
+    "too") {
   CHECK(of_spread_experts().reason() == "");
   CHECK(of_shared_experts().reason() == "");
   CHECK(of_columns().reason() == "");
   for (const bool evaluates : {false, true})
     for (const auto& [ep, etp] : {std::pair(8, 1), {4, 2}}) {
-      const subject s(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = ep, .etp = etp, .sequence_parallel = true}, 16),
+      const subject s(planned({.world = 128,
+                               .dp_replicate = 8,
+                               .dp_shard = 4,
+                               .cp = 2,
+                               .tp = 2,
+                               .ep = ep,
+                               .etp = etp,
+                               .sequence_parallel = true},
+                              16),
                       target::cuda, dtype::bf16, evaluates);
       CHECK(s.reason() == "");
       CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
     }
-  const subject of_replicas(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = 8, .sequence_parallel = true,
-                                     .expert_layout = rankc::expert_layout::folded_over_replicas}, 16),
+  const subject of_replicas(planned({.world = 128,
+                                     .dp_replicate = 8,
+                                     .dp_shard = 4,
+                                     .cp = 2,
+                                     .tp = 2,
+                                     .ep = 8,
+                                     .sequence_parallel = true,
+                                     .expert_layout = rankc::expert_layout::folded_over_replicas},
+                                    16),
                             target::cuda, dtype::bf16);
   CHECK(of_replicas.reason() == "");
   CHECK(static_cast<int>(of_replicas.p.ranks.size()) == of_replicas.p.world);
-  const subject of_same_tokens(planned({.world = 128, .dp_replicate = 8, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true,
-                                        .expert_layout = rankc::expert_layout::independent}, 8),
+  const subject of_same_tokens(planned({.world = 128,
+                                        .dp_replicate = 8,
+                                        .dp_shard = 2,
+                                        .tp = 2,
+                                        .ep = 4,
+                                        .sequence_parallel = true,
+                                        .expert_layout = rankc::expert_layout::independent},
+                                       8),
                                target::cuda, dtype::bf16);
   CHECK(of_same_tokens.reason() == "");
   CHECK(of_same_tokens.p.ranks.size() == 32);
@@ -124,10 +176,12 @@ TEST_CASE("each gathering and each sum over etp is needed, on each rank and in e
   const std::set<std::string> all = collectives(sound, "etp ");
   CHECK(all.size() == 5);  // offsets, slots and sums of what is made of them; gradients of sums, of slots
   for (const std::string& name : all)
-    for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+    for (const std::size_t n :
+         {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
       CAPTURE(name);
       CHECK(fault(sound, [&](subject& s) {
-              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                s.leave_out(r, *s.find(r, name).at(n));
             }) != "");
       CHECK(fault(sound, [&](subject& s) { s.leave_out(1, *s.find(1, name).at(n)); }) != "");
     }
@@ -144,30 +198,38 @@ TEST_CASE("slots that were gathered in another order than their offsets are refu
   check_refused(sound, "slots in different orders", [](subject& s) {  // those of another layer
     const access other = s.find(1, "gather_slots of received").at(0)->reads[0];
     access& own = s.find(1, "gather_slots of received").at(1)->reads[0];
-    own.value = other.value; own.begin = other.begin; own.end = other.end;
+    own.value = other.value;
+    own.begin = other.begin;
+    own.end = other.end;
   });
 }
 
-TEST_CASE("each exchange over ep is needed, on each rank and in each microbatch, and each sum over replicas") {
+TEST_CASE(
+    "each exchange over ep is needed, on each rank and in each microbatch, and each sum over replicas") {
   for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
     const std::set<std::string> exchanges = collectives(*sound, "ep ");
-    CHECK(exchanges.size() == 5);  // offsets and slots out, results back; gradients of results out, of slots back
+    CHECK(exchanges.size() ==
+          5);  // offsets and slots out, results back; gradients of results out, of slots back
     for (const std::string& name : exchanges)
-      for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+      for (const std::size_t n :
+           {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
         CAPTURE(name);
         CHECK(fault(*sound, [&](subject& s) {
-                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                  s.leave_out(r, *s.find(r, name).at(n));
               }) != "");
         CHECK(fault(*sound, [&](subject& s) { s.leave_out(1, *s.find(1, name).at(n)); }) != "");
       }
     std::set<std::string> sums;
     for (const char* over : {"dp ", "efsdp ", "gathering of experts "}) sums.merge(collectives(*sound, over));
-    CHECK(sums.count(sound == &of_spread_experts() ? "gradients of layers.0 experts over dp" : "gradients of layers.0 experts over efsdp") == 1);
+    CHECK(sums.count(sound == &of_spread_experts() ? "gradients of layers.0 experts over dp"
+                                                   : "gradients of layers.0 experts over efsdp") == 1);
     CHECK(sums.size() >= 2);
     for (const std::string& name : sums) {
       CAPTURE(name);
       CHECK(fault(*sound, [&](subject& s) {
-              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(0));
+              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                s.leave_out(r, *s.find(r, name).at(0));
             }) != "");
     }
   }
@@ -179,7 +241,8 @@ TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too 
       for (int r = 0; r < 8; ++r)
         for (std::size_t c = 0; c < s.p.communicators.size(); ++c) {
           const std::vector<int>& ranks = s.p.communicators[c].ranks;
-          if (s.p.communicators[c].name.starts_with(over) && std::find(ranks.begin(), ranks.end(), r) != ranks.end())
+          if (s.p.communicators[c].name.starts_with(over) &&
+              std::find(ranks.begin(), ranks.end(), r) != ranks.end())
             s.find(r, "gradients of layers.0 experts over dp").at(0)->communicator = static_cast<int>(c);
         }
     });
@@ -187,7 +250,8 @@ TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too 
     for (int r = 0; r < 8; ++r) {
       op& sum = *s.find(r, "gradients of layers.0 experts over dp").at(0);
       op again = sum;
-      for (std::size_t i = 0; i < again.writes.size(); ++i) sum.writes[i].value = again.reads[i].value = s.new_value() + static_cast<int>(i);
+      for (std::size_t i = 0; i < again.writes.size(); ++i)
+        sum.writes[i].value = again.reads[i].value = s.new_value() + static_cast<int>(i);
       s.insert_after(r, &sum, again);
     }
   });
@@ -195,34 +259,43 @@ TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too 
 
 TEST_CASE("slots and offsets that were exchanged otherwise than each other are refused") {
   for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
-    check_refused(*sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, "in another order",
+                  swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
     check_refused(*sound, "in another order", swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
-    check_refused(*sound, "the slots are of tokens", swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
+    check_refused(*sound, "the slots are of tokens",
+                  swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
     check_refused(*sound, "", swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
     const auto exchanged = [&](const char* name, const char* port, std::size_t of, std::size_t with) {
       return [=](subject& s) {
         for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
           const access other = subject::read_of(*s.find(r, name).at(with), port);
           access& own = subject::read_of(*s.find(r, name).at(of), port);
-          own.value = other.value; own.begin = other.begin; own.end = other.end;
+          own.value = other.value;
+          own.begin = other.begin;
+          own.end = other.end;
         }
       };
     };
-    check_refused(*sound, "in another order than its offsets say", exchanged("to_experts of rows", "offsets", 1, 0));
-    check_refused(*sound, "in another order than they were received in", exchanged("from_experts of down", "received", 1, 0));
+    check_refused(*sound, "in another order than its offsets say",
+                  exchanged("to_experts of rows", "offsets", 1, 0));
+    check_refused(*sound, "in another order than they were received in",
+                  exchanged("from_experts of down", "received", 1, 0));
     check_refused(*sound, "offsets are of tokens", exchanged("to_experts of rows", "offsets", 2, 0));
     check_refused(*sound, "", [](subject& s) {  // the segments of its own slots for those of received ones
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
         const access own = s.find(r, "share_offsets").at(0)->reads[0];
         access& of = subject::read_of(*s.find(r, "F0: layers.0", "expert_up").at(0), "offsets");
-        of.value = own.value; of.begin = own.begin; of.end = own.end;
+        of.value = own.value;
+        of.begin = own.begin;
+        of.end = own.end;
       }
     });
     check_refused(*sound, "slabs", [](subject& s) {  // with less room than tokens may have picks
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
         for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
     });
-    check_refused(*sound, "no slabs of 6 rows", [](subject& s) { s.find(0, "to_experts of rows").at(0)->rows += 2; });
+    check_refused(*sound, "no slabs of 6 rows",
+                  [](subject& s) { s.find(0, "to_experts of rows").at(0)->rows += 2; });
   }
 }
 
@@ -233,7 +306,8 @@ TEST_CASE("each collective over tp is needed") {
     for (const std::string& name : names) {
       CAPTURE(name);
       CHECK(fault(*sound, [&](subject& s) {
-              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(0));
+              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+                s.leave_out(r, *s.find(r, name).at(0));
             }) != "");
     }
   }
@@ -241,12 +315,15 @@ TEST_CASE("each collective over tp is needed") {
 
 TEST_CASE("slots, offsets and places of another choice, or of other tokens, are refused") {
   for (const subject* sound : {&of_replicas(), &of_shards()}) {
-    check_refused(*sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, "in another order",
+                  swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
     check_refused(*sound, "in another order", swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
     check_refused(*sound, "in another order", swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
-    check_refused(*sound, "in another order", swapped("expert_dw", "offsets", "B0: layers.0", "B0: layers.1"));
+    check_refused(*sound, "in another order",
+                  swapped("expert_dw", "offsets", "B0: layers.0", "B0: layers.1"));
     check_refused(*sound, "expected tokens", swapped("dispatch", "places", "F1: layers.0", "F0: layers.0"));
-    check_refused(*sound, "the slots are of tokens", swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
+    check_refused(*sound, "the slots are of tokens",
+                  swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
     check_refused(*sound, "expected tokens", swapped("combine", "weights", "F1: layers.0", "F0: layers.0"));
     check_refused(*sound, "", swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
     check_refused(*sound, "", swapped("combine_grad", "weights", "B0: layers.0", "B0: layers.1"));
@@ -254,7 +331,9 @@ TEST_CASE("slots, offsets and places of another choice, or of other tokens, are 
   }
 }
 
-TEST_CASE("offsets are no places, some of the slots are no slots of some tokens, and weights add up to what the model says") {
+TEST_CASE(
+    "offsets are no places, some of the slots are no slots of some tokens, and weights add up to what the "
+    "model says") {
   check_refused(of_replicas(), "does not say where slots of tokens lie", [](subject& s) {
     for (int r = 0; r < 4; ++r)
       subject::read_of(*s.find(r, "F0: layers.0", "dispatch").at(0), "places").value =
@@ -276,18 +355,25 @@ TEST_CASE("offsets are no places, some of the slots are no slots of some tokens,
 TEST_CASE("what experts take of a choice is the model's, and slabs have room for it") {
   const subject& sound = of_limited_experts();
   CHECK(sound.reason() == "");
-  CHECK(subject(planned({.world = 2, .tp = 2, .sequence_parallel = true}, 4, 2), target::host).reason() == "");
+  CHECK(subject(planned({.world = 2, .tp = 2, .sequence_parallel = true}, 4, 2), target::host).reason() ==
+        "");
   const auto change_all = [](const char* row, auto change) {
     return [=](subject& s) {
       int changes = 0;
       for (rank_program& r : s.p.ranks)
         for (op& o : r.ops)
-          if (o.row == row) { change(o); ++changes; }
+          if (o.row == row) {
+            change(o);
+            ++changes;
+          }
       CHECK(changes > 0);
     };
   };
   check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.number = 2; }));
-  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.seq = 4; o.rows /= 2; }));
+  check_refused(sound, "", change_all("arrange_limited", [](op& o) {
+                  o.seq = 4;
+                  o.rows /= 2;
+                }));
   check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.row = "arrange"; }));
   check_refused(sound, "expected 4 tokens", change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
   check_refused(sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
@@ -296,7 +382,8 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
   });
-  check_refused(sound, "", [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
+  check_refused(sound, "",
+                [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
 }
 
 }  // namespace experts_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks exchange heads in groups, which hand keys and values on: what is exchanged or handed on among other
-// ranks than these, in other sequences, or not at all, is refused.
+// Programs whose ranks exchange heads in groups, which hand keys and values on: what is exchanged or handed
+// on among other ranks than these, in other sequences, or not at all, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -20,7 +20,8 @@ namespace {
 using rankc::cp_weights;
 using rankc::parallel_dims;
 
-rankc::plan_data planned(const auto& model, parallel_dims dims, int rows, int seq, const rankc::recomputation& again = {}) {
+rankc::plan_data planned(const auto& model, parallel_dims dims, int rows, int seq,
+                         const rankc::recomputation& again = {}) {
   using namespace rankc;
   dims.cp_attention = cp_attention::ring;
   return make_plan("groups", model, dims, schedules::gpipe{1},
@@ -36,16 +37,20 @@ constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 4, .ffn = 
 
 /// Two pairs with tp and two rows; two fours; three pairs whose backward repeats attention.
 const subject& of_pairs() {
-  static const subject s(planned(gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true}, 2, 16), target::host);
+  static const subject s(
+      planned(gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true}, 2, 16),
+      target::host);
   return s;
 }
 const subject& of_fours() {
-  static const subject s(planned(llama, {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate}, 1, 32), target::cuda,
-                         dtype::bf16);
+  static const subject s(
+      planned(llama, {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate}, 1, 32),
+      target::cuda, dtype::bf16);
   return s;
 }
 const subject& of_three() {
-  static const subject s(planned(llama, {.world = 6, .cp = 6, .ulysses = 2}, 1, 24, {.attention = true}), target::host);
+  static const subject s(planned(llama, {.world = 6, .cp = 6, .ulysses = 2}, 1, 24, {.attention = true}),
+                         target::host);
   return s;
 }
 
@@ -71,17 +76,21 @@ std::size_t count(const subject& s, bool (*is)(const op&)) {
 int communicator_of(const subject& s, std::size_t rank, const std::string& begin) {
   for (std::size_t c = 0; c < s.p.communicators.size(); ++c)
     for (const int member : s.p.communicators[c].ranks)
-      if (member == static_cast<int>(rank) && s.p.communicators[c].name.starts_with(begin)) return static_cast<int>(c);
+      if (member == static_cast<int>(rank) && s.p.communicators[c].name.starts_with(begin))
+        return static_cast<int>(c);
   throw std::logic_error("rank " + std::to_string(rank) + " has no communicator " + begin);
 }
 
 }  // namespace
 
-TEST_CASE("ranks that exchange heads in groups of a ring compute the model, on worlds of which some stand for all too") {
+TEST_CASE(
+    "ranks that exchange heads in groups of a ring compute the model, on worlds of which some stand for all "
+    "too") {
   CHECK(of_pairs().reason() == "");
   CHECK(of_fours().reason() == "");
   CHECK(of_three().reason() == "");
-  constexpr rankc::models::llama wide{.layers = 2, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 128, .vocab = 64, .theta = 10000};
+  constexpr rankc::models::llama wide{
+      .layers = 2, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 128, .vocab = 64, .theta = 10000};
   for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
     const subject s(planned(wide,
                             {.world = 192,
@@ -101,14 +110,18 @@ TEST_CASE("ranks that exchange heads in groups of a ring compute the model, on w
 
 TEST_CASE("groups are neighbours on cp, and rings are of ranks of the same place in these") {
   for (const auto& [sound, groups, rings] :
-       {std::tuple(&of_pairs(), std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}, std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}),
-        std::tuple(&of_fours(), std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}}, std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}),
-        std::tuple(&of_three(), std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}}, std::vector<std::vector<int>>{{0, 2, 4}, {1, 3, 5}})}) {
+       {std::tuple(&of_pairs(), std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}},
+                   std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}),
+        std::tuple(&of_fours(), std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}},
+                   std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}),
+        std::tuple(&of_three(), std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}},
+                   std::vector<std::vector<int>>{{0, 2, 4}, {1, 3, 5}})}) {
     std::set<std::vector<int>> exchanging, handing_on;
     for (const rank_program& r : sound->p.ranks)
       for (const op& o : r.ops) {
         if (o.communicator < 0) continue;
-        const std::vector<int>& ranks = sound->p.communicators[static_cast<std::size_t>(o.communicator)].ranks;
+        const std::vector<int>& ranks =
+            sound->p.communicators[static_cast<std::size_t>(o.communicator)].ranks;
         if (exchanges(o)) exchanging.insert(ranks);
         if (hands_on(o)) handing_on.insert(ranks);
       }
@@ -131,7 +144,8 @@ TEST_CASE("each exchange and each shift is needed, and is among its own ranks") 
         // Heads go around the ring, or keys and values from one of a group to the next.
         CHECK(fault(*sound, [&](subject& s) {
                 const std::vector<op*> all = ops_of(s, is, n);
-                for (std::size_t r = 0; r < all.size(); ++r) all[r]->communicator = communicator_of(s, r, instead);
+                for (std::size_t r = 0; r < all.size(); ++r)
+                  all[r]->communicator = communicator_of(s, r, instead);
               }) != "");
       }
 }

@@ -13,8 +13,8 @@ rankc::plan_data eight_ranks();
 rankc::plan_data small_llama();
 rankc::plan_data sharded_gpt();
 rankc::plan_data large_world(int dp, int tp, int pp, int shards = 1);
-/// Weights in shards: gathered for each layer or once, with replicas, tp, pp, padding; and on a world of which some stand
-/// for all.
+/// Weights in shards: gathered for each layer or once, with replicas, tp, pp, padding; and on a world of
+/// which some stand for all.
 std::vector<rankc::plan_data> sharded();
 
 }  // namespace equivalence_tests

@@ -18,9 +18,11 @@ inline std::string fault(const subject& sound, const std::function<void(subject&
 }
 
 /// A changed program is refused, for a reason with these words.
-inline void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
+inline void check_refused(const subject& sound, const std::string& expected,
+                          const std::function<void(subject&)>& change) {
   const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos), "expected \"" << expected << "\", found \"" << why << "\"");
+  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
+                "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 }  // namespace equivalence_tests

@@ -64,14 +64,19 @@ TEST_CASE("a part of low rank is scaled twice, not added, of another weight, or 
   const auto renumber = [](subject& s, const char* name) {
     for (op* o : s.find_all(name, "scale")) o->number *= 2;
   };
-  check_refused(adapted(), "0F0: layers.1: linear_add of layers.1.wq.lora_b: it makes linear of", [&](subject& s) { renumber(s, "0F0: layers.1"); });
-  check_refused(adapted(), "linear_dx of layers.1.w2.lora_a: it makes linear_dx of", [&](subject& s) { renumber(s, "0B0: layers.1"); });
+  check_refused(adapted(), "0F0: layers.1: linear_add of layers.1.wq.lora_b: it makes linear of",
+                [&](subject& s) { renumber(s, "0F0: layers.1"); });
+  check_refused(adapted(), "linear_dx of layers.1.w2.lora_a: it makes linear_dx of",
+                [&](subject& s) { renumber(s, "0B0: layers.1"); });
   check_refused(adapted(), "layers.2", [](subject& s) { leave_out(s, "0F0: layers.2: linear_add"); });
   check_refused(adapted(), "layers.1.", [](subject& s) {
     for (int r = 0; r < 2; ++r)
-      swap_reads(*s.find(r, "0F0: layers.0: linear", "linear").at(1), "w", *s.find(r, "0F0: layers.1: linear", "linear").at(1), "w");
+      swap_reads(*s.find(r, "0F0: layers.0: linear", "linear").at(1), "w",
+                 *s.find(r, "0F0: layers.1: linear", "linear").at(1), "w");
   });
-  check_refused(adapted(), "lora_a", [](subject& s) { leave_out(s, "gradients of replicated parameters of pipeline rank 0 over tp"); });
+  check_refused(adapted(), "lora_a", [](subject& s) {
+    leave_out(s, "gradients of replicated parameters of pipeline rank 0 over tp");
+  });
 }
 
 TEST_CASE("what is frozen is updated") {
@@ -148,7 +153,10 @@ TEST_CASE("a sum over tokens, a moment or the norm is of a type with few digits"
       for (op& o : r.ops)
         for (auto* accesses : {&o.reads, &o.writes})
           for (access& a : *accesses)
-            if (a.value == value) { a.type = element_type::bf16; a.end = a.begin + (a.end - a.begin) / 2; }
+            if (a.value == value) {
+              a.type = element_type::bf16;
+              a.end = a.begin + (a.end - a.begin) / 2;
+            }
   };
   check_refused(llama(), "dw is summed in bf16; expected f32, or what is summed", [&](subject& s) {
     op& o = *s.find(0, "0B0: layers.1: linear_dw", "linear_dw").at(0);
@@ -324,7 +332,8 @@ TEST_CASE("a part is another") {
   });
   check_refused(llama(), "rope", [](subject& s) {
     for (int r = 0; r < 4; ++r)
-      for (holding& h : s.p.ranks[static_cast<std::size_t>(r)].ops[0].holds) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2};
+      for (holding& h : s.p.ranks[static_cast<std::size_t>(r)].ops[0].holds)
+        h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2};
   });
   for (const auto& [of, row] : {std::pair(eight(), "layer_norm"), {llama(), "rms_norm"}})
     check_refused(of, row, [&](subject& s) { s.find_all(row)[0]->number *= 2; });

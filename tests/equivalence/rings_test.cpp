@@ -137,7 +137,10 @@ TEST_CASE("a step that takes its keys for those of another, or its queries, is r
     check_refused(of_three(), "it is told of step 0.5; expected one of 3",
                   told(row, 0, [](op& o) { o.number = 0.5; }));
     check_refused(of_three(), "are no shares of", told(row, 0, [](op& o) { o.seq = 20; }));
-    check_refused(of_four(), "", told(row, 0, [](op& o) { o.rows = 1; o.seq = 32; }));
+    check_refused(of_four(), "", told(row, 0, [](op& o) {
+                    o.rows = 1;
+                    o.seq = 32;
+                  }));
   }
 }
 
@@ -162,14 +165,20 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
   // Two parts are no two summands.
   check_refused(of_two(), "a softmax that is not yet over all", [&](subject& s) {
     op& o = merge(s, 0);
-    o.row = "add"; o.function = "add";
+    o.row = "add";
+    o.function = "add";
     o.views = {subject::port(o, "o"), subject::port(o, "o_before"), subject::port(o, "o_more")};
-    o.views[0].port = "y"; o.views[1].port = "a"; o.views[2].port = "b";
+    o.views[0].port = "y";
+    o.views[1].port = "a";
+    o.views[2].port = "b";
     for (view& v : o.views) v.unit = 1;
   });
   check_refused(of_two(), "are taken for shares of", [&](subject& s) { merge(s, 0).rows = 1; });
   // Log-sum-exps lie sequence by sequence: halves of these are others.
-  check_refused(of_two(), "taken for sequences of", [&](subject& s) { merge(s, 0).rows *= 2; merge(s, 0).seq /= 2; });
+  check_refused(of_two(), "taken for sequences of", [&](subject& s) {
+    merge(s, 0).rows *= 2;
+    merge(s, 0).seq /= 2;
+  });
 }
 
 TEST_CASE("each part of a gradient is added once") {

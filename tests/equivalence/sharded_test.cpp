@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks keep shards of the weights: what lowering makes is the model's, and none may lack a gather, a sum or
-// an addition of what has arrived.
+// Programs whose ranks keep shards of the weights: what lowering makes is the model's, and none may lack a
+// gather, a sum or an addition of what has arrived.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -19,8 +19,8 @@ bool is_refused(const program& p, const specification& model) {
   return !v.ok || !check_equivalence(p, v, model).holds;
 }
 
-/// On all ranks the n-th op of a name does nothing: what read its result reads what those bytes held before. `matters`:
-/// whether anything did, and found something else than an earlier op of the name had made there.
+/// On all ranks the n-th op of a name does nothing: what read its result reads what those bytes held before.
+/// `matters`: whether anything did, and found something else than an earlier op of the name had made there.
 program without(program p, const std::string& name, std::size_t n, bool& matters) {
   matters = false;
   for (rank_program& r : p.ranks) {
@@ -57,7 +57,9 @@ program without(program p, const std::string& name, std::size_t n, bool& matters
 
 }  // namespace
 
-TEST_CASE("sharded weights: programs are accepted, and refused without any one of their collectives and additions") {
+TEST_CASE(
+    "sharded weights: programs are accepted, and refused without any one of their collectives and "
+    "additions") {
   int removed = 0, needless = 0;
   for (const rankc::plan_data& plan : sharded()) {
     CAPTURE(plan.name);
@@ -70,7 +72,8 @@ TEST_CASE("sharded weights: programs are accepted, and refused without any one o
     for (const rank_program& r : s.p.ranks) {
       std::map<std::string, std::size_t> here;
       for (const op& o : r.ops)
-        if (o.kind == op_kind::collective || o.row == "add") times[o.name] = std::max(times[o.name], ++here[o.name]);
+        if (o.kind == op_kind::collective || o.row == "add")
+          times[o.name] = std::max(times[o.name], ++here[o.name]);
     }
     for (const auto& [name, n] : times)
       for (const std::size_t k : {std::size_t{0}, n - 1}) {

@@ -52,7 +52,8 @@ TEST_CASE("a gather is missing, of other rows, or over other ranks") {
 TEST_CASE("a gather's tensors are in another order on one rank") {
   program_by_hand x = sharded_by_hand();
   op& o = find(x, 1, "all_gather");
-  std::swap(o.reads[0], o.reads[1]); std::swap(o.writes[0], o.writes[1]);
+  std::swap(o.reads[0], o.reads[1]);
+  std::swap(o.writes[0], o.writes[1]);
   CHECK(reason(x) == "all_gather: its members hold other sizes (rank 1)");
 }
 
@@ -69,7 +70,8 @@ TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
               a.begin = 4096 + own.begin - shard * (own.end - own.begin);
               a.end = a.begin + all.end - all.begin;
             } else {
-              a.begin += 4096; a.end += 4096;
+              a.begin += 4096;
+              a.end += 4096;
             }
     }
     CHECK(reason(x) ==
@@ -86,7 +88,8 @@ TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
     for (int k = 0; k < 2; ++k) {
       op &both = find(x, r, "reduce_scatter", k), own;
       own.name = own.row = "copy";
-      own.reads = {both.reads[0]}; own.writes = {both.writes[0]};
+      own.reads = {both.reads[0]};
+      own.writes = {both.writes[0]};
       const tensor_shape rows{{2, words}, 2};
       own.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = rows, .stride = words},
                    {.port = "x",
@@ -94,7 +97,8 @@ TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
                     .offset = 48 * static_cast<std::size_t>(r),
                     .shape = rows,
                     .stride = words}};
-      both.reads.erase(both.reads.begin()); both.writes.erase(both.writes.begin());
+      both.reads.erase(both.reads.begin());
+      both.writes.erase(both.writes.begin());
       both.bytes = both.writes[0].end - both.writes[0].begin;
       ops.insert(ops.begin() + (&both - ops.data()), own);
     }
@@ -125,8 +129,11 @@ TEST_CASE("a gradient lacks a microbatch, or has it twice") {
   for (int r = 0; r < 2; ++r) {
     op& more = find(x, r, "add");
     more.name = "all_reduce";
-    more.kind = op_kind::collective; more.communicator = 0; more.row = {};
-    more.views.clear(); more.reads.pop_back();
+    more.kind = op_kind::collective;
+    more.communicator = 0;
+    more.row = {};
+    more.views.clear();
+    more.reads.pop_back();
     more.bytes = more.reads[0].end - more.reads[0].begin;
   }
   CHECK(reason(x) == "all_reduce: its members hold tensors of other shapes (rank 1)");
@@ -192,8 +199,10 @@ TEST_CASE("what ranks hold of a parameter tiles it") {
       const holding h{.kind = holding_kind::weight, .name = "spare", .box = r == 0 ? first : second};
       const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count),
                      500 + r, element_type::f64};
-      ops.front().writes.push_back(a); ops.back().reads.push_back(a);
-      ops.front().holds.push_back(h); ops.back().holds.push_back(h);
+      ops.front().writes.push_back(a);
+      ops.back().reads.push_back(a);
+      ops.front().holds.push_back(h);
+      ops.back().holds.push_back(h);
     }
     const equivalence e = check_equivalence(x.p, x.order, model);
     return e.holds ? "" : e.reasons.at(0);
@@ -223,8 +232,10 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
       const holding h{.kind = holding_kind::weight, .name = "spare", .box = held.at(r)};
       const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count),
                      5000 + static_cast<int>(r), element_type::f64};
-      ops.front().writes.push_back(a); ops.back().reads.push_back(a);
-      ops.front().holds.push_back(h); ops.back().holds.push_back(h);
+      ops.front().writes.push_back(a);
+      ops.back().reads.push_back(a);
+      ops.front().holds.push_back(h);
+      ops.back().holds.push_back(h);
     }
     const equivalence e = check_equivalence(x.p, x.order, model);
     return e.holds ? "" : e.reasons.at(0);

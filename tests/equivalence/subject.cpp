@@ -50,7 +50,9 @@ void subject::leave_out(int rank, op& gone) {
   }
   gone.kind = op_kind::compute;
   gone.row = {};
-  gone.reads.clear(); gone.writes.clear(); gone.views.clear();
+  gone.reads.clear();
+  gone.writes.clear();
+  gone.views.clear();
 }
 
 void subject::insert_after(int rank, const op* at, const op& more) {

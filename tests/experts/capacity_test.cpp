@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts that take no more than so many picks: programs compute what the definition says, written down once more and on whole
-// tensors (fuzz/reference.cpp), drop the same picks on all layouts, say how many, and take less memory.
+// Experts that take no more than so many picks: programs compute what the definition says, written down once
+// more and on whole tensors (fuzz/reference.cpp), drop the same picks on all layouts, say how many, and take
+// less memory.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
@@ -27,12 +28,16 @@ namespace {
 using rankc::runtime::region;
 
 fuzz::batch first_batch(const run& r) {
-  const auto seq = static_cast<std::size_t>(r.about.seq), all = seq * static_cast<std::size_t>(r.about.global_batch());
+  const auto seq = static_cast<std::size_t>(r.about.seq),
+             all = seq * static_cast<std::size_t>(r.about.global_batch());
   fuzz::batch b{std::vector<std::int32_t>(all), std::vector<std::int32_t>(all)};
-  for (std::size_t i = 0; i * seq < all; ++i) r.data.sample(i, b.tokens.data() + i * seq, b.targets.data() + i * seq);
+  for (std::size_t i = 0; i * seq < all; ++i)
+    r.data.sample(i, b.tokens.data() + i * seq, b.targets.data() + i * seq);
   return b;
 }
-std::int64_t sum(const std::vector<std::int64_t>& v) { return std::accumulate(v.begin(), v.end(), std::int64_t{0}); }
+std::int64_t sum(const std::vector<std::int64_t>& v) {
+  return std::accumulate(v.begin(), v.end(), std::int64_t{0});
+}
 
 }  // namespace
 
@@ -49,7 +54,8 @@ TEST_CASE("the loss is the definition's, and all layouts drop and count its pick
     run r(program);
     const bool adds_losses = program.job == "capacity_losses";
     fuzz::reference_result want;
-    if (!adds_losses) want = fuzz::evaluate_reference(ones.at(program.job), r.tensors(region::weights), first_batch(r));
+    if (!adds_losses)
+      want = fuzz::evaluate_reference(ones.at(program.job), r.tensors(region::weights), first_batch(r));
     const double loss = r.step().loss;
     if (!adds_losses) {
       CHECK(std::abs(loss - want.loss) <= 1e-12 * want.loss);
@@ -69,10 +75,13 @@ TEST_CASE("the loss is the definition's, and all layouts drop and count its pick
   }
   CHECK(of_losses == 20);
   CHECK(counted == 20);
-  for (const auto& [family, of_layers] : dropped) MESSAGE(family << ": " << sum(of_layers) << " of " << 4 * 96 * 2 << " picks are dropped");
+  for (const auto& [family, of_layers] : dropped)
+    MESSAGE(family << ": " << sum(of_layers) << " of " << 4 * 96 * 2 << " picks are dropped");
 }
 
-TEST_CASE("a step whose picks do not fit is applied by no rank where the plan says so, and says how many they are") {
+TEST_CASE(
+    "a step whose picks do not fit is applied by no rank where the plan says so, and says how many they "
+    "are") {
   int programs = 0;
   for (const registered& program : host_registry) {
     if (program.job != "overflow") continue;
@@ -82,16 +91,20 @@ TEST_CASE("a step whose picks do not fit is applied by no rank where the plan sa
     CHECK(std::isfinite(r.step().grad_norm));
     CHECK(layer_sums() == 0);
     CHECK(rankc::runtime::overflow_of(*r.engine).empty());
-    for (const auto& p : rankc::runtime::global_parameters(r.about))  // equal scores: every token goes to expert 0
+    for (const auto& p :
+         rankc::runtime::global_parameters(r.about))  // equal scores: every token goes to expert 0
       if (p.name.ends_with("router"))
-        rankc::runtime::write(*r.engine, p, region::weights, [](std::size_t, std::span<double> out) { std::fill(out.begin(), out.end(), 0.0); });
+        rankc::runtime::write(*r.engine, p, region::weights, [](std::size_t, std::span<double> out) {
+          std::fill(out.begin(), out.end(), 0.0);
+        });
     const tensors before = r.tensors(region::weights);
     const auto out = r.step();
     CHECK_FALSE(std::isfinite(out.loss));
     CHECK_FALSE(std::isfinite(out.grad_norm));
     CHECK(r.tensors(region::weights) == before);
     CHECK(rankc::runtime::overflow_of(*r.engine) ==
-          "96 picks found their expert full (of each layer with experts: 24, 24, 24, 24), and the plan says overflow=fail");
+          "96 picks found their expert full (of each layer with experts: 24, 24, 24, 24), and the plan says "
+          "overflow=fail");
     ++programs;
   }
   CHECK(programs == 4);
@@ -102,18 +115,30 @@ TEST_CASE("a capacity takes memory from slabs, and describe says how many picks 
   constexpr training recipe{.seq = 64, .global_batch = 16};
   std::map<double, std::size_t> bytes;
   for (const double capacity : {0.0, 1.0, 1.25, 100.0}) {
-    const models::mixtral model{.layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .experts = 16, .top_k = 4, .expert_ffn = 32,
-                                .vocab = 64, .capacity = capacity, .capacity_group = capacity > 0 ? 32 : 0};
-    const plan_data p = make_plan("slabs", model, parallel_dims{.world = 8, .dp_shard = 8, .ep = 8}, schedules::gpipe{1}, recipe, clusters::cpu);
+    const models::mixtral model{.layers = 2,
+                                .hidden = 64,
+                                .heads = 4,
+                                .kv_heads = 4,
+                                .experts = 16,
+                                .top_k = 4,
+                                .expert_ffn = 32,
+                                .vocab = 64,
+                                .capacity = capacity,
+                                .capacity_group = capacity > 0 ? 32 : 0};
+    const plan_data p = make_plan("slabs", model, parallel_dims{.world = 8, .dp_shard = 8, .ep = 8},
+                                  schedules::gpipe{1}, recipe, clusters::cpu);
     REQUIRE(p.diagnostics.empty());
     const auto l = codegen::lower(p, codegen::dtype::bf16, codegen::target::cuda);
     bytes[capacity] = l.ranks[0].arena.bytes;
     const std::string text = codegen::describe_text(l);
-    CHECK((text.find("capacity: 1.25, an expert takes at most 10 picks of each 32 positions of a sequence") != text.npos) == (capacity == 1.25));
+    CHECK((text.find("capacity: 1.25, an expert takes at most 10 picks of each 32 positions of a sequence") !=
+           text.npos) == (capacity == 1.25));
     CHECK((text.find("capacity: ") != text.npos) == (capacity > 0));
   }
-  // A rank sends each of 8 slabs of 2 sequences of 64 tokens: up to 2 of the 4 picks of each, or 10 of each group of each of 2 experts.
-  MESSAGE("arena: " << bytes[0] << " bytes without a capacity, " << bytes[1.25] << " with 1.25, " << bytes[1] << " with 1");
+  // A rank sends each of 8 slabs of 2 sequences of 64 tokens: up to 2 of the 4 picks of each, or 10 of each
+  // group of each of 2 experts.
+  MESSAGE("arena: " << bytes[0] << " bytes without a capacity, " << bytes[1.25] << " with 1.25, " << bytes[1]
+                    << " with 1");
   CHECK(bytes[1] < bytes[1.25]);
   CHECK(bytes[1.25] < bytes[0]);
   CHECK(bytes[100] >= bytes[0]);

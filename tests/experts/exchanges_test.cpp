@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks with experts of their own send each other: what the formulas say, what describe tells, and what the fabric carries.
-// Source of the formulas: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a layer, and the offsets.
+// What ranks with experts of their own send each other: what the formulas say, what describe tells, and what
+// the fabric carries.
+// Source of the formulas: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a
+// layer, and the offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>
@@ -19,20 +21,24 @@ constexpr int layers = 4, hidden = 12;
 int experts_of(const std::string& family) { return family == "overflow" ? 8 : 4; }
 int picks_of(const std::string& family) { return family == "overflow" ? 1 : 2; }
 
-/// What an expert takes of a group of tokens, of the families that limit it: 1 of 2 tokens; 1.1, 0.5 and 6 even shares of a
-/// sequence.
+/// What an expert takes of a group of tokens, of the families that limit it: 1 of 2 tokens; 1.1, 0.5 and 6
+/// even shares of a sequence.
 struct group {
   int tokens, most;
 };
-const std::map<std::string, group> limits{{"capacity", {2, 1}}, {"capacity_losses", {8, 5}}, {"capacity_own", {8, 2}}, {"overflow", {8, 6}}};
+const std::map<std::string, group> limits{
+    {"capacity", {2, 1}}, {"capacity_losses", {8, 5}}, {"capacity_own", {8, 2}}, {"overflow", {8, 6}}};
 
 /// Rows of all slabs of a rank: of its tokens' picks so many can be of one other rank's experts.
 std::int64_t rows_of_slabs(const std::string& family, const rankc::runtime::description& about) {
   const int experts = experts_of(family), picks = picks_of(family);
   const bool shares_tokens = about.tp > 1;  // then in sequence-parallel regions
-  const int tokens = about.rows * about.seq / about.cp / (shares_tokens ? about.tp : 1), most = std::min(picks, experts / about.ep);
+  const int tokens = about.rows * about.seq / about.cp / (shares_tokens ? about.tp : 1),
+            most = std::min(picks, experts / about.ep);
   const auto limit = limits.find(family);
-  const int taken = limit == limits.end() ? tokens * most : tokens / limit->second.tokens * experts / about.ep * limit->second.most;
+  const int taken = limit == limits.end()
+                        ? tokens * most
+                        : tokens / limit->second.tokens * experts / about.ep * limit->second.most;
   return std::int64_t{about.ep} * ((std::min(tokens * most, taken) + picks - 1) / picks) * picks;
 }
 
@@ -56,12 +62,14 @@ TEST_CASE("ranks of ep send what the formulas, the program's table and the fabri
         if (row.at("axis") != "ep") continue;
         const std::string kind = row.at("kind"), phase = row.at("phase");
         const bool of_offsets = kind == "share_offsets";
-        const auto count = row.at("count").get<std::int64_t>(), elements = row.at("elements").get<std::int64_t>(),
-                   size = std::int64_t{of_offsets ? 4 : 8};
+        const auto count = row.at("count").get<std::int64_t>(),
+                   elements = row.at("elements").get<std::int64_t>(), size = std::int64_t{of_offsets ? 4 : 8};
         CHECK(row.at("ranks") == r.about.ep);
         CHECK(row.at("dtype") == (of_offsets ? "i32" : "f64"));
-        CHECK(elements == count * (of_offsets ? 2 * experts_of(program.job) : rows_of_slabs(program.job, r.about) * hidden));
-        CHECK(row.at("sent_bytes").get<double>() == static_cast<double>((r.about.ep - 1) * elements * size) / r.about.ep);
+        CHECK(elements == count * (of_offsets ? 2 * experts_of(program.job)
+                                              : rows_of_slabs(program.job, r.about) * hidden));
+        CHECK(row.at("sent_bytes").get<double>() ==
+              static_cast<double>((r.about.ep - 1) * elements * size) / r.about.ep);
         times[kind + " " + phase] += count;
         bytes.back() += elements * size;
       }

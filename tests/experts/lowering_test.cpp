@@ -22,7 +22,9 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(experts::plans(), job, layout); }
+rankc::plan_data find(const std::string& job, const std::string& layout) {
+  return find_plan(experts::plans(), job, layout);
+}
 
 }  // namespace
 
@@ -33,9 +35,11 @@ TEST_CASE("describe says how many experts a token meets, and how many parameters
     return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
   };
   // 4 layers of 12 x 6 x 3 for each of 5 experts, of which 3 are not met.
-  const int all = 32 * 12 + 12 + 4 * (2 * 12 + 2 * 4 + 4 * 8 * 12 + 5 * 12 + 5 * 3 * 12 * 6), met = all - 4 * 3 * 3 * 12 * 6;
+  const int all = 32 * 12 + 12 + 4 * (2 * 12 + 2 * 4 + 4 * 8 * 12 + 5 * 12 + 5 * 3 * 12 * 6),
+            met = all - 4 * 3 * 3 * 12 * 6;
   for (const char* layout : {"one", "tp2", "shards", "zbv"})
-    CHECK(told("qwen3_moe", layout) == "experts: 5 in each of 4 layers, 2 for a token, which meets " + std::to_string(met) + " parameters");
+    CHECK(told("qwen3_moe", layout) == "experts: 5 in each of 4 layers, 2 for a token, which meets " +
+                                           std::to_string(met) + " parameters");
   CHECK(told("some_dense", "one").starts_with("experts: 4 in each of 2 layers, 2 for a token"));
   CHECK(told("sigmoid", "one") == "");
 }
@@ -51,7 +55,9 @@ TEST_CASE("choices, places and offsets are whole numbers, and kept for backward"
   CHECK(bytes == std::vector<std::size_t>{2 * experts * 4, tokens * picks * 4, tokens * picks * 4});
 }
 
-TEST_CASE("programs with experts on ranks of their own are proven, are the model, and take what is counted, on either target") {
+TEST_CASE(
+    "programs with experts on ranks of their own are proven, are the model, and take what is counted, on "
+    "either target") {
   int programs = 0;
   for (const split_plan& e : experts::plans())
     if (e.plan.dims.ep > 1) programs += check_lowered(e.plan);
@@ -63,7 +69,8 @@ TEST_CASE("a rank of ep keeps its own experts, of which the ranks that have the 
     const rankc::plan_data plan = find("mixtral", layout);
     const lowered l = lower(plan, dtype::f64, target::host);
     std::size_t elements = 0;
-    for (const placed_parameter& p : l.ranks[0].parameters) elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
+    for (const placed_parameter& p : l.ranks[0].parameters)
+      elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
     return elements;
   };
   const std::size_t all = of_experts("one");
@@ -75,7 +82,9 @@ TEST_CASE("a rank of ep keeps its own experts, of which the ranks that have the 
   CHECK(of_experts("ep2_shards_sp") == all / 4);
 }
 
-TEST_CASE("exchanges of other sizes or kinds than their members' are refused by the proof, and by what reads its certificate") {
+TEST_CASE(
+    "exchanges of other sizes or kinds than their members' are refused by the proof, and by what reads its "
+    "certificate") {
   const rankc::plan_data plan = find("mixtral", "ep2_dp");
   const program sound = expand_train(lower(plan, dtype::f64, target::host));
   const verdict proven = prove(sound);
@@ -90,13 +99,15 @@ TEST_CASE("exchanges of other sizes or kinds than their members' are refused by 
     const verdict proof = prove(p);
     return !proof.ok && verify(certificate(p, proven)) != "";
   };
-  for (const collective_kind k : {collective_kind::to_experts, collective_kind::from_experts, collective_kind::share_offsets}) {
+  for (const collective_kind k :
+       {collective_kind::to_experts, collective_kind::from_experts, collective_kind::share_offsets}) {
     CAPTURE(collective_kind_names[static_cast<int>(k)]);
-    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));                        // scratch
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));  // scratch
     CHECK(is_refused([&](program& p) { nth(p, 0, k).bytes -= 8; }));
     CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[0].type = element_type::f32; }));
     CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_to_all; }));
-    CHECK(is_refused([&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another replica
+    CHECK(is_refused(
+        [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another replica
     CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
   }
   CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::to_experts).reads.pop_back(); }));  // offsets

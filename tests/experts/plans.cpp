@@ -29,47 +29,74 @@ class list : public plan_list {
     add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
     add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
     add(family, "cp", model, {.world = 2, .cp = 2}, three);
-    add(family, "cp_sp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, once);
+    add(family, "cp_sp", model,
+        {.world = 8,
+         .dp_shard = 2,
+         .cp = 2,
+         .tp = 2,
+         .sequence_parallel = true,
+         .cp_weights = cp_weights::replicate},
+        once);
     add(family, "pp2", model, {.world = 2, .pp = 2}, three);
     add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
-    add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step}, schedules::zero_bubble_v{3});
+    add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step},
+        schedules::zero_bubble_v{3});
     add(family, "dual_pipe_v", model, {.world = 4, .dp_replicate = 2, .pp = 2}, schedules::dual_pipe_v{6});
-    add(family, "stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage}, schedules::interleaved_one_f_one_b{2, 2});
+    add(family, "stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
+        schedules::interleaved_one_f_one_b{2, 2});
     add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
-    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, norms_again);
+    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3},
+        norms_again);
   }
   /// Experts over ranks. The model's divide by 4.
   void add_spread(const char* family, const auto& model) {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
-    add(family, "ep4_step", model, {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, three);
+    add(family, "ep4_step", model, {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step},
+        three);
     add(family, "ep2_shards", model, {.world = 4, .dp_shard = 4, .ep = 2}, three);
-    add(family, "ep2_shards_step", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 2, .reshard = reshard::after_step}, three);
-    add(family, "ep2_shards_sp", model, {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
-    add(family, "ep2_shards_stages", model, {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
+    add(family, "ep2_shards_step", model,
+        {.world = 4, .dp_shard = 2, .cp = 2, .ep = 2, .reshard = reshard::after_step}, three);
+    add(family, "ep2_shards_sp", model,
+        {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_shards_stages", model,
+        {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
     add(family, "ep2_dp", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, once);
     add(family, "ep2_cp", model, {.world = 2, .cp = 2, .ep = 2}, three);
     add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4}, schedules::gpipe{2});
     add(family, "ep2_heads", model, {.world = 2, .cp = 2, .ep = 2, .ulysses = 2}, once);
-    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
-    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+        three);
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true},
+        three);
     add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
-    add(family, "ep2_stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
+    add(family, "ep2_stages", model,
+        {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
-    add(family, "ep2_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_layer}, schedules::zero_bubble_v{3});
-    add(family, "ep2_sp_zbv", model, {.world = 4, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
-    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::dual_pipe_v{6});
-    add(family, "ep2_repeated", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, three, repeating);
-    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, norms_again);
+    add(family, "ep2_zbv", model,
+        {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_layer},
+        schedules::zero_bubble_v{3});
+    add(family, "ep2_sp_zbv", model, {.world = 4, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true},
+        schedules::zero_bubble_v{3});
+    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2},
+        schedules::dual_pipe_v{6});
+    add(family, "ep2_repeated", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, three,
+        repeating);
+    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2},
+        schedules::zero_bubble_v{3}, norms_again);
   }
   /// Experts that all tokens go through, beside others of one rank and of several.
   void add_shared(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "tp2", model, {.world = 2, .tp = 2}, once);
-    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three,
+        repeating);
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
-    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
-    add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true},
+        three);
+    add(family, "ep2_zbv", model,
+        {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true},
+        schedules::zero_bubble_v{3});
   }
   /// Experts that take so many picks of two positions.
   void add_limited(const char* family, const auto& model) {
@@ -79,22 +106,38 @@ class list : public plan_list {
     add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
     add(family, "shards", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
     add(family, "cp", model, {.world = 2, .cp = 2}, three);
-    add(family, "cp_sp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, once);
+    add(family, "cp_sp", model,
+        {.world = 8,
+         .dp_shard = 2,
+         .cp = 2,
+         .tp = 2,
+         .sequence_parallel = true,
+         .cp_weights = cp_weights::replicate},
+        once);
     add(family, "pp2", model, {.world = 2, .pp = 2}, three);
-    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, norms_again);
+    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3},
+        norms_again);
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
-    add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4, .cp_attention = cp_attention::ring}, schedules::gpipe{2});
-    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
-    add(family, "ep2_shards_sp", model, {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
-    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::dual_pipe_v{6});
-    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, norms_again);
+    add(family, "ep4_cp", model,
+        {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4, .cp_attention = cp_attention::ring},
+        schedules::gpipe{2});
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true},
+        three);
+    add(family, "ep2_shards_sp", model,
+        {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2},
+        schedules::dual_pipe_v{6});
+    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2},
+        schedules::zero_bubble_v{3}, norms_again);
   }
   /// The same of whole sequences.
   void add_limited_sequences(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{3});
-    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three,
+        repeating);
     add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
-    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+        three);
     add(family, "ep4_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 4}, schedules::zero_bubble_v{3});
   }
   /// The same that fails a step whose picks do not fit.
@@ -115,15 +158,20 @@ struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4,
+                               1e-5, c);
   }
 };
-/// The same of which an expert takes no more than half of a sequence's even share, in a model that keeps no statistics.
+/// The same of which an expert takes no more than half of a sequence's even share, in a model that keeps no
+/// statistics.
 struct limited_block {
   static constexpr std::string_view name = "limited_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 8, .router = {router_rule::sigmoid, true, 2.5}, .capacity = 0.5}, 4, 1e-5, c);
+    return models::add_experts(
+        t, attention.add_to(t, x, c),
+        {.count = 4, .picks = 2, .ffn = 8, .router = {router_rule::sigmoid, true, 2.5}, .capacity = 0.5}, 4,
+        1e-5, c);
   }
 };
 /// The same with one that all tokens go through.
@@ -131,7 +179,10 @@ struct shared_block {
   static constexpr std::string_view name = "shared_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 6, .router = {router_rule::sigmoid, true, 2.5}, .shared_ffn = 8}, 4, 1e-5, c);
+    return models::add_experts(
+        t, attention.add_to(t, x, c),
+        {.count = 4, .picks = 2, .ffn = 6, .router = {router_rule::sigmoid, true, 2.5}, .shared_ffn = 8}, 4,
+        1e-5, c);
   }
 };
 /// Their weights as they are, times a factor.
@@ -139,7 +190,8 @@ struct scaled_block {
   static constexpr std::string_view name = "scaled_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {3, 1, 4, {router_rule::sigmoid, false, 1.5}}, 4, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {3, 1, 4, {router_rule::sigmoid, false, 1.5}}, 4,
+                               1e-5, c);
   }
 };
 /// Two blocks of each of two kinds.
@@ -150,9 +202,10 @@ struct own_model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, First{attention}}, repeat{2, Second{attention}},
-                      models::llama_layers::head{table});
+    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
+                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, First{attention}},
+                      repeat{2, Second{attention}}, models::llama_layers::head{table});
   }
 };
 
@@ -160,23 +213,72 @@ struct own_model {
 
 std::vector<split_plan> plans() {
   list l;
-  l.add_layouts("qwen3_moe", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 2,
-                                               .expert_ffn = 6, .vocab = 32, .tied = true});
-  l.add_layouts("some_dense", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = 2,
-                                                .expert_ffn = 4, .vocab = 32, .ffn = 8, .mlp_only_layers = {0, 2}, .norm_topk_prob = false});
-  const models::mixtral mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32};
+  l.add_layouts("qwen3_moe", models::qwen3_moe{.layers = 4,
+                                               .hidden = 12,
+                                               .heads = 2,
+                                               .kv_heads = 2,
+                                               .head_dim = 4,
+                                               .experts = 5,
+                                               .top_k = 2,
+                                               .expert_ffn = 6,
+                                               .vocab = 32,
+                                               .tied = true});
+  l.add_layouts("some_dense", models::qwen3_moe{.layers = 4,
+                                                .hidden = 12,
+                                                .heads = 4,
+                                                .kv_heads = 2,
+                                                .head_dim = 4,
+                                                .experts = 4,
+                                                .top_k = 2,
+                                                .expert_ffn = 4,
+                                                .vocab = 32,
+                                                .ffn = 8,
+                                                .mlp_only_layers = {0, 2},
+                                                .norm_topk_prob = false});
+  const models::mixtral mixtral{.layers = 4,
+                                .hidden = 12,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .experts = 4,
+                                .top_k = 2,
+                                .expert_ffn = 8,
+                                .vocab = 32};
   l.add_layouts("mixtral", mixtral);
   l.add_spread("mixtral", mixtral);
   l.add_layouts("sigmoid", own_model<sigmoid_block, scaled_block>{});
   l.add_shared("shared", own_model<shared_block, shared_block>{});
-  l.add_limited("capacity", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 6,
-                                            .vocab = 32, .capacity = 1, .capacity_group = 2});
-  l.add_limited_sequences("capacity_losses", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4,
-                                                               .top_k = 2, .expert_ffn = 6, .vocab = 32, .router_losses = {.balance = 0.1, .z = 0.01},
+  l.add_limited("capacity", models::mixtral{.layers = 4,
+                                            .hidden = 12,
+                                            .heads = 2,
+                                            .kv_heads = 2,
+                                            .experts = 4,
+                                            .top_k = 2,
+                                            .expert_ffn = 6,
+                                            .vocab = 32,
+                                            .capacity = 1,
+                                            .capacity_group = 2});
+  l.add_limited_sequences("capacity_losses", models::qwen3_moe{.layers = 4,
+                                                               .hidden = 12,
+                                                               .heads = 2,
+                                                               .kv_heads = 2,
+                                                               .head_dim = 4,
+                                                               .experts = 4,
+                                                               .top_k = 2,
+                                                               .expert_ffn = 6,
+                                                               .vocab = 32,
+                                                               .router_losses = {.balance = 0.1, .z = 0.01},
                                                                .capacity = 1.1});
   l.add_limited_sequences("capacity_own", own_model<limited_block, limited_block>{.vocab = 20});
-  l.add_failing("overflow", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 8, .top_k = 1, .expert_ffn = 4,
-                                            .vocab = 32, .capacity = 6, .overflow = overflow::fail});
+  l.add_failing("overflow", models::mixtral{.layers = 4,
+                                            .hidden = 12,
+                                            .heads = 2,
+                                            .kv_heads = 2,
+                                            .experts = 8,
+                                            .top_k = 1,
+                                            .expert_ffn = 4,
+                                            .vocab = 32,
+                                            .capacity = 6,
+                                            .overflow = overflow::fail});
   return l.out;
 }
 

@@ -41,7 +41,8 @@ void check_arena(const lowered& l, const rankc::plan_data& plan, rankc::precisio
 int check_lowered(const rankc::plan_data& plan) {
   CAPTURE(plan.name);
   int programs = 0;
-  for (const auto& [to, type, precision] : {std::tuple(target::host, dtype::f64, rankc::f64), {target::cuda, dtype::f32, rankc::f32},
+  for (const auto& [to, type, precision] : {std::tuple(target::host, dtype::f64, rankc::f64),
+                                            {target::cuda, dtype::f32, rankc::f32},
                                             {target::cuda, dtype::bf16, rankc::bf16}}) {
     const lowered l = lower(plan, type, to);
     for (const program& p : {expand_train(l), expand_evaluate(l)}) {

@@ -26,8 +26,9 @@ void compare(int least, int most, int expected) {
     if (program.about->world() < least || program.about->world() > most) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
-    const auto one = std::find_if(host_registry.begin(), host_registry.end(),
-                                  [&](const registered& h) { return h.job == program.job && h.layout == "one"; });
+    const auto one = std::find_if(host_registry.begin(), host_registry.end(), [&](const registered& h) {
+      return h.job == program.job && h.layout == "one";
+    });
     REQUIRE(one != host_registry.end());
     const tensors wanted = gradients_of(*one), got = gradients_of(program);
     REQUIRE(wanted.size() == got.size());
@@ -45,7 +46,8 @@ void compare(int least, int most, int expected) {
     ++plans;
   }
   CHECK(plans == expected);
-  MESSAGE(plans << " plans on up to " << most << " GPUs, largest difference " << worst << " of the largest gradient");
+  MESSAGE(plans << " plans on up to " << most << " GPUs, largest difference " << worst
+                << " of the largest gradient");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's programs in f64: on one rank their gradients are those of finite differences, of large tensors some elements
-// alone unless RANKC_EVERY_ELEMENT is set.
+// A family's programs in f64: on one rank their gradients are those of finite differences, of large tensors
+// some elements alone unless RANKC_EVERY_ELEMENT is set.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -14,10 +14,10 @@ namespace {
 
 using rankc::runtime::region;
 
-/// d loss / d element by central differences, of the batch that is loaded: of two losses where that is what is expected, else
-/// of four, which is of fourth order.
-double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values, std::size_t i,
-                         const auto& as_expected) {
+/// d loss / d element by central differences, of the batch that is loaded: of two losses where that is what
+/// is expected, else of four, which is of fourth order.
+double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values,
+                         std::size_t i, const auto& as_expected) {
   constexpr double h = 2e-5;
   const double at = values[i];
   const auto set = [&](double x) {
@@ -37,7 +37,8 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
   return d;
 }
 
-/// Whether element i of a tensor of so many is looked at: some 64 of a large one, spread over its rows and columns.
+/// Whether element i of a tensor of so many is looked at: some 64 of a large one, spread over its rows and
+/// columns.
 bool is_looked_at(std::size_t i, std::size_t elements) {
   static const bool every = std::getenv("RANKC_EVERY_ELEMENT") != nullptr;
   constexpr std::size_t enough = 64;
@@ -72,7 +73,8 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
         if (!is_looked_at(i, expected.size())) continue;
         CAPTURE(i);
         const auto error_of = [&](double d) { return std::abs(d - expected[i]) / scale; };
-        const double error = error_of(finite_difference(r, p, weights[p.name], i, [&](double d) { return error_of(d) <= limit; }));
+        const double error = error_of(
+            finite_difference(r, p, weights[p.name], i, [&](double d) { return error_of(d) <= limit; }));
         CHECK(error <= limit);
         worst = std::max(worst, error);
         ++elements;
@@ -82,7 +84,8 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
   }
   CHECK(plans == RANKC_FAMILIES);
   CHECK(elements > 500 * static_cast<std::size_t>(plans));
-  MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst << " of the largest gradient");
+  MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst
+                << " of the largest gradient");
 }
 
 }  // namespace gradients_test

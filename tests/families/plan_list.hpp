@@ -10,13 +10,17 @@
 
 class plan_list {
  public:
-  plan_list(std::string family, const rankc::training& recipe) : family_(std::move(family)), recipe_(recipe) {}
+  plan_list(std::string family, const rankc::training& recipe)
+      : family_(std::move(family)), recipe_(recipe) {}
 
-  void add(const std::string& job, const std::string& layout, const auto& model, const rankc::parallel_dims& dims, const auto& schedule,
-           const rankc::training& by) {
-    out.push_back({job, layout, rankc::make_plan(family_ + "_" + job + "_" + layout, model, dims, schedule, by, rankc::clusters::cpu)});
+  void add(const std::string& job, const std::string& layout, const auto& model,
+           const rankc::parallel_dims& dims, const auto& schedule, const rankc::training& by) {
+    out.push_back({job, layout,
+                   rankc::make_plan(family_ + "_" + job + "_" + layout, model, dims, schedule, by,
+                                    rankc::clusters::cpu)});
   }
-  void add(const std::string& job, const std::string& layout, const auto& model, const rankc::parallel_dims& dims, const auto& schedule) {
+  void add(const std::string& job, const std::string& layout, const auto& model,
+           const rankc::parallel_dims& dims, const auto& schedule) {
     add(job, layout, model, dims, schedule, recipe_);
   }
 

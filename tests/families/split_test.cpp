@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's programs in f64: split plans train what one rank does, in the gradients of the first step and the parameters after five,
-// of which the last is timed call by call: each rank makes the calls that its table lists.
+// A family's programs in f64: split plans train what one rank does, in the gradients of the first step and
+// the parameters after five, of which the last is timed call by call: each rank makes the calls that its
+// table lists.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -28,7 +29,9 @@ TEST_CASE("plans that are split compute what one rank does") {
     step_by_calls(r, false);
     const tensors w = r.tensors(region::weights);
     if (program.layout == "one") {
-      gradients[program.job] = g; weights[program.job] = w; first[program.job] = output;
+      gradients[program.job] = g;
+      weights[program.job] = w;
+      first[program.job] = output;
       continue;
     }
     const tensors &one = gradients.at(program.job), &one_w = weights.at(program.job);
@@ -57,7 +60,8 @@ TEST_CASE("plans that are split compute what one rank does") {
   }
   CHECK(split.size() == RANKC_FAMILIES);
   CHECK(plans == RANKC_PLANS - RANKC_FAMILIES);
-  MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst << ", of weights after five steps " << worst_weight);
+  MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst
+                << ", of weights after five steps " << worst_weight);
 }
 
 }  // namespace split_test

@@ -21,7 +21,8 @@ generate_request::generate_request(int argc, char** argv) {
 int write_programs(const generate_request& to, std::vector<split_plan> plans) {
   std::vector<family_program> programs;
   for (split_plan& p : plans)
-    if (to.is_host() || p.plan.dims.world <= 4) programs.push_back({p.job, p.layout, to.is_host() ? "f64" : "f32", std::move(p.plan)});
+    if (to.is_host() || p.plan.dims.world <= 4)
+      programs.push_back({p.job, p.layout, to.is_host() ? "f64" : "f32", std::move(p.plan)});
   return write_programs(to, std::move(programs));
 }
 
@@ -43,7 +44,8 @@ int write_programs(const generate_request& to, std::vector<family_program> progr
     family_program& p = programs[i];
     std::string& name = p.plan.name;
     name += "_" + to.target;
-    std::vector<std::string> words{"generate", "emit", "--target", to.target, "--dtype", p.type, "--out", to.out + "/" + name};
+    std::vector<std::string> words{"generate", "emit", "--target", to.target,
+                                   "--dtype",  p.type, "--out",    to.out + "/" + name};
     std::vector<char*> arguments;
     for (std::string& w : words) arguments.push_back(w.data());
     if (rankc::codegen::generator_main(p.plan, static_cast<int>(arguments.size()), arguments.data()) != 0) {
@@ -52,12 +54,15 @@ int write_programs(const generate_request& to, std::vector<family_program> progr
     }
     parts[i * parts.size() / programs.size()] += "#include \"" + name + "/program.cpp\"\n";
     declarations += "#include \"" + name + "/program.hpp\"\n";
-    entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name + "::about, &" + name +
-               "::program, [](const rankc::runtime::placement& where) { return rankc::" + to.target + "::install(" + name +
-               "::program, where); }},\n";
+    entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name + "::about, &" +
+               name + "::program, [](const rankc::runtime::placement& where) { return rankc::" + to.target +
+               "::install(" + name + "::program, where); }},\n";
   }
-  for (std::size_t i = 0; i < parts.size(); ++i) std::ofstream(to.out + "/part_" + std::to_string(i) + ".cpp") << parts[i];
-  std::ofstream(to.out + "/registry.cpp") << "#include \"registry.hpp\"\n" << declarations << "const std::vector<registered> "
-                                          << to.target << "_registry{\n" << entries << "};\n";
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    std::ofstream(to.out + "/part_" + std::to_string(i) + ".cpp") << parts[i];
+  std::ofstream(to.out + "/registry.cpp")
+      << "#include \"registry.hpp\"\n"
+      << declarations << "const std::vector<registered> " << to.target << "_registry{\n"
+      << entries << "};\n";
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generators of test plans have in common: each plan's program for a target, sources of several programs each, and
-// a registry of all.
+// What the generators of test plans have in common: each plan's program for a target, sources of several
+// programs each, and a registry of all.
 #pragma once
 #include "split_plan.hpp"
 
@@ -21,8 +21,9 @@ struct generate_request {
   bool is_host() const { return target == "host"; }
 };
 
-/// Write the programs for the target into folders of `out`; `part_0.cpp` to `part_<parts - 1>.cpp`, which include their sources,
-/// and `registry.cpp`, which lists them all. Names have the target's behind them, since programs of both are linked together.
+/// Write the programs for the target into folders of `out`; `part_0.cpp` to `part_<parts - 1>.cpp`, which
+/// include their sources, and `registry.cpp`, which lists them all. Names have the target's behind them,
+/// since programs of both are linked together.
 /// Errors: 1 where a plan is refused, with what its generator says.
 int write_programs(const generate_request&, std::vector<family_program> programs);
 /// For the host all, in f64; for GPUs those on up to four ranks, in f32.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On GPUs the same recipe, where products have the weights of several layers side by side for one tensor: losses are near
-// PyTorch's, and gradients as near to the host's unrounded ones as the host's own.
+// On GPUs the same recipe, where products have the weights of several layers side by side for one tensor:
+// losses are near PyTorch's, and gradients as near to the host's unrounded ones as the host's own.
 #include "losses.hpp"
 
 namespace {
@@ -12,13 +12,16 @@ void check_all(int gpus, int least) {
     CAPTURE(program.job);
     CAPTURE(program.layout);
     CAPTURE(program.type);
-    const std::string recipe = recipe_of(program.job), microbatches = program.job.ends_with("_1") ? "_1" : "_2";
+    const std::string recipe = recipe_of(program.job),
+                      microbatches = program.job.ends_with("_1") ? "_1" : "_2";
     const std::vector<double> expected = expected_losses(recipe + microbatches);
     REQUIRE(expected.size() == 10);
     CHECK(difference_of_losses(program, expected) <= 0.02);
     if (microbatches == "_2") {
-      const tensors plain = gradients_of(find_program(host_registry, model_of(program.job) + "_plain", "one", "f64"));
-      const double own = distance(gradients_of(find_program(host_registry, recipe + "_2", "one", "f64")), plain);
+      const tensors plain =
+          gradients_of(find_program(host_registry, model_of(program.job) + "_plain", "one", "f64"));
+      const double own =
+          distance(gradients_of(find_program(host_registry, recipe + "_2", "one", "f64")), plain);
       const double found = distance(gradients_of(program), plain);
       MESSAGE("from unrounded gradients " << found << ", the host's " << own);
       CHECK(found < 1.3 * own);

@@ -13,7 +13,8 @@
 inline std::string recipe_of(const std::string& job) { return job.substr(0, job.rfind('_')); }
 inline std::string model_of(const std::string& job) { return job.substr(0, job.find('_')); }
 
-/// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one, as on the host.
+/// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one,
+/// as on the host.
 inline std::vector<double> expected_losses(const std::string& job) {
   const bool in_rows = recipe_of(job) != model_of(job);
   const std::string wanted = (in_rows ? "--fp8 rowwise " : "") + ("--model tiny-" + model_of(job)) +
@@ -22,7 +23,8 @@ inline std::vector<double> expected_losses(const std::string& job) {
                                                     : " none");
   std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses_fp8.jsonl");
   for (std::string line; std::getline(in, line);)
-    if (const auto j = nlohmann::json::parse(line); j.at("args").get<std::string>().starts_with(wanted)) return j.at("losses");
+    if (const auto j = nlohmann::json::parse(line); j.at("args").get<std::string>().starts_with(wanted))
+      return j.at("losses");
   return {};
 }
 
@@ -38,8 +40,10 @@ inline double difference_of_losses(const registered& program, const std::vector<
 inline double distance(const tensors& found, const tensors& expected) {
   double off = 0, all = 0;
   for (const auto& [name, values] : expected)
-    for (std::size_t i = 0; i < values.size(); ++i)
-      { off += std::pow(found.at(name)[i] - values[i], 2); all += std::pow(values[i], 2); }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      off += std::pow(found.at(name)[i] - values[i], 2);
+      all += std::pow(values[i], 2);
+    }
   return std::sqrt(off / all);
 }
 
@@ -49,8 +53,11 @@ inline tensors gradients_of(const registered& program) {
   return r.tensors(rankc::runtime::region::gradients);
 }
 
-inline const registered& find_program(std::span<const registered> all, const std::string& job, const std::string& layout, const std::string& type) {
-  const auto at = std::find_if(all.begin(), all.end(), [&](const registered& p) { return p.job == job && p.layout == layout && p.type == type; });
+inline const registered& find_program(std::span<const registered> all, const std::string& job,
+                                      const std::string& layout, const std::string& type) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const registered& p) {
+    return p.job == job && p.layout == layout && p.type == type;
+  });
   REQUIRE(at != all.end());
   return *at;
 }

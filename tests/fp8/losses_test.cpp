@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the host linear layers in eight bits give PyTorch's losses by the same recipe, on every layout whose ranks have the
-// tensors that one rank has; on others gradients are as far from unrounded ones as on one rank.
+// On the host linear layers in eight bits give PyTorch's losses by the same recipe, on every layout whose
+// ranks have the tensors that one rank has; on others gradients are as far from unrounded ones as on one
+// rank.
 #include "calls.hpp"
 #include "losses.hpp"
 
@@ -27,11 +28,13 @@ TEST_CASE("rounded gradients are near those that are not, on parts too") {
     const tensors plain = gradients_of(find_program(host_registry, model + "_plain", "one", "f64"));
     for (const std::string& recipe : {model, model + "_rows"}) {
       CAPTURE(recipe);
-      const double whole = distance(gradients_of(find_program(host_registry, recipe + "_2", "one", "f64")), plain);
+      const double whole =
+          distance(gradients_of(find_program(host_registry, recipe + "_2", "one", "f64")), plain);
       CHECK(whole > 0.01);
       CHECK(whole < 0.1);
       for (const std::string layout : {"tp2", "sp_pp2"})
-        CHECK(distance(gradients_of(find_program(host_registry, recipe + "_parts", layout, "f64")), plain) < 1.2 * whole);
+        CHECK(distance(gradients_of(find_program(host_registry, recipe + "_parts", layout, "f64")), plain) <
+              1.2 * whole);
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linear layers in eight bits make of programs: their operands, each rounded once; proofs, memory, and that a program
-// which takes another operand, or one not rounded, is refused.
+// What linear layers in eight bits make of programs: their operands, each rounded once; proofs, memory, and
+// that a program which takes another operand, or one not rounded, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -44,7 +44,8 @@ std::string rows(const nodes& list) {
 int count(const body& b, std::string_view row) {
   int n = 0;
   for (const nodes* list : {&b.forward, &b.backward})
-    n += static_cast<int>(std::count_if(list->begin(), list->end(), [&](const node& of) { return of.row->name == row; }));
+    n += static_cast<int>(
+        std::count_if(list->begin(), list->end(), [&](const node& of) { return of.row->name == row; }));
   return n;
 }
 
@@ -53,7 +54,8 @@ int count(const body& b, std::string_view row) {
 TEST_CASE("programs in eight bits are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
   for (const split_plan& v : all())
-    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
+    for (const auto& [to, type] :
+         {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
       CAPTURE(v.plan.name);
       const lowered l = lower(v.plan, type, to);
       for (const program& p : {expand_train(l), expand_evaluate(l)}) {
@@ -75,8 +77,9 @@ TEST_CASE("certificates are read again, and say what is rounded") {
     const char *job, *layout, *flag, *other;
   };
   const char *one = ", \"fp8_linears\": true", *rows = ", \"fp8_linears\": \"rows\"";
-  for (const auto& [job, layout, flag, other] : {text_of_recipe{"llama_2", "zbv", one, rows}, text_of_recipe{"gpt2_parts", "sp_pp2", one, rows},
-                                                 text_of_recipe{"llama_rows_2", "zbv", rows, one}}) {
+  for (const auto& [job, layout, flag, other] :
+       {text_of_recipe{"llama_2", "zbv", one, rows}, text_of_recipe{"gpt2_parts", "sp_pp2", one, rows},
+        text_of_recipe{"llama_rows_2", "zbv", rows, one}}) {
     const lowered l = lower(find(job, layout), dtype::bf16, target::cuda);
     std::vector<proven> steps;
     for (program& p : std::vector{expand_train(l), expand_evaluate(l)}) {
@@ -85,10 +88,13 @@ TEST_CASE("certificates are read again, and say what is rounded") {
     }
     const std::string text = certificate(steps, specify(find(job, layout)));
     CHECK(verify(text) == "");
-    const auto check = [](const certified& c) { return check_equivalence(c.steps.at(0).program, c.steps.at(0).verdict, c.model); };
+    const auto check = [](const certified& c) {
+      return check_equivalence(c.steps.at(0).program, c.steps.at(0).verdict, c.model);
+    };
     const equivalence found = check(read_certificate(text));
     CHECK_MESSAGE(found.holds, (found.reasons.empty() ? "" : found.reasons.front()));
-    CHECK(std::count(found.claims.begin(), found.claims.end(), "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
+    CHECK(std::count(found.claims.begin(), found.claims.end(),
+                     "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
     const std::size_t at = text.find(flag);
     REQUIRE(at != text.npos);
     for (const std::string instead : {"", other}) {
@@ -101,36 +107,48 @@ TEST_CASE("certificates are read again, and say what is rounded") {
   }
 }
 
-TEST_CASE("each operand is rounded in front of the first product that takes it; the head's products stay as they were") {
+TEST_CASE(
+    "each operand is rounded in front of the first product that takes it; the head's products stay as they "
+    "were") {
   const lowered l = lower(find("llama_1", "one"), dtype::bf16, target::cuda);
   const body &block = l.bodies.at(1), &head = l.bodies.at(2);
   CHECK(rows(block.forward) ==
-        "rms_norm_e4m3 weight_to_e4m3 linear_fp8 rope attention to_e4m3 weight_to_e4m3 linear_add_fp8 rms_norm_e4m3 weight_to_e4m3 "
+        "rms_norm_e4m3 weight_to_e4m3 linear_fp8 rope attention to_e4m3 weight_to_e4m3 linear_add_fp8 "
+        "rms_norm_e4m3 weight_to_e4m3 "
         "linear_fp8 swiglu_e4m3 weight_to_e4m3 linear_add_fp8");
   CHECK(rows(block.backward) ==
-        "to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 swiglu_grad_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 "
-        "rms_norm_grad_add to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 attention_grad rope_grad to_e5m2 weight_to_e4m3 "
+        "to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 swiglu_grad_e5m2 weight_to_e4m3 linear_dx_fp8 "
+        "linear_dw_fp8 "
+        "rms_norm_grad_add to_e5m2 weight_to_e4m3 linear_dx_fp8 linear_dw_fp8 attention_grad rope_grad "
+        "to_e5m2 weight_to_e4m3 "
         "linear_dx_fp8 linear_dw_fp8 rms_norm_grad_add");
   CHECK(rows(head.forward).find("fp8") == std::string::npos);
-  CHECK(describe_text(l).find("linears: 4 of 4 products of block in fp8, e4m3 and for gradients e5m2\n") != std::string::npos);
+  CHECK(describe_text(l).find("linears: 4 of 4 products of block in fp8, e4m3 and for gradients e5m2\n") !=
+        std::string::npos);
   CHECK(describe_json(l).find("\"fp8\"") != std::string::npos);
-  CHECK(describe_text(lower(find("llama_plain", "one"), dtype::bf16, target::cuda)).find("linears") == std::string::npos);
+  CHECK(describe_text(lower(find("llama_plain", "one"), dtype::bf16, target::cuda)).find("linears") ==
+        std::string::npos);
 }
 
 TEST_CASE("with a scale for each row all is of e4m3, by kernels of their own") {
   const lowered l = lower(find("llama_rows_1", "one"), dtype::bf16, target::cuda);
   const body& block = l.bodies.at(1);
   CHECK(rows(block.forward) ==
-        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows rope attention to_e4m3_rows weight_to_e4m3_rows linear_add_fp8_rows "
-        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows swiglu_e4m3_rows weight_to_e4m3_rows linear_add_fp8_rows");
+        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows rope attention to_e4m3_rows "
+        "weight_to_e4m3_rows linear_add_fp8_rows "
+        "rms_norm_e4m3_rows weight_to_e4m3_rows linear_fp8_rows swiglu_e4m3_rows weight_to_e4m3_rows "
+        "linear_add_fp8_rows");
   CHECK(rows(block.backward).find("e5m2") == std::string::npos);
   CHECK(count(block, "linear_dw_fp8_rows") == 4);
   CHECK(count(block, "swiglu_grad_e4m3_rows") == 1);
-  CHECK(describe_text(l).find("linears: 4 of 4 products of block in fp8_rows, e4m3 with a scale for each row\n") != std::string::npos);
+  CHECK(describe_text(l).find(
+            "linears: 4 of 4 products of block in fp8_rows, e4m3 with a scale for each row\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("what is recomputed is rounded again, and not kept") {
-  const lowered kept = lower(find("llama_1", "one"), dtype::bf16, target::cuda), again = lower(find("llama_1", "norms_again"), dtype::bf16, target::cuda);
+  const lowered kept = lower(find("llama_1", "one"), dtype::bf16, target::cuda),
+                again = lower(find("llama_1", "norms_again"), dtype::bf16, target::cuda);
   const body &all = kept.bodies.at(1), &fewer = again.bodies.at(2);  // of every second layer
   CHECK(fewer.repeated > 0);
   const auto bytes_of = [](std::size_t width) { return rankc::runtime::fp8_layout{256, width}.bytes(); };
@@ -156,12 +174,23 @@ TEST_CASE("on a target that packs no linears one input of three is rounded once"
 TEST_CASE("layers of other sizes, and routers, stay in the plan's precision") {
   using namespace rankc;
   const training recipe{.seq = 16, .global_batch = 2, .precision = f32, .linears = fp8};
-  const auto mixed = make_plan("mixed", models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 40, .vocab = 64}, {}, schedules::gpipe{1}, recipe, clusters::cpu);
+  const auto mixed =
+      make_plan("mixed", models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 40, .vocab = 64}, {},
+                schedules::gpipe{1}, recipe, clusters::cpu);
   const codegen::lowered l = lower(mixed, dtype::f32, target::host);
   CHECK(count(l.bodies.at(1), "linear_fp8") == 4);
   CHECK(count(l.bodies.at(1), "linear") == 2);
-  const models::mixtral experts{.layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .experts = 16, .top_k = 2, .expert_ffn = 32, .vocab = 64};
-  const codegen::lowered m = lower(make_plan("experts", experts, {}, schedules::gpipe{1}, recipe, clusters::cpu), dtype::f32, target::host);
+  const models::mixtral experts{.layers = 1,
+                                .hidden = 32,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .experts = 16,
+                                .top_k = 2,
+                                .expert_ffn = 32,
+                                .vocab = 64};
+  const codegen::lowered m =
+      lower(make_plan("experts", experts, {}, schedules::gpipe{1}, recipe, clusters::cpu), dtype::f32,
+            target::host);
   CHECK(count(m.bodies.at(1), "linear_fp8") == 4);
   CHECK(count(m.bodies.at(1), "linear") == 1);
 }
@@ -213,11 +242,12 @@ void check_operands(const std::string& job, const std::string& suffix, specifica
     REQUIRE(at.size() > 2);
     for (std::size_t i = 0; i + 1 < at.size(); ++i)  // of the next product of the kind
       for (const std::size_t read : {0u, 1u})
-        if (const access& other = sound.ranks[0].ops[at[i + 1]].reads[read]; other.value != sound.ranks[0].ops[at[i]].reads[read].value)
+        if (const access& other = sound.ranks[0].ops[at[i + 1]].reads[read];
+            other.value != sound.ranks[0].ops[at[i]].reads[read].value)
           check_refused(at[i], read, other);
   }
   for (const std::string row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {  // what is rounded stays as it was
-    if (row + suffix == "to_e5m2_rows") continue;  // there is none
+    if (row + suffix == "to_e5m2_rows") continue;                           // there is none
     const std::vector<std::size_t> at = products(row + suffix);
     REQUIRE(!at.empty());
     program p = sound;

@@ -15,14 +15,20 @@ using namespace rankc;
 class list : public plan_list {
  public:
   list() : plan_list("fp8", {}) {}
-  void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims, const auto& schedule, int batch,
-           recomputation recompute = {}, linear_precision linears = fp8) {
-    const training recipe{.seq = 64, .global_batch = batch, .precision = f64, .lr = 1e-3, .recompute = recompute, .linears = linears};
+  void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims,
+           const auto& schedule, int batch, recomputation recompute = {}, linear_precision linears = fp8) {
+    const training recipe{.seq = 64,
+                          .global_batch = batch,
+                          .precision = f64,
+                          .lr = 1e-3,
+                          .recompute = recompute,
+                          .linears = linears};
     plan_list::add(job, layout, model, dims, schedule, recipe);
   }
 };
 
-constexpr parallel_dims one{}, pp2{.world = 2, .pp = 2}, dp2{.world = 2, .dp_replicate = 2}, fsdp2{.world = 2, .dp_shard = 2};
+constexpr parallel_dims one{}, pp2{.world = 2, .pp = 2}, dp2{.world = 2, .dp_replicate = 2},
+    fsdp2{.world = 2, .dp_shard = 2};
 
 }  // namespace
 
@@ -31,7 +37,8 @@ std::vector<split_plan> plans() {
   const auto all = [&](const std::string& name, const auto& model) {
     l.add(name + "_1", "one", model, one, schedules::gpipe{1}, 4);
     l.add(name + "_1", "again", model, one, schedules::gpipe{1}, 4, {.full = true});
-    l.add(name + "_1", "norms_again", model, one, schedules::gpipe{1}, 4, {.activations = true, .norms = true, .every = 2});
+    l.add(name + "_1", "norms_again", model, one, schedules::gpipe{1}, 4,
+          {.activations = true, .norms = true, .every = 2});
     const std::string two = name + "_2";
     l.add(two, "one", model, one, schedules::gpipe{2}, 8);
     l.add(two, "pp2", model, pp2, schedules::one_f_one_b{2}, 8);
@@ -41,20 +48,26 @@ std::vector<split_plan> plans() {
     l.add(two, "fsdp2", model, fsdp2, schedules::gpipe{1}, 8);
     // Ranks of tp round parts of what one rank rounds: by scales of their own.
     l.add(name + "_parts", "tp2", model, {.world = 2, .tp = 2}, schedules::gpipe{2}, 8);
-    l.add(name + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, schedules::zero_bubble_v{2}, 8);
+    l.add(name + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true},
+          schedules::zero_bubble_v{2}, 8);
     l.add(name + "_plain", "one", model, one, schedules::gpipe{2}, 8, {}, linear_precision::plain);
 
     const std::string rows = name + "_rows";
     l.add(rows + "_1", "one", model, one, schedules::gpipe{1}, 4, {}, fp8_rows);
-    l.add(rows + "_1", "norms_again", model, one, schedules::gpipe{1}, 4, {.activations = true, .norms = true, .every = 2}, fp8_rows);
+    l.add(rows + "_1", "norms_again", model, one, schedules::gpipe{1}, 4,
+          {.activations = true, .norms = true, .every = 2}, fp8_rows);
     l.add(rows + "_2", "one", model, one, schedules::gpipe{2}, 8, {}, fp8_rows);
     l.add(rows + "_2", "zbv", model, pp2, schedules::zero_bubble_v{2}, 8, {.attention = true}, fp8_rows);
     l.add(rows + "_2", "fsdp2", model, fsdp2, schedules::gpipe{1}, 8, {}, fp8_rows);
     l.add(rows + "_parts", "tp2", model, {.world = 2, .tp = 2}, schedules::gpipe{2}, 8, {}, fp8_rows);
-    l.add(rows + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, schedules::zero_bubble_v{2}, 8, {}, fp8_rows);
+    l.add(rows + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true},
+          schedules::zero_bubble_v{2}, 8, {}, fp8_rows);
   };
-  all("llama", models::llama{.layers = 8, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
-  all("gpt2", models::gpt2{.layers = 4, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+  all("llama",
+      models::llama{
+          .layers = 8, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
+  all("gpt2",
+      models::gpt2{.layers = 4, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
   return l.out;
 }
 

@@ -27,14 +27,16 @@ void write_source(const compiler& c, const batch_file& b) {
     out << fmt::format("#include \"{}/program.cpp\"\n", name);
     table += "    " + fmt::format(fmt::runtime(c.entry), name) + ",\n";
   }
-  out << fmt::format("#include \"{}\"\nextern \"C\" const {} programs[]{{\n{}    {{}}}};\n", c.header, c.type, table);
+  out << fmt::format("#include \"{}\"\nextern \"C\" const {} programs[]{{\n{}    {{}}}};\n", c.header, c.type,
+                     table);
 }
 
 int compile_file(const compiler& c, const batch_file& b) {
   // g++ would collect garbage for a tenth of the time.
-  return std::system(fmt::format("{} -std=c++20 -O0 --param=ggc-min-heapsize=1000000 -fPIC -shared {} '{}.cpp' -o '{}.so'",
-                                 c.command, c.includes, b.path, b.path)
-                         .c_str());
+  return std::system(
+      fmt::format("{} -std=c++20 -O0 --param=ggc-min-heapsize=1000000 -fPIC -shared {} '{}.cpp' -o '{}.so'",
+                  c.command, c.includes, b.path, b.path)
+          .c_str());
 }
 
 std::string first_error(const std::string& printed) {
@@ -72,9 +74,10 @@ compiled compile_programs(const compiler& c, const std::string& folder, const st
                           int at_once) {
   std::vector<batch_file> batches;
   for (std::size_t i = 0; i < names.size(); i += batch_size)
-    batches.push_back({fmt::format("{}/batch_{}", folder, names[i]),
-                       {names.begin() + static_cast<std::ptrdiff_t>(i),
-                        names.begin() + static_cast<std::ptrdiff_t>(std::min(i + batch_size, names.size()))}});
+    batches.push_back(
+        {fmt::format("{}/batch_{}", folder, names[i]),
+         {names.begin() + static_cast<std::ptrdiff_t>(i),
+          names.begin() + static_cast<std::ptrdiff_t>(std::min(i + batch_size, names.size()))}});
   compiled out;
   compile_batches(c, std::move(batches), at_once, out);
   return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking of it
-// again.
+// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking
+// of it again.
 #pragma once
 #include "program.hpp"
 
@@ -16,7 +16,8 @@ namespace fuzz {
 /// What compiles a batch: told by the build.
 struct compiler {
   std::string command, includes;  // "g++", "-I... -I..."
-  // What an object offers of each program: the type, its header, and an object of it where {0} is the program's name.
+  // What an object offers of each program: the type, its header, and an object of it where {0} is the
+  // program's name.
   std::string header = "program.hpp", type = "fuzz::program",
               entry = R"({{"{0}", &{0}::about, [] {{ return rankc::host::install({0}::program); }}}})";
 };

@@ -16,12 +16,13 @@ namespace {
 using rankc::runtime::region;
 
 constexpr int first_steps = 2, steps = 4;
-/// Of the gradients of the first step and the weights after two. Then what they differ by has passed through the model.
+/// Of the gradients of the first step and the weights after two. Then what they differ by has passed through
+/// the model.
 constexpr double tolerance = 1e-10, later_tolerance = 1e-8;
 /// How far a rounded loss may be from that of the ops; the largest of 360 programs was 7.8e-2.
 constexpr double rounding_tolerance = 0.1;
-/// How much more than the one-rank program beside itself, its weights moved by a rounding, a layout may differ: some models
-/// make much of little.
+/// How much more than the one-rank program beside itself, its weights moved by a rounding, a layout may
+/// differ: some models make much of little.
 constexpr double more_than_rounding = 30;
 
 double largest(const tensors& all) {
@@ -37,8 +38,8 @@ double apart(double a, double b, double floor) {
 }
 
 /// Compare two sets of tensors element by element; `floor` says the least scale of an element.
-void compare_all(figures& f, double& worst, const char* what, double within, const tensors& one, const tensors& other,
-                 const auto& floor) {
+void compare_all(figures& f, double& worst, const char* what, double within, const tensors& one,
+                 const tensors& other, const auto& floor) {
   std::string wrong;
   for (const auto& [name, values] : one) {
     const auto found = other.find(name);
@@ -51,7 +52,8 @@ void compare_all(figures& f, double& worst, const char* what, double within, con
       worst = std::max(worst, d);
       ++f.elements;
       if (d > within && wrong.empty())
-        wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i], values[i]);
+        wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i],
+                            values[i]);
     }
   }
   if (other.size() != one.size())
@@ -63,7 +65,8 @@ void compare_all(figures& f, double& worst, const char* what, double within, con
 double drift(const tensors& one, const tensors& other, const auto& floor) {
   double worst = 0;
   for (const auto& [name, values] : one)
-    for (std::size_t i = 0; i < values.size(); ++i) worst = std::max(worst, apart(values[i], other.at(name)[i], floor(name, i)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      worst = std::max(worst, apart(values[i], other.at(name)[i], floor(name, i)));
   return worst;
 }
 
@@ -80,7 +83,8 @@ void nudge(training_run& r, draws d) {
 void compare_loss(figures& f, const char* what, double found, double expected, double within = tolerance) {
   const double d = apart(found, expected, 1e-3);
   f.loss = std::max(f.loss, d);
-  if (!(d <= within)) f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
+  if (!(d <= within))
+    f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
 }
 
 reference_result reference_of(const plan& p, const training_run& one) {
@@ -104,7 +108,8 @@ figures check_one_rank(const plan& p, const program& one, int elements) {
   f.reference = apart(loss, expected.loss, 1e-3);
   if (!(f.reference <= (p.rounded ? rounding_tolerance : tolerance)))
     f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
-  if (!one.about->trains || p.rounded) return f;  // a rounded loss has steps, and no differences that say anything
+  if (!one.about->trains || p.rounded)
+    return f;  // a rounded loss has steps, and no differences that say anything
 
   training_run stepped(one);
   stepped.step();
@@ -128,33 +133,40 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
   const auto& recipe = a.about().train;
   double scale = 0, clipped = 1, later = 0;
   // A sum of many terms that cancel is known to rounding of its terms; AdamW divides by it.
-  // All gradients may be zero, as finite differences of the one-rank program say too: of scores of one token to a document.
+  // All gradients may be zero, as finite differences of the one-rank program say too: of scores of one token
+  // to a document.
   const auto of_gradient = [&](const std::string&, std::size_t) { return 1e-3 * (scale > 0 ? scale : 1); };
   const auto of_weight = [&](const std::string& name, std::size_t i) {
     if (!gradients.count(name)) return recipe.lr * first_steps;  // it is frozen
-    if (a.about().moments < 2) return recipe.lr * first_steps * std::max(1.0, scale * clipped);  // SGD's, as much as a gradient
+    if (a.about().moments < 2)
+      return recipe.lr * first_steps * std::max(1.0, scale * clipped);  // SGD's, as much as a gradient
     const double g = std::abs(gradients.at(name)[i]) * clipped, rounding = 1e-3 * tolerance * scale * clipped;
     return recipe.lr * first_steps * std::max(1.0, std::min(1.0, rounding / (g + recipe.eps)) / tolerance);
   };
   nudge(nudged, draws(p.seed, p.index, "roundings"));
-  const auto allowed = [](double within, double rounding) { return std::max(within, more_than_rounding * rounding); };
+  const auto allowed = [](double within, double rounding) {
+    return std::max(within, more_than_rounding * rounding);
+  };
   for (int n = 1; n <= steps; ++n) {
     const auto x = a.step(), y = b.step(), z = nudged.step();
-    compare_loss(f, "the loss of a step", y.loss, x.loss, n == 1 ? tolerance : allowed(later_tolerance, apart(z.loss, x.loss, 1e-3)));
+    compare_loss(f, "the loss of a step", y.loss, x.loss,
+                 n == 1 ? tolerance : allowed(later_tolerance, apart(z.loss, x.loss, 1e-3)));
     compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm,
                  n == 1 ? tolerance : allowed(later_tolerance, apart(z.grad_norm, x.grad_norm, 1e-3)));
     if (n == 1) {
       gradients = a.read(region::gradients);
       scale = largest(gradients);
       if (recipe.clip > 0) clipped = std::min(1.0, recipe.clip / x.grad_norm);
-      compare_all(f, f.gradients, "gradient", allowed(tolerance, drift(gradients, nudged.read(region::gradients), of_gradient)), gradients,
-                  b.read(region::gradients), of_gradient);
+      compare_all(f, f.gradients, "gradient",
+                  allowed(tolerance, drift(gradients, nudged.read(region::gradients), of_gradient)),
+                  gradients, b.read(region::gradients), of_gradient);
     }
     if (n != first_steps && n != steps) continue;
     const tensors weights = a.read(region::weights);
     compare_all(f, n == steps ? later : f.weights, "weight",
-                allowed(n == steps ? later_tolerance : tolerance, drift(weights, nudged.read(region::weights), of_weight)), weights,
-                b.read(region::weights), of_weight);
+                allowed(n == steps ? later_tolerance : tolerance,
+                        drift(weights, nudged.read(region::weights), of_weight)),
+                weights, b.read(region::weights), of_weight);
   }
   if (const std::string name = b.unequal_copies(); !name.empty())
     f.wrong.push_back("the holders of '" + name + "' differ");

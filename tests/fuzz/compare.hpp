@@ -14,7 +14,7 @@ struct figures {
   long long elements = 0;     // gradients and weights, with the one-rank program's
   long long differences = 0;  // gradients of the one-rank program, with finite differences
   double loss = 0, gradients = 0, weights = 0, reference = 0, finite = 0;  // largest, relative
-  std::vector<std::string> wrong{};                                        // a sentence each; empty: all is equal
+  std::vector<std::string> wrong{};  // a sentence each; empty: all is equal
 };
 
 /// The one-rank program's loss is that of the traces, and its gradients are its loss's.

@@ -31,7 +31,8 @@ std::string text_of(const dim& d) {
 }
 
 std::string text_of(const parameter& p) {
-  std::string out = fmt::format("    {}'{}' ({}", p.handle ? fmt::format("handle {} ", p.handle) : "", p.name, text_of(p.shape[0]));
+  std::string out = fmt::format("    {}'{}' ({}", p.handle ? fmt::format("handle {} ", p.handle) : "", p.name,
+                                text_of(p.shape[0]));
   if (p.shape.size() > 1) out += ", " + text_of(p.shape[1]);
   out += ")";
   if (!p.sharded_by.empty()) out += fmt::format(" tp along '{}'", p.sharded_by);
@@ -49,16 +50,20 @@ std::string text_of(const layer& l) {
     const step& s = l.steps[i];
     std::vector<std::string> arguments;
     for (int v : s.in) arguments.push_back(v ? fmt::format("v{}", v) : "x");
-    for (int w : s.weights) arguments.push_back(fmt::format("'{}'", l.parameters[static_cast<std::size_t>(w)].name));
+    for (int w : s.weights)
+      arguments.push_back(fmt::format("'{}'", l.parameters[static_cast<std::size_t>(w)].name));
     if (s.number != 1) arguments.push_back(fmt::format("{}", s.number));
-    if (s.scaling.by != rope_scaling::none) arguments.push_back(fmt::format("{} by {}", name_of(s.scaling.by), s.scaling.factor));
+    if (s.scaling.by != rope_scaling::none)
+      arguments.push_back(fmt::format("{} by {}", name_of(s.scaling.by), s.scaling.factor));
     if (const models::experts_of_layer& e = s.with; e.count)
-      arguments.push_back(fmt::format("{} of {} experts of {}, {}{} times {}, shared {}", e.picks, e.count, e.ffn,
-                                      e.router.scores == router_rule::softmax ? "softmax" : "sigmoid", e.router.normalized ? " normalized" : "",
-                                      e.router.scaling, e.shared_ffn));
+      arguments.push_back(fmt::format("{} of {} experts of {}, {}{} times {}, shared {}", e.picks, e.count,
+                                      e.ffn, e.router.scores == router_rule::softmax ? "softmax" : "sigmoid",
+                                      e.router.normalized ? " normalized" : "", e.router.scaling,
+                                      e.shared_ffn));
     if (s.seq) arguments.push_back(fmt::format("seq={}", s.seq));
     if (s.pieces != 1) arguments.push_back(fmt::format("pieces={}", s.pieces));
-    out += fmt::format("    v{} = {}({})\n", i + 1, step_names[static_cast<int>(s.kind)], fmt::join(arguments, ", "));
+    out += fmt::format("    v{} = {}({})\n", i + 1, step_names[static_cast<int>(s.kind)],
+                       fmt::join(arguments, ", "));
   }
   return out + (l.result ? fmt::format("    return v{}\n", l.result) : "    return x\n");
 }
@@ -67,10 +72,14 @@ std::string text_of(const parallel_dims& d) {
   std::string out = fmt::format("world={}", d.world);
   for (const named_degree& a : all_degrees)
     if (d.*a.degree != 1)
-      out += d.*a.degree == infer ? fmt::format(" {}=infer", a.name) : fmt::format(" {}={}", a.name, d.*a.degree);
+      out += d.*a.degree == infer ? fmt::format(" {}=infer", a.name)
+                                  : fmt::format(" {}={}", a.name, d.*a.degree);
   if (d.dp_shard != 1)
     out += fmt::format(" reshard after {} prefetch={}",
-                       reshards_after_layer(resolve(d)) ? "layers" : d.reshard == reshard::after_stage ? "stages" : "the step", d.prefetch);
+                       reshards_after_layer(resolve(d))    ? "layers"
+                       : d.reshard == reshard::after_stage ? "stages"
+                                                           : "the step",
+                       d.prefetch);
   if (d.cp_attention == cp_attention::ring) out += " ring";
   if (d.expert_layout == expert_layout::folded_over_replicas) out += " experts over replicas";
   if (d.expert_layout == expert_layout::independent) out += " independent experts";
@@ -82,29 +91,33 @@ std::string text_of(const parallel_dims& d) {
 std::string describe(const plan& p) {
   const training& t = p.recipe;
   std::string out = fmt::format("plan --seed {} --index {}{}\n  vocab={} vocab_used={}{}\n", p.seed, p.index,
-                                p.rounded ? " --rounded" : "", p.model.vocab, p.model.vocab_used, p.model.offers_sizes ? " with sizes" : "");
+                                p.rounded ? " --rounded" : "", p.model.vocab, p.model.vocab_used,
+                                p.model.offers_sizes ? " with sizes" : "");
   for (const entry& e : p.model.entries)
-    out += fmt::format("  {}layer '{}'\n{}", e.repeated ? fmt::format("repeat {} of ", e.count) : "", e.layer.name,
-                       text_of(e.layer));
+    out += fmt::format("  {}layer '{}'\n{}", e.repeated ? fmt::format("repeat {} of ", e.count) : "",
+                       e.layer.name, text_of(e.layer));
   out += fmt::format("  {}\n  {} microbatches={} stages_per_rank={}{}\n", text_of(p.dims),
-                     order_names[static_cast<int>(p.schedule.by)], p.schedule.microbatches, p.schedule.stages_per_rank,
-                     p.schedule.inference ? " inference" : "");
+                     order_names[static_cast<int>(p.schedule.by)], p.schedule.microbatches,
+                     p.schedule.stages_per_rank, p.schedule.inference ? " inference" : "");
   if (p.schedule.by == order::text) out += p.schedule.text;
   if (!p.stage_layers.empty()) out += fmt::format("  stage_layers {}\n", fmt::join(p.stage_layers, ", "));
   if (const recomputation& r = t.recompute; !(r == recomputation{}))
-    out += fmt::format("  recompute{}{}{}{} every={}\n", r.full ? " full" : "", r.attention ? " attention" : "",
-                       r.activations ? " activations" : "", r.norms ? " norms" : "", r.every);
+    out +=
+        fmt::format("  recompute{}{}{}{} every={}\n", r.full ? " full" : "", r.attention ? " attention" : "",
+                    r.activations ? " activations" : "", r.norms ? " norms" : "", r.every);
   if (!t.frozen.all().empty()) out += fmt::format("  frozen {}\n", fmt::join(t.frozen.all(), ", "));
   if (t.lora.any())
-    out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha, fmt::join(t.lora.targets.all(), ", "),
-                       fmt::join(t.lora.trained.all(), ", "));
+    out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha,
+                       fmt::join(t.lora.targets.all(), ", "), fmt::join(t.lora.trained.all(), ", "));
   if (p.rounded) out += fmt::format("  linears={}\n", linear_precision_names[static_cast<int>(t.linears)]);
-  if (t.optimizer == sgd) out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
-  return out + fmt::format(
-                   "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
-                   "microbatches={}\n",
-                   t.seq, t.global_batch, t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps,
-                   p.one_rank_microbatches);
+  if (t.optimizer == sgd)
+    out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
+  return out +
+         fmt::format(
+             "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
+             "microbatches={}\n",
+             t.seq, t.global_batch, t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps,
+             p.one_rank_microbatches);
 }
 
 }  // namespace fuzz

@@ -11,8 +11,8 @@ namespace fuzz {
 namespace {
 
 struct names {
-  std::string_view hidden = "hidden", vocab = "vocab", heads = "heads", kv_heads = "kv_heads", head = "head_dim",
-                   ffn = "ffn";
+  std::string_view hidden = "hidden", vocab = "vocab", heads = "heads", kv_heads = "kv_heads",
+                   head = "head_dim", ffn = "ffn";
 };
 
 names draw_names(draws& d, bool is_plain) {
@@ -65,11 +65,12 @@ palette draw_palette(draws& d, const names& n, int seq, const size_lists& sizes)
 }
 
 std::string_view draw_layer_name(draws& d, bool is_plain) {
-  if (is_plain || d.chance(50)) return d.one_of<std::string_view>({"block", "block", "mixer", "mlp", "narrow"});
-  return d.one_of<std::string_view>({"my-block", "int",     "x",         "std",    "rank",        "2nd",
-                                     "layers.0", "stage_0", "embedding", "main",   "memory_0",    "pipeline_0",
-                                     "rankc",    "train",   "program",   "about",  "block layer", "head",
-                                     "forward",  "real",    "at",        "layouts"});
+  if (is_plain || d.chance(50))
+    return d.one_of<std::string_view>({"block", "block", "mixer", "mlp", "narrow"});
+  return d.one_of<std::string_view>(
+      {"my-block",    "int",  "x",        "std",        "rank",  "2nd",    "layers.0", "stage_0",
+       "embedding",   "main", "memory_0", "pipeline_0", "rankc", "train",  "program",  "about",
+       "block layer", "head", "forward",  "real",       "at",    "layouts"});
 }
 
 /// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
@@ -88,7 +89,8 @@ training draw_recipe(draws& d, const size_lists& sizes) {
   t.eps = d.one_of({1e-8, 1e-8, 1e-6, 1e-5});
   t.deterministic = d.chance(10);
   if (d.chance(2))
-    d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] = d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
+    d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] =
+        d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
   return t;
 }
 
@@ -101,7 +103,8 @@ void draw_optimizer(draws& d, training& t) {
   if (d.chance(3)) t.momentum = d.one_of({-0.5, 1.0, 0.0});
 }
 
-/// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most often.
+/// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most
+/// often.
 void tell_apart(draws& d, fuzz::model& m) {
   std::set<std::string_view> taken;
   for (entry& e : m.entries) {
@@ -116,13 +119,17 @@ void tell_apart(draws& d, fuzz::model& m) {
 /// Give a parameter the handle and the start of an earlier one.
 void share(parameter& later, parameter& earlier, int& handles) {
   if (!earlier.handle) earlier.handle = ++handles;
-  later.name = earlier.name; later.start = earlier.start; later.std = earlier.std; later.handle = earlier.handle;
+  later.name = earlier.name;
+  later.start = earlier.start;
+  later.std = earlier.std;
+  later.handle = earlier.handle;
 }
 
 /// The head's table is the embedding's.
 void hand_on_table(fuzz::model& m) {
   const auto table = [](fuzz::layer& l) -> parameter& {
-    return *std::find_if(l.parameters.begin(), l.parameters.end(), [](const parameter& p) { return p.name == "wte"; });
+    return *std::find_if(l.parameters.begin(), l.parameters.end(),
+                         [](const parameter& p) { return p.name == "wte"; });
   };
   int handles = 0;
   share(table(m.entries.back().layer), table(m.entries.front().layer), handles);
@@ -155,13 +162,21 @@ void draw_fault(draws& d, fuzz::model& m) {
     case 1:
       if (!l.parameters.empty()) d.one_of({&l.parameters[0], &l.parameters.back()})->sharded_by = "hidden";
       break;
-    case 2: s.seq = d.between(1, 9); break;
-    case 3: s.pieces = d.between(2, 3); break;
+    case 2:
+      s.seq = d.between(1, 9);
+      break;
+    case 3:
+      s.pieces = d.between(2, 3);
+      break;
     case 4:
       if (s.kind == step_kind::gelu) s.kind = step_kind::bare_gelu;
       break;
-    case 5: l.result = d.below(l.result + 1); break;
-    case 6: m.vocab_used = m.vocab + 5; break;
+    case 5:
+      l.result = d.below(l.result + 1);
+      break;
+    case 6:
+      m.vocab_used = m.vocab + 5;
+      break;
     default:
       if (s.kind == step_kind::linear) s.kind = step_kind::bias;
       break;
@@ -174,7 +189,8 @@ void draw_model(plan& p) {
   draws d(p.seed, p.index / plans_per_model, "model");
   const size_lists& lists = lists_of(p.rounded);
   p.recipe = draw_recipe(d, lists);
-  if (p.rounded) p.recipe.linears = draws(p.seed, p.index / plans_per_model, "linears").one_of({fp8, fp8_rows});
+  if (p.rounded)
+    p.recipe.linears = draws(p.seed, p.index / plans_per_model, "linears").one_of({fp8, fp8_rows});
   draws of_optimizer(p.seed, p.index / plans_per_model, "optimizer");
   draw_optimizer(of_optimizer, p.recipe);
   const bool is_plain = d.chance(75);
@@ -197,15 +213,17 @@ void draw_model(plan& p) {
     }
     layer_builder next = build(draw_layer_name(d, is_plain));
     if (kind == 's' && d.chance(50)) {
-      const dim to = d.chance(60) ? dim{width.name, d.one_in(lists.narrow)} : dim{"narrow", d.one_in(lists.narrow)};
+      const dim to =
+          d.chance(60) ? dim{width.name, d.one_in(lists.narrow)} : dim{"narrow", d.one_in(lists.narrow)};
       const int y = next.project(0, width, to);
       m.entries.push_back({next.finish(y)});
       width = to;
     } else {
       const int y = next.block(0, width);
-      m.entries.push_back({next.finish(y),
-                           kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1,
-                           kind == 'r'});
+      m.entries.push_back(
+          {next.finish(y),
+           kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1,
+           kind == 'r'});
     }
   }
   const bool is_tied = width == sizes.hidden && d.chance(40);
@@ -226,7 +244,10 @@ void draw_model(plan& p) {
                .tied_embeddings = is_tied};
     for (const entry& e : m.entries)
       for (const step& s : e.layer.steps)
-        if (s.kind == step_kind::experts) { m.sizes.experts = s.with.count; m.sizes.top_k = s.with.picks; }
+        if (s.kind == step_kind::experts) {
+          m.sizes.experts = s.with.count;
+          m.sizes.top_k = s.with.picks;
+        }
   }
   std::vector<int> counts;
   for (int k = 1; k <= p.recipe.global_batch; ++k)

@@ -28,8 +28,11 @@ names_of_model find_names(const fuzz::model& m) {
       }
     for (const step& s : e.layer.steps) {
       if (s.kind != step_kind::layer_norm || s.weights.size() < 2) continue;
-      const auto name = [&](std::size_t i) { return e.layer.parameters[static_cast<std::size_t>(s.weights[i])].name; };
-      partner[name(0)] = name(1); partner[name(1)] = name(0);
+      const auto name = [&](std::size_t i) {
+        return e.layer.parameters[static_cast<std::size_t>(s.weights[i])].name;
+      };
+      partner[name(0)] = name(1);
+      partner[name(1)] = name(0);
     }
   }
   names_of_model found;
@@ -76,7 +79,9 @@ void draw_tuning(plan& p) {
   if (!is_lora) {
     p.recipe.frozen = chosen.names();
   } else if (!targets.empty() || is_faulty) {
-    p.recipe.lora = {.rank = d.between(is_faulty ? 0 : 1, 4), .alpha = d.one_of({0.5, 2.0, 3.5, 8.0}), .targets = targets.names(),
+    p.recipe.lora = {.rank = d.between(is_faulty ? 0 : 1, 4),
+                     .alpha = d.one_of({0.5, 2.0, 3.5, 8.0}),
+                     .targets = targets.names(),
                      .trained = chosen.names()};
   }
 }

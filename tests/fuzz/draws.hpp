@@ -13,7 +13,8 @@ namespace fuzz {
 class draws {
  public:
   draws(std::uint64_t seed, std::uint64_t index, std::string_view what)
-      : state_(rankc::runtime::splitmix64(seed) ^ rankc::runtime::splitmix64(~index) ^ rankc::runtime::fnv1a64(what)) {}
+      : state_(rankc::runtime::splitmix64(seed) ^ rankc::runtime::splitmix64(~index) ^
+               rankc::runtime::fnv1a64(what)) {}
 
   std::uint64_t next() { return rankc::runtime::splitmix64(state_ += 0x9E3779B97F4A7C15ull); }
   /// 0 to n - 1.

@@ -12,32 +12,34 @@ namespace fuzz {
 namespace {
 
 constexpr double of_differences = 1e-6;  // of the tensor's largest gradient
-constexpr double rounding = 1e-10;  // absolute: what rounding of the loss makes of a difference
+constexpr double rounding = 1e-10;       // absolute: what rounding of the loss makes of a difference
 
-/// The derivative of f at 0, to the fourth order of h; whether f jumps on the way, as where a router takes another expert; and what
-/// rounding of f makes of it.
+/// The derivative of f at 0, to the fourth order of h; whether f jumps on the way, as where a router takes
+/// another expert; and what rounding of f makes of it.
 struct slope {
   double value = 0, rounding = 0;
   bool jumps = false;
 };
 slope differentiate(const auto& f, double h) {
   const double near = f(h), inner = near - f(-h), outer = f(2 * h) - f(-2 * h);
-  return {(8 * inner - outer) / (12 * h), 8 * DBL_EPSILON * std::abs(near) / h, std::abs(outer - 2 * inner) > std::abs(inner) / 2};
+  return {(8 * inner - outer) / (12 * h), 8 * DBL_EPSILON * std::abs(near) / h,
+          std::abs(outer - 2 * inner) > std::abs(inner) / 2};
 }
 
 class comparison {
  public:
   comparison(training_run& r, finite_result& out) : run_(r), out_(out) {}
 
-  /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one by
-  /// rounding, which counts where longer ones jump.
+  /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one
+  /// by rounding, which counts where longer ones jump.
   void compare(const auto& f, double gradient, double scale, const std::string& what) {
     double best = HUGE_VAL;
     bool jumps = false;
     std::string all;
     for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6, 2e-6, 5e-7, 1e-7}) {
       const slope found = differentiate(f, h);
-      const double rounded = jumps ? std::max(0.0, found.rounding - rounding) : 0, off = std::abs(found.value - gradient) - rounded;
+      const double rounded = jumps ? std::max(0.0, found.rounding - rounding) : 0,
+                   off = std::abs(found.value - gradient) - rounded;
       jumps |= found.jumps;
       best = std::min(best, std::isnan(off) ? HUGE_VAL : off);
       all += fmt::format(" {:.12g} (step {:.0e})", found.value, h);
@@ -102,8 +104,9 @@ finite_result compare_differences(training_run& r, const tensors& gradients, dra
                                   ? at.size()
                                   : 1 + at.size() * static_cast<std::size_t>(elements) / all;
     for (std::size_t n = 0; n < std::min(share, at.size()); ++n)
-      c.compare_element(p, at, gradient,
-                        share >= at.size() ? n : static_cast<std::size_t>(d.below(static_cast<int>(at.size()))), scale);
+      c.compare_element(
+          p, at, gradient,
+          share >= at.size() ? n : static_cast<std::size_t>(d.below(static_cast<int>(at.size()))), scale);
   }
   return out;
 }

@@ -48,10 +48,12 @@ child start(std::size_t of, const task& work, int limit_s) {
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("no more processes");
   if (pid == 0) {
-    close(tells[0]); close(prints[0]);
+    close(tells[0]);
+    close(prints[0]);
     run_child(work, tells[1], prints[1], limit_s);
   }
-  close(tells[1]); close(prints[1]);
+  close(tells[1]);
+  close(prints[1]);
   return {of, pid, {tells[0], prints[0]}, {}};
 }
 

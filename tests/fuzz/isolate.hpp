@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in processes of their own, some at a time: a crash or a hang of one is an outcome, and loses nothing of the
-// others.
+// Work in processes of their own, some at a time: a crash or a hang of one is an outcome, and loses nothing
+// of the others.
 #pragma once
 #include <functional>
 #include <string>
@@ -27,8 +27,8 @@ struct outcome {
 
 using task = std::function<void(const teller&)>;
 
-/// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds. An exception that leaves a task is its
-/// death.
+/// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds. An exception that leaves a task is
+/// its death.
 std::vector<outcome> run_isolated(const std::vector<task>&, int at_once, int limit_s);
 
 }  // namespace fuzz

@@ -25,10 +25,12 @@ void generate(const plan& p, const std::string& folder, const std::string& name,
     if (!d.warning) t.line(fmt::format("refused {} {}", d.id, d.text.view()));
   if (!accepts(data.diagnostics)) return;
   t.line("stage lower");
-  std::vector<std::string> words{"fuzz", "emit", "--target", "host", "--dtype", "f64", "--out", folder + "/" + name};
+  std::vector<std::string> words{"fuzz",    "emit", "--target", "host",
+                                 "--dtype", "f64",  "--out",    folder + "/" + name};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
-  if (codegen::generator_main(data, static_cast<int>(arguments.size()), arguments.data()) == 0) t.line("emitted");
+  if (codegen::generator_main(data, static_cast<int>(arguments.size()), arguments.data()) == 0)
+    t.line("emitted");
 }
 
 void read_generated(const outcome& o, verdict& v) {
@@ -44,7 +46,8 @@ void read_generated(const outcome& o, verdict& v) {
       int id = 0;
       in >> id;
       is_refused = true;
-      if (std::find(v.refused_by.begin(), v.refused_by.end(), id) == v.refused_by.end()) v.refused_by.push_back(id);
+      if (std::find(v.refused_by.begin(), v.refused_by.end(), id) == v.refused_by.end())
+        v.refused_by.push_back(id);
       v.sentences.push_back(line.substr(8));
       if (v.sentences.back().size() < 20) v.wrong = "refused without a sentence: " + line;
     }
@@ -69,14 +72,17 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
       long long elements, differences;
       std::string number[5];
       bool steady = true;
-      in >> steady >> elements >> differences >> number[0] >> number[1] >> number[2] >> number[3] >> number[4];
+      in >> steady >> elements >> differences >> number[0] >> number[1] >> number[2] >> number[3] >>
+          number[4];
       v.steady &= steady;
-      v.elements += elements; v.differences += differences;
+      v.elements += elements;
+      v.differences += differences;
       int n = 0;
       for (double* d : {&v.loss, &v.gradients, &v.weights, &v.reference, &v.finite})
         *d = std::max(*d, std::stod(number[n++]));
     } else {
-      v.wrong += fmt::format("{}{}: {}", v.wrong.empty() ? "" : "; ", of, word == "wrong" ? line.substr(6) : line);
+      v.wrong +=
+          fmt::format("{}{}: {}", v.wrong.empty() ? "" : "; ", of, word == "wrong" ? line.substr(6) : line);
     }
   }
   if (!o.died.empty()) v.wrong += fmt::format("{}{}: died of {}", v.wrong.empty() ? "" : "; ", of, o.died);
@@ -85,7 +91,8 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
 /// Plans that are judged together, step by step.
 class judgement {
  public:
-  judgement(const settings& with, const std::vector<plan>& plans) : with_(with), plans_(plans), out_(plans.size()) {
+  judgement(const settings& with, const std::vector<plan>& plans)
+      : with_(with), plans_(plans), out_(plans.size()) {
     for (std::size_t i = 0; i < plans.size(); ++i) first_.try_emplace(number_of_one_rank(plans[i]), i);
   }
 
@@ -108,7 +115,8 @@ class judgement {
   /// Every plan's program, and that of every model on one rank.
   void generate_all() {
     std::vector<task> tasks;
-    for (const plan& p : plans_) tasks.push_back([&](const teller& t) { generate(p, with_.folder, name_of(p), t); });
+    for (const plan& p : plans_)
+      tasks.push_back([&](const teller& t) { generate(p, with_.folder, name_of(p), t); });
     for (const auto& [model, i] : first_) {
       const plan& p = plans_[i];
       tasks.push_back([&](const teller& t) { generate(on_one_rank(p), with_.folder, one_of(p), t); });
@@ -155,10 +163,12 @@ class judgement {
       out_[i].compared = true;
       out_[i].checked_one_rank = checked.insert(one_of(p)).second;
       if (out_[i].checked_one_rank) {
-        tasks.push_back([&](const teller& t) { tell_figures(check_one_rank(p, load(one_of(p)), with_.elements), t); });
+        tasks.push_back(
+            [&](const teller& t) { tell_figures(check_one_rank(p, load(one_of(p)), with_.elements), t); });
         of.emplace_back(i, "one rank");
       }
-      tasks.push_back([&](const teller& t) { tell_figures(check_layout(p, load(name_of(p)), load(one_of(p))), t); });
+      tasks.push_back(
+          [&](const teller& t) { tell_figures(check_layout(p, load(name_of(p)), load(one_of(p))), t); });
       of.emplace_back(i, "layout");
     }
     const std::vector<outcome> done = run_isolated(tasks, with_.at_once, run_limit_s);

@@ -67,7 +67,8 @@ int layer_builder::add_step(step s) {
 }
 
 /// An index of the layer's parameters: most often of a new one, else of one that is like it.
-int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std::string_view by, initial start) {
+int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std::string_view by,
+                          initial start) {
   for (std::size_t i = 0; i < out_.parameters.size(); ++i) {
     const parameter& p = out_.parameters[i];
     const bool is_alike = p.shape == shape && p.sharded_by == by && p.start == start;
@@ -82,10 +83,12 @@ int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std:
                        [&](const parameter& p) { return p.name == name; });
   };
   for (int n = 2; is_taken() && draw_.below(500); ++n) name = base + std::to_string(n);
-  const double spread = draw_.one_of({0.3, 0.5, 0.8, 1.0}) / std::sqrt(static_cast<double>(shape.back().size));
+  const double spread =
+      draw_.one_of({0.3, 0.5, 0.8, 1.0}) / std::sqrt(static_cast<double>(shape.back().size));
   used_inside_.resize(out_.parameters.size());
   used_inside_.push_back(is_inside_);
-  out_.parameters.push_back({lasting(name), std::move(shape), by, start, start == initial::normal ? spread : 0});
+  out_.parameters.push_back(
+      {lasting(name), std::move(shape), by, start, start == initial::normal ? spread : 0});
   return static_cast<int>(out_.parameters.size()) - 1;
 }
 
@@ -107,25 +110,37 @@ int layer_builder::maybe_bias(int x, dim d, std::string_view by, int percent) {
 int layer_builder::norm(int x, dim d) {
   const int gain = gain_or_shift("gain", d, "", true);
   const double eps = norm_eps();
-  if (draw_.chance(60)) return add_step({.kind = step_kind::rms_norm, .in = {x}, .weights = {gain}, .number = eps});
+  if (draw_.chance(60))
+    return add_step({.kind = step_kind::rms_norm, .in = {x}, .weights = {gain}, .number = eps});
   const int shift = gain_or_shift("norm_shift", d, "", false);
   return add_step({.kind = step_kind::layer_norm, .in = {x}, .weights = {gain, shift}, .number = eps});
 }
 
 int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
   switch (draw_.below(by.empty() ? 13 : 8)) {
-    case 0: return add_step({.kind = step_kind::gelu, .in = {x}});
-    case 1: return add_step({.kind = step_kind::swiglu, .in = {x, other}});
-    case 2: return maybe_bias(x, d, by, 100);
+    case 0:
+      return add_step({.kind = step_kind::gelu, .in = {x}});
+    case 1:
+      return add_step({.kind = step_kind::swiglu, .in = {x, other}});
+    case 2:
+      return maybe_bias(x, d, by, 100);
     case 3:
-    case 4: return sum(x, other);
-    case 5: return gate(x, other);
-    case 6: return add_step({.kind = step_kind::scale, .in = {x}, .number = draw_.one_of({0.5, -1.0, 1.5})});
-    case 7: return add_step({.kind = step_kind::mul, .in = {x, other}});
-    case 8: return norm(x, d);
-    case 9: return linear(x, d, d, "");
-    case 10: return add_step({.kind = step_kind::softmax, .in = {x}});
-    case 11: return swap(x, d);
+    case 4:
+      return sum(x, other);
+    case 5:
+      return gate(x, other);
+    case 6:
+      return add_step({.kind = step_kind::scale, .in = {x}, .number = draw_.one_of({0.5, -1.0, 1.5})});
+    case 7:
+      return add_step({.kind = step_kind::mul, .in = {x, other}});
+    case 8:
+      return norm(x, d);
+    case 9:
+      return linear(x, d, d, "");
+    case 10:
+      return add_step({.kind = step_kind::softmax, .in = {x}});
+    case 11:
+      return swap(x, d);
     default: {
       const int table = weight("wpe", {dim{"positions", sizes_.seq}, d}, "", initial::normal);
       return add_step({.kind = step_kind::position, .in = {x}, .weights = {table}});
@@ -141,11 +156,13 @@ int layer_builder::tangle(int x, dim d, std::string_view by) {
     const int a = draw_.one_in(values), b = multiplies ? x : draw_.one_in(values);
     values.push_back(tangled(a, b, d, by));
     multiplies |= out_.steps.back().kind == step_kind::swiglu || out_.steps.back().kind == step_kind::mul;
-    for (int v : out_.steps.back().in) unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
+    for (int v : out_.steps.back().in)
+      unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
     unread.push_back(values.back());
   }
   int y = unread[0];
-  for (std::size_t i = 1; i < unread.size(); ++i) y = draw_.chance(50) ? sum(y, unread[i]) : sum(unread[i], y);
+  for (std::size_t i = 1; i < unread.size(); ++i)
+    y = draw_.chance(50) ? sum(y, unread[i]) : sum(unread[i], y);
   return y;
 }
 
@@ -153,14 +170,17 @@ int layer_builder::tangle(int x, dim d, std::string_view by) {
 int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) {
   const int up = maybe_bias(linear(x, hidden, wide, by), wide, by, 35);
   switch (draw_.below(6)) {
-    case 0: return up;
-    case 5: return tangle(up, wide, by);
+    case 0:
+      return up;
+    case 5:
+      return tangle(up, wide, by);
     case 1:
     case 2: {
       const int second = draw_.chance(10) ? up : maybe_bias(linear(x, hidden, wide, by), wide, by, 20);
       return add_step({.kind = step_kind::swiglu, .in = {up, second}});
     }
-    default: return add_step({.kind = step_kind::gelu, .in = {up}});
+    default:
+      return add_step({.kind = step_kind::gelu, .in = {up}});
   }
 }
 
@@ -188,7 +208,8 @@ int layer_builder::mlp(int x, dim hidden) {
 
 int layer_builder::whole_mlp(int x, dim hidden) {
   const dim wide = draw_.one_in(sizes_.widths);
-  return maybe_bias(linear(activation(maybe_norm(x, hidden), hidden, wide, ""), wide, hidden, ""), hidden, "", 25);
+  return maybe_bias(linear(activation(maybe_norm(x, hidden), hidden, wide, ""), wide, hidden, ""), hidden, "",
+                    25);
 }
 
 int layer_builder::maybe_rope(int x, int percent) {
@@ -229,8 +250,8 @@ int layer_builder::attention(int x, dim hidden) {
   int y = 0;
   const int attentions = draw_.chance(25) ? 2 : 1;
   for (int n = 0; n < attentions; ++n) {
-    const int q =
-        maybe_rope(maybe_head_norm(maybe_bias(linear(h, hidden, of_q, of_q.name), of_q, of_q.name, 25), of_q, 20), 50);
+    const int q = maybe_rope(
+        maybe_head_norm(maybe_bias(linear(h, hidden, of_q, of_q.name), of_q, of_q.name, 25), of_q, 20), 50);
     int a = draw_.chance(6) ? q : one_attention(h, hidden, q, of_q, keys);
     if (draw_.chance(15)) a = gate(a, linear(h, hidden, of_q, of_q.name));
     y = n ? sum(y, a) : a;
@@ -248,24 +269,32 @@ int layer_builder::experts(int x) {
   return add_step({.kind = step_kind::experts,
                    .in = {x},
                    .number = norm_eps(),
-                   .with = {count, picks, draw_.one_in(sizes_.widths).size, by, draw_.chance(30) ? draw_.one_in(sizes_.widths).size : 0}});
+                   .with = {count, picks, draw_.one_in(sizes_.widths).size, by,
+                            draw_.chance(30) ? draw_.one_in(sizes_.widths).size : 0}});
 }
 
 /// A branch without a tensor-parallel region.
 int layer_builder::small(int x, dim hidden) {
   switch (draw_.below(9)) {
     case 7:
-    case 8: return tangle(x, hidden, "");
-    case 0: return norm(x, hidden);
-    case 1: return add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}});
-    case 2: return add_step({.kind = step_kind::gelu, .in = {x}});
-    case 3: return maybe_bias(x, hidden, "", 100);
+    case 8:
+      return tangle(x, hidden, "");
+    case 0:
+      return norm(x, hidden);
+    case 1:
+      return add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}});
+    case 2:
+      return add_step({.kind = step_kind::gelu, .in = {x}});
+    case 3:
+      return maybe_bias(x, hidden, "", 100);
     case 4: {
       const int table = weight("positions", {dim{"positions", sizes_.seq}, hidden}, "", initial::normal);
       return add_step({.kind = step_kind::position, .in = {x}, .weights = {table}});
     }
-    case 5: return linear(maybe_norm(x, hidden), hidden, hidden, "");
-    default: return norm(add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}}), hidden);
+    case 5:
+      return linear(maybe_norm(x, hidden), hidden, hidden, "");
+    default:
+      return norm(add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}}), hidden);
   }
 }
 
@@ -278,13 +307,19 @@ int layer_builder::branch(int x, dim hidden) {
                            : small(x, hidden);
   switch (draw_.below(24)) {
     case 0:
-    case 6: return y;
-    case 1: return sum(x, sum(y, x));
-    case 2: return sum(y, y);
-    case 3: return sum(sum(x, x), y);
+    case 6:
+      return y;
+    case 1:
+      return sum(x, sum(y, x));
+    case 2:
+      return sum(y, y);
+    case 3:
+      return sum(sum(x, x), y);
     case 4:
-    case 5: return sum(y, x);
-    default: return sum(x, y);
+    case 5:
+      return sum(y, x);
+    default:
+      return sum(x, y);
   }
 }
 
@@ -317,8 +352,8 @@ int layer_builder::head(int x, dim hidden, std::string_view table, bool is_whole
   int h = draw_.chance(85) ? norm(x, hidden) : x;
   if (!is_whole) h = enter(h);
   out_.parameters.push_back({table, {sizes_.vocab, hidden}, by, initial::normal, 0.4});
-  int logits =
-      add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
+  int logits = add_step(
+      {.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
   logits = maybe_bias(logits, sizes_.vocab, by, 12);
   if (draw_.chance(4)) logits = add_step({.kind = step_kind::gelu, .in = {logits}});
   const int loss = add_step({.kind = step_kind::cross_entropy, .in = {logits}, .number = factor});

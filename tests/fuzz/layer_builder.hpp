@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions (`outer`: the
-// same on every tp rank, or sharded along the tokens), and composes what is typed rightly; faults are drawn elsewhere.
+// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions
+// (`outer`: the same on every tp rank, or sharded along the tokens), and composes what is typed rightly;
+// faults are drawn elsewhere.
 #pragma once
 #include "draws.hpp"
 #include "model.hpp"
@@ -55,15 +56,19 @@ class layer_builder {
   int whole_mlp(int x, dim hidden);
   int maybe_rope(int x, int percent);
   rope_scaling rope_scaling_of() {
-    constexpr rope_scaling slower{.by = rope_scaling::linear, .factor = 4}, by_turns{.by = rope_scaling::llama3, .factor = 8, .original_positions = 12};
+    constexpr rope_scaling slower{.by = rope_scaling::linear, .factor = 4},
+        by_turns{.by = rope_scaling::llama3, .factor = 8, .original_positions = 12};
     return draw_.one_of({rope_scaling{}, rope_scaling{}, slower, by_turns});
   }
   double norm_eps() { return draw_.one_of({1e-5, 1e-5, 1e-6, 1e-3}); }
   int maybe_head_norm(int x, dim heads, int percent);
-  int gate(int x, int by) { return add_step({.kind = step_kind::mul, .in = {x, add_step({.kind = step_kind::sigmoid, .in = {by}})}}); }
+  int gate(int x, int by) {
+    return add_step({.kind = step_kind::mul, .in = {x, add_step({.kind = step_kind::sigmoid, .in = {by}})}});
+  }
   /// The first elements of each head, or row, behind the others.
   int swap(int x, dim d) {
-    return add_step({.kind = step_kind::swap, .in = {x}, .pieces = draw_.between(1, (d.unit > 1 ? d.unit : d.size) - 1)});
+    return add_step(
+        {.kind = step_kind::swap, .in = {x}, .pieces = draw_.between(1, (d.unit > 1 ? d.unit : d.size) - 1)});
   }
   int one_attention(int h, dim hidden, int q, dim of_q, std::vector<int>& keys);
   int attention(int x, dim hidden);

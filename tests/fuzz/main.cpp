@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_plans: draw plans, and hold each to what is promised: it is refused with a sentence, or its program trains as
-// its one-rank program does, whose gradients are those of its loss.
+// fuzz_plans: draw plans, and hold each to what is promised: it is refused with a sentence, or its program
+// trains as its one-rank program does, whose gradients are those of its loss.
 #include "verdict.hpp"
 
 #include <sys/resource.h>
@@ -43,8 +43,11 @@ struct tally {
     }
     elements += v.elements;
     differences += v.differences;
-    loss = std::max(loss, v.loss); gradients = std::max(gradients, v.gradients); weights = std::max(weights, v.weights);
-    reference = std::max(reference, v.reference); finite = std::max(finite, v.finite);
+    loss = std::max(loss, v.loss);
+    gradients = std::max(gradients, v.gradients);
+    weights = std::max(weights, v.weights);
+    reference = std::max(reference, v.reference);
+    finite = std::max(finite, v.finite);
   }
 };
 
@@ -61,16 +64,19 @@ double cpu_seconds() {
 
 void print(const tally& t) {
   fmt::print(
-      "drawn {}: refused {}, emitted {}, of these compared and equal {}, too unsteady to compare {}; failed {}\n",
+      "drawn {}: refused {}, emitted {}, of these compared and equal {}, too unsteady to compare {}; failed "
+      "{}\n",
       t.drawn, t.refused, t.emitted, t.compared, t.unsteady, t.failed);
   for (const auto& [id, n] : t.refused_by) fmt::print("  refused by RC{}: {}\n", id, n);
   for (const auto& [stage, n] : t.failed_at) fmt::print("  failed at {}: {}\n", stage, n);
   fmt::print(
-      "gradients and weights compared with one rank: {}; largest relative differences: loss {:.1e}, gradients {:.1e}, "
+      "gradients and weights compared with one rank: {}; largest relative differences: loss {:.1e}, "
+      "gradients {:.1e}, "
       "weights {:.1e}\n",
       t.elements, t.loss, t.gradients, t.weights);
   fmt::print(
-      "one-rank programs {}: loss from the ops' definitions {:.1e}; gradients by finite differences {}, largest "
+      "one-rank programs {}: loss from the ops' definitions {:.1e}; gradients by finite differences {}, "
+      "largest "
       "difference {:.1e}\n",
       t.one_rank, t.reference, t.differences, t.finite);
   fmt::print("seconds of processor time per plan: {:.2f}\n", cpu_seconds() / std::max(1, t.drawn));
@@ -98,16 +104,21 @@ int main(int argc, char** argv) {
   app.add_option("--index", index, "judge this plan alone, and print it");
   app.add_option("--first", first, "index of the first plan");
   app.add_option("--count", count, "plans");
-  app.add_option("--least-compared", least_compared, "exit 1 where fewer plans are emitted, compared and equal");
+  app.add_option("--least-compared", least_compared,
+                 "exit 1 where fewer plans are emitted, compared and equal");
   app.add_option("--elements", with.elements, "elements of a model to differentiate");
   app.add_option("--jobs", with.at_once);
   app.add_option("--folder", with.folder, "for the programs");
-  app.add_flag("--rounded", rounded, "plans whose linear layers are in eight bits, on layouts whose ranks round whole tensors");
+  app.add_flag("--rounded", rounded,
+               "plans whose linear layers are in eight bits, on layouts whose ranks round whole tensors");
   app.add_flag("--shrink", shrinks, "take away from plans that fail what they fail without");
   app.add_flag("--sentences", says_all, "print what refused plans are told");
   app.add_flag("--keep", keeps, "leave the programs there");
   CLI11_PARSE(app, argc, argv);
-  if (index) { first = *index; count = 1; }
+  if (index) {
+    first = *index;
+    count = 1;
+  }
 
   fuzz::tally all;
   for (int done = 0; done < count;) {

@@ -54,35 +54,55 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
   const auto in = [&](std::size_t i) { return v.at(static_cast<std::size_t>(s.in.at(i))); };
   const int seq = s.seq ? s.seq : c.seq;
   switch (s.kind) {
-    case step_kind::rms_norm: return rms_norm(in(0), w[s.weights.at(0)], s.number);
+    case step_kind::rms_norm:
+      return rms_norm(in(0), w[s.weights.at(0)], s.number);
     case step_kind::layer_norm: {
       const value gain = w[s.weights.at(0)], shift = w[s.weights.at(1)];
       return layer_norm(in(0), gain, shift, s.number);
     }
-    case step_kind::linear: return linear(in(0), w[s.weights.at(0)]);
-    case step_kind::bias: return bias(in(0), w[s.weights.at(0)]);
-    case step_kind::gelu: return gelu(in(0));
-    case step_kind::swiglu: return swiglu(in(0), in(1));
-    case step_kind::add: return in(0) + in(1);
-    case step_kind::mul: return in(0) * in(1);
-    case step_kind::scale: return scale(in(0), s.number);
-    case step_kind::sigmoid: return sigmoid(in(0));
-    case step_kind::softmax: return softmax(in(0));
-    case step_kind::head_norm: return head_norm(in(0), w[s.weights.at(0)], s.number);
-    case step_kind::swap: return swap(in(0), s.pieces);
-    case step_kind::rope: return rope(in(0), seq, s.number, s.scaling);
+    case step_kind::linear:
+      return linear(in(0), w[s.weights.at(0)]);
+    case step_kind::bias:
+      return bias(in(0), w[s.weights.at(0)]);
+    case step_kind::gelu:
+      return gelu(in(0));
+    case step_kind::swiglu:
+      return swiglu(in(0), in(1));
+    case step_kind::add:
+      return in(0) + in(1);
+    case step_kind::mul:
+      return in(0) * in(1);
+    case step_kind::scale:
+      return scale(in(0), s.number);
+    case step_kind::sigmoid:
+      return sigmoid(in(0));
+    case step_kind::softmax:
+      return softmax(in(0));
+    case step_kind::head_norm:
+      return head_norm(in(0), w[s.weights.at(0)], s.number);
+    case step_kind::swap:
+      return swap(in(0), s.pieces);
+    case step_kind::rope:
+      return rope(in(0), seq, s.number, s.scaling);
     case step_kind::attention: {
       const value keys = all_gather(in(1), axis::cp, c.tokens.name),
                   values = all_gather(in(2), axis::cp, c.tokens.name);
       return attention(in(0), keys, values, c.rows * s.pieces, seq / s.pieces);
     }
-    case step_kind::position: return position(in(0), w[s.weights.at(0)], seq);
-    case step_kind::embedding: return embedding(in(0), w[s.weights.at(0)]);
-    case step_kind::enter_tp: return enter_tp(in(0), c);
-    case step_kind::leave_tp: return leave_tp(in(0), c);
-    case step_kind::cross_entropy: return cross_entropy(in(0), c.targets, axis::tp, s.number * c.loss_scale);
-    case step_kind::experts: return models::add_experts(t, in(0), s.with, 2, s.number, c);
-    case step_kind::bare_gelu: return t.apply(bare_gelu, {in(0)});
+    case step_kind::position:
+      return position(in(0), w[s.weights.at(0)], seq);
+    case step_kind::embedding:
+      return embedding(in(0), w[s.weights.at(0)]);
+    case step_kind::enter_tp:
+      return enter_tp(in(0), c);
+    case step_kind::leave_tp:
+      return leave_tp(in(0), c);
+    case step_kind::cross_entropy:
+      return cross_entropy(in(0), c.targets, axis::tp, s.number * c.loss_scale);
+    case step_kind::experts:
+      return models::add_experts(t, in(0), s.with, 2, s.number, c);
+    case step_kind::bare_gelu:
+      return t.apply(bare_gelu, {in(0)});
   }
   throw std::logic_error("a step of no kind");
 }

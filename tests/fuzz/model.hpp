@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other; a model
-// is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
+// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other;
+// a model is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
 #pragma once
 #include <rankc/models/experts.hpp>
 
@@ -40,9 +40,9 @@ enum class step_kind : unsigned char {
   bare_gelu  // a user's op that has no dual
 };
 inline constexpr std::string_view step_names[]{
-    "rms_norm", "layer_norm", "linear", "bias", "gelu",      "swiglu",   "add",       "mul",      "scale",    "sigmoid",
-    "softmax",  "head_norm",  "swap",   "rope", "attention", "position", "embedding", "enter_tp", "leave_tp", "cross_entropy",
-    "experts", "bare_gelu"};
+    "rms_norm",  "layer_norm", "linear",   "bias",          "gelu",    "swiglu",   "add",       "mul",
+    "scale",     "sigmoid",    "softmax",  "head_norm",     "swap",    "rope",     "attention", "position",
+    "embedding", "enter_tp",   "leave_tp", "cross_entropy", "experts", "bare_gelu"};
 
 /// A parameter, whole or sharded over tp along the dim of a name.
 struct parameter {

@@ -20,8 +20,7 @@ struct net {
   auto stack() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return sequential(part<Repeated>(from->entries[I])...);
-    }
-    (std::make_index_sequence<sizeof...(Repeated)>{});
+    }(std::make_index_sequence<sizeof...(Repeated)>{});
   }
 
  private:
@@ -84,7 +83,10 @@ plan on_one_rank(const plan& p) {
   const int as_large = p.schedule.microbatches * dims.dp_replicate * dims.dp_shard;
   one.schedule = {.microbatches = p.rounded && as_large > 0 ? as_large : p.one_rank_microbatches};
   one.stage_layers.clear();
-  if (trains_nothing(one)) { one.schedule.by = order::looped_bfs; one.schedule.inference = true; }
+  if (trains_nothing(one)) {
+    one.schedule.by = order::looped_bfs;
+    one.schedule.inference = true;
+  }
   return one;
 }
 

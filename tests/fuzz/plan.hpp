@@ -14,7 +14,8 @@ namespace fuzz {
 
 struct plan {
   std::uint64_t seed = 0, index = 0;
-  bool rounded = false;  // its linear layers are in eight bits, and its ranks round the tensors that one rank rounds
+  bool rounded =
+      false;  // its linear layers are in eight bits, and its ranks round the tensors that one rank rounds
   fuzz::model model;
   training recipe{};
   int one_rank_microbatches = 1;  // of the one-rank program
@@ -23,10 +24,12 @@ struct plan {
   std::vector<int> stage_layers{};
 };
 
-/// Plans of one model follow each other, so that they share its one-rank program. A rounded plan has its own, whose microbatches
-/// are as large.
+/// Plans of one model follow each other, so that they share its one-rank program. A rounded plan has its own,
+/// whose microbatches are as large.
 inline constexpr std::uint64_t plans_per_model = 2;
-inline std::uint64_t number_of_one_rank(const plan& p) { return p.rounded ? p.index : p.index / plans_per_model; }
+inline std::uint64_t number_of_one_rank(const plan& p) {
+  return p.rounded ? p.index : p.index / plans_per_model;
+}
 
 plan draw_plan(std::uint64_t seed, std::uint64_t index, bool rounded = false);
 

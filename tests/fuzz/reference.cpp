@@ -67,9 +67,11 @@ matrix norm(const matrix& x, std::span<const double> gain, std::span<const doubl
 /// Rows of each head by itself.
 matrix of_heads(matrix x, std::size_t head, auto f) {
   const std::size_t rows = x.rows, cols = x.cols;
-  x.rows = rows * (cols / head); x.cols = head;
+  x.rows = rows * (cols / head);
+  x.cols = head;
   x = f(x);
-  x.rows = rows; x.cols = x.at.size() / rows;
+  x.rows = rows;
+  x.cols = x.at.size() / rows;
   return x;
 }
 
@@ -102,10 +104,13 @@ matrix concat(const matrix& a, const matrix& b, std::size_t heads) {
 /// How fast pair j of a head turns. Source: transformers' modeling_rope_utils.
 double frequency_of(double j, double head, double theta, const rankc::rope_scaling& s) {
   const double plain = std::pow(theta, -2 * j / head), length = 2 * M_PI / plain;
-  const double longest = s.original_positions / s.low_freq_factor, shortest = s.original_positions / s.high_freq_factor;
-  if (s.by == rankc::rope_scaling::none || (s.by == rankc::rope_scaling::llama3 && length < shortest)) return plain;
+  const double longest = s.original_positions / s.low_freq_factor,
+               shortest = s.original_positions / s.high_freq_factor;
+  if (s.by == rankc::rope_scaling::none || (s.by == rankc::rope_scaling::llama3 && length < shortest))
+    return plain;
   if (s.by == rankc::rope_scaling::linear || length > longest) return plain / s.factor;
-  const double smooth = (s.original_positions / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+  const double smooth =
+      (s.original_positions / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
   return (1 - smooth) * plain / s.factor + smooth * plain;
 }
 
@@ -114,8 +119,8 @@ matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta, co
   for (std::size_t n = 0; n < x.rows; ++n)
     for (std::size_t first = 0; first < x.cols; first += head)
       for (std::size_t j = 0; j < head / 2; ++j) {
-        const double angle =
-            static_cast<double>(n % seq) * frequency_of(static_cast<double>(j), static_cast<double>(head), theta, s);
+        const double angle = static_cast<double>(n % seq) *
+                             frequency_of(static_cast<double>(j), static_cast<double>(head), theta, s);
         const double a = x(n, first + j), b = x(n, first + head / 2 + j);
         y(n, first + j) = a * std::cos(angle) - b * std::sin(angle);
         y(n, first + head / 2 + j) = b * std::cos(angle) + a * std::sin(angle);
@@ -123,10 +128,11 @@ matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta, co
   return y;
 }
 
-matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq,
-                 double& largest) {
+matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows,
+                 std::size_t seq, double& largest) {
   if (rows * seq != q.rows)
-    throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " + std::to_string(q.rows));
+    throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " +
+                             std::to_string(q.rows));
   matrix y(q.rows, q.cols);
   const std::size_t heads = q.cols / head, each = heads / (k.cols / head);
   for (std::size_t h = 0; h < heads; ++h)
@@ -141,7 +147,8 @@ matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t 
       for (double s : score) largest = std::max(largest, std::abs(s));
       for (double& s : score) sum += s = std::exp(s - top);
       for (std::size_t m = first; m <= n; ++m)
-        for (std::size_t c = 0; c < head; ++c) y(n, h * head + c) += score[m - first] / sum * v(m, kh * head + c);
+        for (std::size_t c = 0; c < head; ++c)
+          y(n, h * head + c) += score[m - first] / sum * v(m, kh * head + c);
     }
   return y;
 }
@@ -163,13 +170,15 @@ matrix choice(const matrix& scores, std::size_t picks) {
   for (std::size_t n = 0; n < scores.rows; ++n) {
     std::vector<std::size_t> order(scores.cols);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores(n, a) > scores(n, b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return scores(n, a) > scores(n, b); });
     for (std::size_t k = 0; k < picks; ++k) chosen(n, k) = static_cast<double>(order[k]);
   }
   return chosen;
 }
 
-/// What experts have room for of a choice, -1 for the rest: of each group of positions the first `most` picks.
+/// What experts have room for of a choice, -1 for the rest: of each group of positions the first `most`
+/// picks.
 matrix limited(const matrix& chosen, std::size_t group, std::size_t most, std::int64_t& dropped) {
   return by_feature(chosen, [&](std::size_t n, std::size_t k, double expert) {
     std::size_t before = 0;
@@ -181,7 +190,9 @@ matrix limited(const matrix& chosen, std::size_t group, std::size_t most, std::i
 }
 
 matrix taken(const matrix& scores, const matrix& chosen) {
-  return by_feature(chosen, [&](std::size_t n, std::size_t, double expert) { return scores(n, static_cast<std::size_t>(expert)); });
+  return by_feature(chosen, [&](std::size_t n, std::size_t, double expert) {
+    return scores(n, static_cast<std::size_t>(expert));
+  });
 }
 
 matrix normalize(const matrix& x, double total) {
@@ -198,8 +209,10 @@ matrix for_each_pick(const matrix& x, std::size_t picks) {
   return by_feature(y, [&](std::size_t slot, std::size_t c, double) { return x(slot / picks, c); });
 }
 
-/// Each row times the matrix (rows, cols) of the expert that its pick chose, which lie in line, or times its transpose.
-matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> w, std::size_t rows, std::size_t cols, bool transposed) {
+/// Each row times the matrix (rows, cols) of the expert that its pick chose, which lie in line, or times its
+/// transpose.
+matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> w, std::size_t rows,
+                 std::size_t cols, bool transposed) {
   matrix y(x.rows, transposed ? rows : cols);
   for (std::size_t slot = 0; slot < x.rows; ++slot) {
     if (chosen.at[slot] < 0) continue;
@@ -215,7 +228,8 @@ matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> 
 matrix weighted(const matrix& slots, const matrix& weights) {
   matrix y(weights.rows, slots.cols);
   for (std::size_t slot = 0; slot < slots.rows; ++slot)
-    for (std::size_t c = 0; c < slots.cols; ++c) y(slot / weights.cols, c) += weights.at[slot] * slots(slot, c);
+    for (std::size_t c = 0; c < slots.cols; ++c)
+      y(slot / weights.cols, c) += weights.at[slot] * slots(slot, c);
   return y;
 }
 
@@ -224,7 +238,8 @@ matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) 
   matrix y(1, 1);
   for (std::size_t n = 0; n < logits.rows; ++n) {
     const auto target = static_cast<std::size_t>(targets(n, 0));
-    if (target >= logits.cols) throw std::runtime_error("target " + std::to_string(target) + " beyond the logits");
+    if (target >= logits.cols)
+      throw std::runtime_error("target " + std::to_string(target) + " beyond the logits");
     double top = logits(n, 0), sum = 0;
     for (std::size_t c = 0; c < logits.cols; ++c) top = std::max(top, logits(n, c));
     for (std::size_t c = 0; c < logits.cols; ++c) sum += std::exp(logits(n, c) - top);
@@ -236,8 +251,14 @@ matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) 
 /// One microbatch through one layer.
 class layer_run {
  public:
-  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest, std::int64_t& dropped)
-      : t_(t), weights_(weights), prefix_(std::move(prefix)), largest_(largest), dropped_(dropped), v_(t.values.size()) {}
+  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest,
+            std::int64_t& dropped)
+      : t_(t),
+        weights_(weights),
+        prefix_(std::move(prefix)),
+        largest_(largest),
+        dropped_(dropped),
+        v_(t.values.size()) {}
 
   matrix run(const matrix& x, const matrix& targets) {
     for (std::size_t i = 0; i < t_.values.size(); ++i)
@@ -248,8 +269,11 @@ class layer_run {
       const op& o = t_.ops[i];
       see(v_[static_cast<std::size_t>(o.out[0])] = apply(o));
       if (takes_apart(o)) v_[static_cast<std::size_t>(o.out[1])] = part(o, false);
-      if (o.kind->name.ends_with("_top")) v_[static_cast<std::size_t>(o.out[1])] = choice(in(o, 0), static_cast<std::size_t>(o.with.first.size));
-      if (o.kind->name.starts_with("arrange")) v_[static_cast<std::size_t>(o.out[1])] = v_[static_cast<std::size_t>(o.out[0])];
+      if (o.kind->name.ends_with("_top"))
+        v_[static_cast<std::size_t>(o.out[1])] =
+            choice(in(o, 0), static_cast<std::size_t>(o.with.first.size));
+      if (o.kind->name.starts_with("arrange"))
+        v_[static_cast<std::size_t>(o.out[1])] = v_[static_cast<std::size_t>(o.out[0])];
     }
     return v_[static_cast<std::size_t>(t_.result)];
   }
@@ -272,8 +296,11 @@ class layer_run {
   static bool takes_apart(const op& o) { return o.kind->name.starts_with("split"); }
   matrix part(const op& o, bool is_first) const {
     const auto heads = static_cast<std::size_t>(o.kind->name == "split_heads" ? o.with.whole.count() : 1);
-    const std::size_t whole = in(o, 0).cols / heads, left = static_cast<std::size_t>(o.with.first.size) / heads;
-    return of_heads(in(o, 0), whole, [&](const matrix& x) { return is_first ? columns(x, 0, left) : columns(x, left, whole - left); });
+    const std::size_t whole = in(o, 0).cols / heads,
+                      left = static_cast<std::size_t>(o.with.first.size) / heads;
+    return of_heads(in(o, 0), whole, [&](const matrix& x) {
+      return is_first ? columns(x, 0, left) : columns(x, left, whole - left);
+    });
   }
 
   matrix apply(const op& o) const {
@@ -282,36 +309,47 @@ class layer_run {
     const auto w = weight(o);
     if (k == "add") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a + b; });
     if (k == "gelu")
-      return map(in(o, 0),
-                 [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+      return map(in(o, 0), [](double x) {
+        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+      });
     // Slots lie here in the order of tokens and picks, so that places and offsets are the choice itself.
-    if (k == "softmax_top") return taken(softmax(in(o, 0)), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+    if (k == "softmax_top")
+      return taken(softmax(in(o, 0)), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
     if (k == "sigmoid_top")
-      return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+      return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }),
+                   choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
     if (k == "normalize") return normalize(in(o, 0), o.with.number);
     if (k == "arrange") return in(o, 0);
-    if (k == "arrange_limited") return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.number), dropped_);
-    if (k.ends_with("_statistics") || k == "push" || k == "zeros") return {1, 1};  // counts, of which there is no loss
+    if (k == "arrange_limited")
+      return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.number), dropped_);
+    if (k.ends_with("_statistics") || k == "push" || k == "zeros")
+      return {1, 1};  // counts, of which there is no loss
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
     if (k == "expert_up" || k == "expert_down") {
       const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];  // experts' matrices in line
-      return by_expert(in(o, 0), in(o, 2), w, static_cast<std::size_t>(all.shape[0].unit), static_cast<std::size_t>(all.shape[1].size), k == "expert_down");
+      return by_expert(in(o, 0), in(o, 2), w, static_cast<std::size_t>(all.shape[0].unit),
+                       static_cast<std::size_t>(all.shape[1].size), k == "expert_down");
     }
     if (k == "combine") return weighted(in(o, 0), in(o, 1));
-    if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
+    if (k == "swiglu")
+      return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
     if (k == "mul") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a * b; });
     if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });
     if (k == "sigmoid") return map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); });
     if (k == "softmax") return softmax(in(o, 0));
-    if (k == "head_norm") return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}, o.with.number); });
+    if (k == "head_norm")
+      return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}, o.with.number); });
     if (takes_apart(o)) return part(o, true);
     if (k == "concat") return concat(in(o, 0), in(o, 1), 1);
-    if (k == "concat_heads") return concat(in(o, 0), in(o, 1), static_cast<std::size_t>(o.with.whole.count()));
+    if (k == "concat_heads")
+      return concat(in(o, 0), in(o, 1), static_cast<std::size_t>(o.with.whole.count()));
     if (k == "linear") return linear(in(o, 0), w);
-    if (k == "bias") return by_feature(in(o, 0), [&](std::size_t, std::size_t c, double x) { return x + w[c]; });
+    if (k == "bias")
+      return by_feature(in(o, 0), [&](std::size_t, std::size_t c, double x) { return x + w[c]; });
     if (k == "position") {
       const std::size_t width = in(o, 0).cols;
-      return by_feature(in(o, 0), [&](std::size_t n, std::size_t c, double x) { return x + w[n % seq * width + c]; });
+      return by_feature(in(o, 0),
+                        [&](std::size_t n, std::size_t c, double x) { return x + w[n % seq * width + c]; });
     }
     if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1), o.with.number);
     if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number, o.with.scaling);
@@ -321,7 +359,8 @@ class layer_run {
                        static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[1])].shape[1].size));
     // The loss is taken of the logits at its end; what comes before it only passes them on.
     if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
-    if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") || k == "reduce_scatter")
+    if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") ||
+        k == "reduce_scatter")
       return in(o, 0);
     throw std::runtime_error("no definition of op '" + std::string(k) + "'");
   }
@@ -342,12 +381,17 @@ reference_result evaluate_reference(const rankc::plan_data& plan, const tensors&
   reference_result out;
   for (std::size_t first = 0; first < b.tokens.size(); first += tokens) {
     matrix x(tokens, 1), targets(tokens, 1);
-    for (std::size_t n = 0; n < tokens; ++n) { x(n, 0) = b.tokens[first + n]; targets(n, 0) = b.targets[first + n]; }
+    for (std::size_t n = 0; n < tokens; ++n) {
+      x(n, 0) = b.tokens[first + n];
+      targets(n, 0) = b.targets[first + n];
+    }
     std::size_t number = 0;
     for (const rankc::layer_kind& k : plan.kinds)
       for (int i = 0; i < k.count; ++i) {
         std::int64_t dropped = 0;
-        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number) + "." : "", out.largest, dropped).run(x, targets);
+        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number) + "." : "", out.largest,
+                      dropped)
+                .run(x, targets);
         if (!k.repeated) continue;
         out.dropped.resize(std::max(out.dropped.size(), ++number));
         out.dropped[number - 1] += dropped;

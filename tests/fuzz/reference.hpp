@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It shares no
-// code with lowering or the runtime's kernels.
+// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It
+// shares no code with lowering or the runtime's kernels.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
 
@@ -18,8 +18,8 @@ struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-/// The loss of a step, and the largest magnitude of what it is made of, attention scores included; and how many picks found their
-/// experts full, in each of the layers that are numbered.
+/// The loss of a step, and the largest magnitude of what it is made of, attention scores included; and how
+/// many picks found their experts full, in each of the layers that are numbered.
 struct reference_result {
   double loss = 0, largest = 0;
   std::vector<std::int64_t> dropped;

@@ -63,37 +63,57 @@ int stages_per_rank(order by, int wanted) {
     case order::interleaved_one_f_one_b:
     case order::interleaved_zero_bubble:
     case order::group_interleaved:
-    case order::best: return wanted;
+    case order::best:
+      return wanted;
     case order::zero_bubble_v:
     case order::zero_bubble_v_greedy:
     case order::v_half:
     case order::v_min:
     case order::one_f_one_b_v:
-    case order::dual_pipe_v: return 2;
-    default: return 1;
+    case order::dual_pipe_v:
+      return 2;
+    default:
+      return 1;
   }
 }
 
 schedule make_schedule(const schedule_choice& c, int pp) {
   const int m = c.microbatches, n = c.stages_per_rank;
   switch (c.by) {
-    case order::gpipe: return collect_for(pp, schedules::gpipe{m});
-    case order::one_f_one_b: return collect_for(pp, schedules::one_f_one_b{m});
-    case order::looped_bfs: return collect_for(pp, schedules::looped_bfs{m, n, c.inference});
-    case order::interleaved_one_f_one_b: return collect_for(pp, schedules::interleaved_one_f_one_b{m, n});
-    case order::interleaved_zero_bubble: return collect_for(pp, schedules::interleaved_zero_bubble{m, n});
-    case order::zero_bubble_1p: return collect_for(pp, schedules::zero_bubble_1p{m});
-    case order::zero_bubble_2p: return collect_for(pp, schedules::zero_bubble_2p{m});
-    case order::zero_bubble_v: return collect_for(pp, schedules::zero_bubble_v{m});
-    case order::zero_bubble_v_greedy: return collect_for(pp, schedules::zero_bubble_v_greedy{m});
-    case order::v_half: return collect_for(pp, schedules::v_half{m});
-    case order::v_min: return collect_for(pp, schedules::v_min{m});
-    case order::one_f_one_b_v: return collect_for(pp, schedules::one_f_one_b_v{m});
-    case order::group_interleaved: return collect_for(pp, schedules::group_interleaved{m, n});
-    case order::dual_pipe: return collect_for(pp, schedules::dual_pipe{m, c.inference});
-    case order::dual_pipe_v: return collect_for(pp, schedules::dual_pipe_v{m, c.inference});
-    case order::best: return collect_for(pp, schedules::best{.microbatches = m, .stages_per_rank = n, .runs = 2});
-    case order::text: break;
+    case order::gpipe:
+      return collect_for(pp, schedules::gpipe{m});
+    case order::one_f_one_b:
+      return collect_for(pp, schedules::one_f_one_b{m});
+    case order::looped_bfs:
+      return collect_for(pp, schedules::looped_bfs{m, n, c.inference});
+    case order::interleaved_one_f_one_b:
+      return collect_for(pp, schedules::interleaved_one_f_one_b{m, n});
+    case order::interleaved_zero_bubble:
+      return collect_for(pp, schedules::interleaved_zero_bubble{m, n});
+    case order::zero_bubble_1p:
+      return collect_for(pp, schedules::zero_bubble_1p{m});
+    case order::zero_bubble_2p:
+      return collect_for(pp, schedules::zero_bubble_2p{m});
+    case order::zero_bubble_v:
+      return collect_for(pp, schedules::zero_bubble_v{m});
+    case order::zero_bubble_v_greedy:
+      return collect_for(pp, schedules::zero_bubble_v_greedy{m});
+    case order::v_half:
+      return collect_for(pp, schedules::v_half{m});
+    case order::v_min:
+      return collect_for(pp, schedules::v_min{m});
+    case order::one_f_one_b_v:
+      return collect_for(pp, schedules::one_f_one_b_v{m});
+    case order::group_interleaved:
+      return collect_for(pp, schedules::group_interleaved{m, n});
+    case order::dual_pipe:
+      return collect_for(pp, schedules::dual_pipe{m, c.inference});
+    case order::dual_pipe_v:
+      return collect_for(pp, schedules::dual_pipe_v{m, c.inference});
+    case order::best:
+      return collect_for(pp, schedules::best{.microbatches = m, .stages_per_rank = n, .runs = 2});
+    case order::text:
+      break;
   }
   return read_text(c, pp);
 }
@@ -112,8 +132,10 @@ std::string draw_text(draws& d, const schedule& from) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool pairs = i + 1 < all.size() && (all[i].overlaps_next || (overlaps && d.chance(15)));
       s << (i ? ", " : "");
-      if (pairs) { s << "OVERLAP(" << all[i] << "," << all[i + 1] << ")"; ++i; }
-      else s << all[i];
+      if (pairs) {
+        s << "OVERLAP(" << all[i] << "," << all[i + 1] << ")";
+        ++i;
+      } else s << all[i];
     }
     s << "\n";
   }
@@ -158,7 +180,8 @@ std::string draw_own_text(draws& d, int pp, int stages, int microbatches) {
         const state& x = at(s, m);
         if (!x.forward && (s == 0 || at(s - 1, m).forward)) ready.push_back({action_kind::F, s, m});
         const bool has_gradient = x.forward && (s + 1 == stages || at(s + 1, m).input);
-        if (!x.input && has_gradient) ready.push_back({splits && d.chance(60) ? action_kind::I : action_kind::B, s, m});
+        if (!x.input && has_gradient)
+          ready.push_back({splits && d.chance(60) ? action_kind::I : action_kind::B, s, m});
         if (x.input && !x.weight) ready.push_back({action_kind::W, s, m});
       }
     if (ready.empty()) break;

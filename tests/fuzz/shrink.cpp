@@ -37,7 +37,8 @@ std::vector<plan> smaller(const plan& p) {
     plan q = p;
     if (change(q)) out.push_back(std::move(q));
   };
-  for (int parallel_dims::*degree : {&parallel_dims::pp, &parallel_dims::dp_replicate, &parallel_dims::dp_shard, &parallel_dims::cp, &parallel_dims::tp})
+  for (int parallel_dims::* degree : {&parallel_dims::pp, &parallel_dims::dp_replicate,
+                                      &parallel_dims::dp_shard, &parallel_dims::cp, &parallel_dims::tp})
     if (resolve(p.dims).*degree > 1 && p.schedule.by != order::text)
       with([&](plan& q) {
         q.dims = resolve(q.dims);
@@ -59,7 +60,8 @@ std::vector<plan> smaller(const plan& p) {
   with([](plan& q) { return !(std::exchange(q.recipe.recompute, {}) == recomputation{}); });
   with([](plan& q) { return std::exchange(q.recipe.recompute.every, 1) > 1; });
   with([](plan& q) {
-    q.recipe.momentum = 0; q.recipe.nesterov = false;
+    q.recipe.momentum = 0;
+    q.recipe.nesterov = false;
     return std::exchange(q.recipe.optimizer, adamw) != adamw;
   });
   for (std::size_t e = 1; e + 1 < p.model.entries.size(); ++e) {

@@ -24,19 +24,21 @@ batch batch_of(int vocab_used, int seq, int global_batch, std::int64_t step) {
   batch b{std::vector<std::int32_t>(n * static_cast<std::size_t>(global_batch)), {}};
   b.targets = b.tokens;
   for (std::size_t i = 0; i < static_cast<std::size_t>(global_batch); ++i)
-    data.sample(static_cast<std::uint64_t>(step * global_batch) + i, b.tokens.data() + i * n, b.targets.data() + i * n);
+    data.sample(static_cast<std::uint64_t>(step * global_batch) + i, b.tokens.data() + i * n,
+                b.targets.data() + i * n);
   return b;
 }
 
 training_run::training_run(const program& p)
     : about_(*p.about), engine_(p.install()), parameters_(rankc::runtime::global_parameters(*p.about)) {
   for (const auto& tensor : parameters_)
-    rankc::runtime::write(*engine_, tensor, region::weights, [&](std::size_t first, std::span<double> values) {
-      const bool is_random = tensor.init == rankc::runtime::fill::uniform;
-      rankc::runtime::hash_uniform(tensor.name, is_random ? tensor.std : spread, weights_seed, first, values.size(),
-                                   values.data());
-      for (double& v : values) v += tensor.init == rankc::runtime::fill::ones;
-    });
+    rankc::runtime::write(*engine_, tensor, region::weights,
+                          [&](std::size_t first, std::span<double> values) {
+                            const bool is_random = tensor.init == rankc::runtime::fill::uniform;
+                            rankc::runtime::hash_uniform(tensor.name, is_random ? tensor.std : spread,
+                                                         weights_seed, first, values.size(), values.data());
+                            for (double& v : values) v += tensor.init == rankc::runtime::fill::ones;
+                          });
   load(0);
 }
 
@@ -48,7 +50,8 @@ void training_run::load(std::int64_t step) {
 rankc::runtime::step_output training_run::step() {
   load(steps_);
   const auto& t = about_.train;
-  return engine_->step({t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps_, t.momentum, t.nesterov, t.rounding_seed});
+  return engine_->step({t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps_, t.momentum,
+                        t.nesterov, t.rounding_seed});
 }
 
 tensors training_run::read(region r) const {
@@ -69,7 +72,8 @@ void training_run::write(const rankc::runtime::global_parameter& p, std::size_t 
 }
 
 void training_run::write(const rankc::runtime::global_parameter& p, const std::vector<double>& values) {
-  for (const auto& s : p.holders) engine_->write(s.rank, region::weights, s.element, values.size(), values.data());
+  for (const auto& s : p.holders)
+    engine_->write(s.rank, region::weights, s.element, values.size(), values.data());
 }
 
 std::string training_run::unequal_copies() const {

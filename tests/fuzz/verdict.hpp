@@ -10,8 +10,8 @@
 
 namespace fuzz {
 
-/// One plan: refused with a sentence, or emitted and equal to its one-rank program; else it failed, and `wrong` says
-/// how.
+/// One plan: refused with a sentence, or emitted and equal to its one-rank program; else it failed, and
+/// `wrong` says how.
 struct verdict {
   bool emitted = false, compared = false, checked_one_rank = false, steady = true;
   std::vector<int> refused_by{};  // ids of rules, each once

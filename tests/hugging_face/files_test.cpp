@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders as transformers has them: what is exported is read again with the same bits, and what does not fit a plan is
-// refused with every difference.
+// Folders as transformers has them: what is exported is read again with the same bits, and what does not fit
+// a plan is refused with every difference.
 #include <rankc/runtime/tools/export.hpp>
 #include <rankc/runtime/tools/safetensors.hpp>
 
@@ -16,7 +16,12 @@ using namespace rankc::runtime;
 namespace {
 
 fs::path save(run& r, const scratch& files) {
-  const run_state state{.step = 1, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = r.about.plan_hash};
+  const run_state state{.step = 1,
+                        .samples = 0,
+                        .init = "",
+                        .data = "",
+                        .train = r.about.train,
+                        .plan_hash = r.about.plan_hash};
   return save_checkpoint(*r.engine, state, files.path("saved"));
 }
 
@@ -37,7 +42,8 @@ tensors tensors_of(const fs::path& folder) {
 }
 
 /// A folder of a model with changes to its config.
-fs::path changed(const scratch& files, const std::string& model, const json& changes, const std::string& config = "config.json") {
+fs::path changed(const scratch& files, const std::string& model, const json& changes,
+                 const std::string& config = "config.json") {
   fs::remove_all(files.path("changed"));
   fs::create_directories(files.path("changed"));
   for (const auto& entry : fs::directory_iterator(folder_of(model)))
@@ -64,7 +70,8 @@ void keep_positions(tensors& all, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("what is exported has the tensors that were read, and is read again with the same bits on any layout") {
+TEST_CASE(
+    "what is exported has the tensors that were read, and is read again with the same bits on any layout") {
   for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "qwen3_moe_norm", "mixtral"})
     for (const char* layout : {"one", "tp2_pp2", "shards"})
       for (const std::size_t file_bytes : {std::size_t{5'000'000'000}, std::size_t{60'000}}) {
@@ -74,7 +81,8 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
         const scratch files;
         run from = start(program_of(model, layout), folder_of(model), "arith:1");
         const fs::path out = files.path("exported");
-        CHECK(export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face, .file_bytes = file_bytes}) == out);
+        CHECK(export_weights(from.about, save(from, files), out,
+                             {.format = export_format::hugging_face, .file_bytes = file_bytes}) == out);
         CHECK(fs::exists(out / "model.safetensors.index.json") == (file_bytes < 100'000));
         if (fs::exists(out / "model.safetensors.index.json")) {
           const json index = read_json(out / "model.safetensors.index.json");
@@ -84,12 +92,16 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
         }
         tensors expected = tensors_of(folder_of(model)), found = tensors_of(out);
         if (model == "gpt2_sharded")
-          for (const auto& [name, values] : tensors(expected)) { expected["transformer." + name] = values; expected.erase(name); }
+          for (const auto& [name, values] : tensors(expected)) {
+            expected["transformer." + name] = values;
+            expected.erase(name);
+          }
         keep_positions(expected, 32 * 32);
         CHECK((found == expected));
         from.step();
         fs::remove_all(out);
-        export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face, .file_bytes = file_bytes});
+        export_weights(from.about, save(from, files), out,
+                       {.format = export_format::hugging_face, .file_bytes = file_bytes});
         const tensors trained = from.tensors(region::weights);
         for (const char* other : {"one", "dp2_tp2"}) {
           run to = start(program_of(model, other), out, "arith:1");
@@ -100,8 +112,9 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
 
 TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that are tied are skipped") {
   const scratch files;
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "llama_rope_llama3", "qwen3_moe_nonorm", "qwen3_moe_mlp_only",
-                                  "qwen3_moe_sparse_step", "mixtral"}) {
+  for (const std::string model :
+       {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "llama_rope_llama3", "qwen3_moe_nonorm",
+        "qwen3_moe_mlp_only", "qwen3_moe_sparse_step", "mixtral"}) {
     CAPTURE(model);
     run one = start(program_of(model, "one"), folder_of(model), "arith:1"),
         other = start(program_of(model, "one"), changed(files, model, {}, "config_v4.json"), "arith:1");
@@ -111,24 +124,29 @@ TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that 
   const tensors given = tensors_of(folder);
   safetensors_reader in(folder / "model.safetensors");
   std::vector<safetensors_writer::tensor> all{{"transformer.h.0.attn.bias", {1, 1, 48, 48}, dtype::f32},
-                                              {"transformer.h.1.attn.masked_bias", {}, dtype::f32}, {"lm_head.weight", {128, 32}, dtype::f32}};
+                                              {"transformer.h.1.attn.masked_bias", {}, dtype::f32},
+                                              {"lm_head.weight", {128, 32}, dtype::f32}};
   for (const auto& [name, t] : in.tensors()) all.push_back({name, t.shape, dtype::f32});
   safetensors_writer out(files.path("more"), all, {});
   out.append(std::vector<double>(48 * 48 + 1 + 128 * 32, 7).data(), 48 * 48 + 1 + 128 * 32);
   for (const auto& [name, t] : in.tensors()) out.append(given.at(name).data(), t.count);
   out.close();
   fs::rename(files.path("more"), folder / "model.safetensors");
-  run one = start(program_of("gpt2", "one"), folder_of("gpt2"), "arith:1"), other = start(program_of("gpt2", "one"), folder, "arith:1");
+  run one = start(program_of("gpt2", "one"), folder_of("gpt2"), "arith:1"),
+      other = start(program_of("gpt2", "one"), folder, "arith:1");
   CHECK((one.tensors(region::weights) == other.tensors(region::weights)));
 }
 
-TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms that add another number are refused") {
+TEST_CASE(
+    "files in bf16 of a model with a tied head are read exactly, and norms that add another number are "
+    "refused") {
   const scratch files;
   const fs::path folder = folder_of("llama_tied_bf16");
   const fs::path other = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
   CHECK(refused("llama_tied_bf16", other) ==
         "1: " + (other / "config.json").string() +
-            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-05, and the plan has 1e-06");
+            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-05, and the "
+            "plan has 1e-06");
   const tensors expected = tensors_of(folder);
   CHECK(expected.size() == 2 + 2 * 9);
   for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
@@ -136,11 +154,18 @@ TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms
     const tensors found = r.tensors(region::weights);
     CHECK(found.size() == expected.size());
     CHECK(found.at("wte") == expected.at("model.embed_tokens.weight"));
-    for (const auto& [ours, theirs] : {std::pair("wq", "self_attn.q_proj"), {"wk", "self_attn.k_proj"}, {"wv", "self_attn.v_proj"}, {"wo", "self_attn.o_proj"},
-                                       {"w1", "mlp.gate_proj"}, {"w3", "mlp.up_proj"}, {"w2", "mlp.down_proj"}, {"norm1", "input_layernorm"},
+    for (const auto& [ours, theirs] : {std::pair("wq", "self_attn.q_proj"),
+                                       {"wk", "self_attn.k_proj"},
+                                       {"wv", "self_attn.v_proj"},
+                                       {"wo", "self_attn.o_proj"},
+                                       {"w1", "mlp.gate_proj"},
+                                       {"w3", "mlp.up_proj"},
+                                       {"w2", "mlp.down_proj"},
+                                       {"norm1", "input_layernorm"},
                                        {"norm2", "post_attention_layernorm"}}) {
       CAPTURE(ours);
-      CHECK(found.at(std::string("layers.1.") + ours) == expected.at(std::string("model.layers.1.") + theirs + ".weight"));
+      CHECK(found.at(std::string("layers.1.") + ours) ==
+            expected.at(std::string("model.layers.1.") + theirs + ".weight"));
     }
   }
 }
@@ -148,43 +173,75 @@ TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms
 TEST_CASE("another model is refused with all that differs, and no rank is touched") {
   const scratch files;
   const auto said = [&](const std::string& program, const std::string& model, const json& changes) {
-    const std::string text = refused(program, changed(files, model, changes)), begin = "1: " + files.path("changed/config.json") + ": ";
+    const std::string text = refused(program, changed(files, model, changes)),
+                      begin = "1: " + files.path("changed/config.json") + ": ";
     REQUIRE_MESSAGE(text.starts_with(begin), text);
     return text.substr(begin.size());
   };
   CHECK(said("gpt2", "llama_gqa", {}) == "model_type is \"llama\", and the plan hf_gpt2_one_host has a gpt2");
-  CHECK(said("gpt2", "gpt2", {{"n_layer", 3}, {"n_head", 8}, {"n_inner", 64}, {"n_positions", 16}, {"layer_norm_epsilon", 1e-6}, {"activation_function", "relu"}}) ==
-        "is of another model than the plan hf_gpt2_one_host: n_layer is 3, and the plan has 2; n_head is 8, and the plan has 4; n_inner is 64, and "
-        "the plan has 128; activation_function is \"relu\", and the plan has \"gelu_new\"; layer_norm_epsilon is 1e-06, and the plan has 1e-05; "
+  CHECK(said("gpt2", "gpt2",
+             {{"n_layer", 3},
+              {"n_head", 8},
+              {"n_inner", 64},
+              {"n_positions", 16},
+              {"layer_norm_epsilon", 1e-6},
+              {"activation_function", "relu"}}) ==
+        "is of another model than the plan hf_gpt2_one_host: n_layer is 3, and the plan has 2; n_head is 8, "
+        "and the plan has 4; n_inner is 64, and "
+        "the plan has 128; activation_function is \"relu\", and the plan has \"gelu_new\"; "
+        "layer_norm_epsilon is 1e-06, and the plan has 1e-05; "
         "n_positions is 16, and the plan has sequences of 32");
   CHECK(said("llama_gqa", "llama_gqa",
-             {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}}, {"tie_word_embeddings", true}, {"head_dim", 16}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: rope_theta is 500000.0, and the plan has 10000.0; rope_type is \"llama3\", and "
-        "the plan has \"default\"; tie_word_embeddings is true, and the plan has false; head_dim is 16, and the plan has 8");
-  CHECK(said("llama_gqa", "llama_gqa", {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; rms_norm_eps is 1e-06, and the plan "
+             {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}},
+              {"tie_word_embeddings", true},
+              {"head_dim", 16}}) ==
+        "is of another model than the plan hf_llama_gqa_one_host: rope_theta is 500000.0, and the plan has "
+        "10000.0; rope_type is \"llama3\", and "
+        "the plan has \"default\"; tie_word_embeddings is true, and the plan has false; head_dim is 16, and "
+        "the plan has 8");
+  CHECK(said("llama_gqa", "llama_gqa",
+             {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
+        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; "
+        "rms_norm_eps is 1e-06, and the plan "
         "has 1e-05; num_key_value_heads is 4, and the plan has 2");
-  CHECK(said("qwen3", "qwen3", {{"head_dim", nullptr}, {"use_sliding_window", true}, {"num_key_value_heads", nullptr}, {"attention_bias", true}}) ==
-        "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has false; num_key_value_heads is 4, and the plan "
+  CHECK(said("qwen3", "qwen3",
+             {{"head_dim", nullptr},
+              {"use_sliding_window", true},
+              {"num_key_value_heads", nullptr},
+              {"attention_bias", true}}) ==
+        "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has "
+        "false; num_key_value_heads is 4, and the plan "
         "has 2; head_dim is 128, and the plan has 16; use_sliding_window is true, and the plan has false");
   CHECK(refused("no_family", folder_of("gpt2")) ==
-        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama, qwen3, qwen3_moe, mixtral)");
-  CHECK(said("qwen3_moe_mlp_only", "qwen3_moe_mlp_only", {{"num_local_experts", 16}, {"num_experts_per_tok", nullptr}, {"norm_topk_prob", nullptr},
-                                                          {"mlp_only_layers", {1}}, {"intermediate_size", 64}}) ==
-        "is of another model than the plan hf_qwen3_moe_mlp_only_one_host: intermediate_size is 64, and the plan has 48; num_experts is 16, and the "
-        "plan has 8; num_experts_per_tok is 8, and the plan has 2; norm_topk_prob is false, and the plan has true; mlp_only_layers is [1], and the "
+        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, "
+        "llama, qwen3, qwen3_moe, mixtral)");
+  CHECK(said("qwen3_moe_mlp_only", "qwen3_moe_mlp_only",
+             {{"num_local_experts", 16},
+              {"num_experts_per_tok", nullptr},
+              {"norm_topk_prob", nullptr},
+              {"mlp_only_layers", {1}},
+              {"intermediate_size", 64}}) ==
+        "is of another model than the plan hf_qwen3_moe_mlp_only_one_host: intermediate_size is 64, and the "
+        "plan has 48; num_experts is 16, and the "
+        "plan has 8; num_experts_per_tok is 8, and the plan has 2; norm_topk_prob is false, and the plan has "
+        "true; mlp_only_layers is [1], and the "
         "plan has [0]");
-  CHECK(said("mixtral", "mixtral", {{"num_local_experts", 4}, {"sliding_window", 32}, {"router_jitter_noise", 0.5}}) ==
-        "is of another model than the plan hf_mixtral_one_host: num_local_experts is 4, and the plan has 8; sliding_window is 32, and the plan has "
+  CHECK(said("mixtral", "mixtral",
+             {{"num_local_experts", 4}, {"sliding_window", 32}, {"router_jitter_noise", 0.5}}) ==
+        "is of another model than the plan hf_mixtral_one_host: num_local_experts is 4, and the plan has 8; "
+        "sliding_window is 32, and the plan has "
         "null; router_jitter_noise is 0.5, and the plan has 0.0");
 }
 
-TEST_CASE("how rotary positions are slowed is read, exported where both versions look, and another way is refused") {
+TEST_CASE(
+    "how rotary positions are slowed is read, exported where both versions look, and another way is "
+    "refused") {
   const scratch files;
   run from = start(program_of("llama_rope_llama3", "one"), folder_of("llama_rope_llama3"), "arith:1");
   const fs::path out = files.path("exported");
   export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face});
-  const json found = read_json(out / "config.json"), theirs = read_json(folder_of("llama_rope_llama3") / "config.json");
+  const json found = read_json(out / "config.json"),
+             theirs = read_json(folder_of("llama_rope_llama3") / "config.json");
   CHECK(found["rope_parameters"] == theirs["rope_parameters"]);
   CHECK(found["rope_scaling"] == theirs["rope_parameters"]);
   CHECK_FALSE(found.contains("factor"));
@@ -192,15 +249,18 @@ TEST_CASE("how rotary positions are slowed is read, exported where both versions
   CHECK((again.tensors(region::weights) == from.tensors(region::weights)));
 
   const auto said = [&](const json& rope) {
-    const std::string text = refused("llama_rope_llama3", changed(files, "llama_rope_llama3", {{"rope_parameters", rope}}));
+    const std::string text =
+        refused("llama_rope_llama3", changed(files, "llama_rope_llama3", {{"rope_parameters", rope}}));
     return text.substr(text.find("_host: ") + 7);
   };
   json other = theirs["rope_parameters"];
   other.update({{"factor", 4.0}, {"high_freq_factor", 2.0}, {"original_max_position_embeddings", 32}});
-  CHECK(said(other) == "factor is 4.0, and the plan has 8.0; high_freq_factor is 2.0, and the plan has 4.0; "
-                       "original_max_position_embeddings is 32, and the plan has 16");
+  CHECK(said(other) ==
+        "factor is 4.0, and the plan has 8.0; high_freq_factor is 2.0, and the plan has 4.0; "
+        "original_max_position_embeddings is 32, and the plan has 16");
   CHECK(said({{"rope_theta", 10000.0}, {"rope_type", "linear"}, {"factor", 8.0}}) ==
-        "rope_type is \"linear\", and the plan has \"llama3\"; low_freq_factor is null, and the plan has 1.0; high_freq_factor is null, and the "
+        "rope_type is \"linear\", and the plan has \"llama3\"; low_freq_factor is null, and the plan has "
+        "1.0; high_freq_factor is null, and the "
         "plan has 4.0; original_max_position_embeddings is null, and the plan has 16");
 }
 
@@ -208,14 +268,21 @@ TEST_CASE("tensors that are missing, too many or of another shape are listed by 
   const scratch files;
   const fs::path folder = changed(files, "gpt2_sharded", {});
   fs::remove(folder / "model-00003-of-00003.safetensors");
-  CHECK(refused("gpt2_sharded", folder) == "1: " + (folder / "model-00003-of-00003.safetensors").string() + ": cannot be read: No such file or directory");
+  CHECK(refused("gpt2_sharded", folder) == "1: " + (folder / "model-00003-of-00003.safetensors").string() +
+                                               ": cannot be read: No such file or directory");
   safetensors_writer out(folder / "model-00003-of-00003.safetensors",
-                         {{"ln_f.weight", {31}, dtype::f32}, {"h.2.ln_1.weight", {1}, dtype::f32}, {"h.1.mlp.c_fc.weight", {32, 128}, dtype::f32}}, {});
+                         {{"ln_f.weight", {31}, dtype::f32},
+                          {"h.2.ln_1.weight", {1}, dtype::f32},
+                          {"h.1.mlp.c_fc.weight", {32, 128}, dtype::f32}},
+                         {});
   out.append(std::vector<double>(32 + 32 * 128).data(), 32 + 32 * 128);
   out.close();
   CHECK(refused("gpt2_sharded", folder) ==
-        "1: " + folder.string() + ": does not hold this model's tensors: it lacks h.1.mlp.c_fc.bias, h.1.mlp.c_proj.bias, h.1.mlp.c_proj.weight, "
-        "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead of [32]");
+        "1: " + folder.string() +
+            ": does not hold this model's tensors: it lacks h.1.mlp.c_fc.bias, h.1.mlp.c_proj.bias, "
+            "h.1.mlp.c_proj.weight, "
+            "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead "
+            "of [32]");
 }
 
 TEST_CASE("a head of its own is exported") {
@@ -239,13 +306,16 @@ TEST_CASE("weights with parts beside them are exported as dense weights") {
     CHECK(load_weights(*adapted.engine, folder_of(model)).size() == 8);
     for (int n = 0; n < 3; ++n) adapted.step();
     const fs::path saved = save(adapted, files);
-    CHECK(refusal_of([&] { export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face}); }) ==
-          "1: the plan hf_" + model + "_adapted_host: its parameter layers.0.wq.lora_a is none of a " + model);
+    CHECK(refusal_of([&] {
+            export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face});
+          }) == "1: the plan hf_" + model + "_adapted_host: its parameter layers.0.wq.lora_a is none of a " +
+                    model);
     fs::remove_all(out);
     export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
     run dense = start(program_of(model, "one"), out, "arith:1234");
     dense.steps = adapted.steps;
-    dense.load(); adapted.load();
+    dense.load();
+    adapted.load();
     CHECK(std::abs(dense.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
   }
 }
@@ -255,14 +325,20 @@ TEST_CASE("the commands: train from a folder of theirs, export to one, eval it")
   const auto call = [](const std::string& layout, const std::vector<std::string>& words) {
     return command(program_of("llama_gqa", layout), words);
   };
-  const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
-  const std::string theirs = folder_of("llama_gqa").string(), saved = files.path("saved"), out = files.path("out");
+  const auto loss = [](const std::string& said) {
+    return std::stod(said.substr(said.find("eval: loss ") + 11));
+  };
+  const std::string theirs = folder_of("llama_gqa").string(), saved = files.path("saved"),
+                    out = files.path("out");
   const json expected = read_json(folder_of("llama_gqa") / "expected.json");
   const std::string rand = "rand:" + std::to_string(expected["seed"].get<int>());
-  CHECK(std::abs(loss(call("tp2_pp2", {"eval", "--init", theirs, "--data", rand, "--steps", "1"})) - expected["eval"]["loss"].get<double>()) <= 1e-10);
+  CHECK(std::abs(loss(call("tp2_pp2", {"eval", "--init", theirs, "--data", rand, "--steps", "1"})) -
+                 expected["eval"]["loss"].get<double>()) <= 1e-10);
   CHECK(call("tp2_pp2", {"train", "--steps", "3", "--init", theirs, "--save", saved}).starts_with("0 "));
-  CHECK(call("one", {"export", "--load", saved, "--format", "huggingface", "--out", out}) == "0 exported " + out + "\n");
-  CHECK(loss(call("one", {"eval", "--init", out, "--data", rand})) == loss(call("one", {"eval", "--load", saved, "--data", rand})));
+  CHECK(call("one", {"export", "--load", saved, "--format", "huggingface", "--out", out}) ==
+        "0 exported " + out + "\n");
+  CHECK(loss(call("one", {"eval", "--init", out, "--data", rand})) ==
+        loss(call("one", {"eval", "--load", saved, "--data", rand})));
   testing::capture err(stderr);
   CHECK(call("one", {"export", "--load", saved, "--format", "gguf", "--out", out}) == "2 ");
   CHECK(err.end() == "hf_llama_gqa_one_host: --format gguf: legal are safetensors and huggingface\n");

@@ -23,8 +23,8 @@ std::vector<const registered*> with_oracle() {
 /// Whether gradients are of a loss with a balance of experts, over all layers.
 bool is_balanced(const json& expected) { return expected["eval"].contains("aux_loss"); }
 
-/// What evaluation leaves: loss, norm of gradients and, of the whole batch at once, some of these. A balance of four microbatches is
-/// another than that of the whole.
+/// What evaluation leaves: loss, norm of gradients and, of the whole batch at once, some of these. A balance
+/// of four microbatches is another than that of the whole.
 struct wanted_of_batch {
   double loss, grad_norm;
   bool whole;
@@ -63,7 +63,8 @@ std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
   if (theirs.ends_with("input_layernorm.weight")) return all.at(layer("layers.") + "norm1");
   if (theirs.ends_with("post_attention_layernorm.weight")) return all.at(layer("layers.") + "norm2");
   for (const char* of_heads : {"q_norm", "k_norm"})
-    if (theirs.ends_with(std::string("self_attn.") + of_heads + ".weight")) return all.at(layer("layers.") + of_heads);
+    if (theirs.ends_with(std::string("self_attn.") + of_heads + ".weight"))
+      return all.at(layer("layers.") + of_heads);
   if (theirs.ends_with("gate.weight")) return all.at(layer("layers.") + "router");
   REQUIRE((theirs.ends_with("ln_f.weight") || theirs == "model.norm.weight"));
   return all.at("norm");
@@ -80,7 +81,8 @@ void check_load(rankc::runtime::engine& e, const json& eval) {
   REQUIRE(routers->load.size() == eval["expert_counts"].size());
   for (std::size_t layer = 0; layer < routers->load.size(); ++layer) {
     const std::vector<double> counts = eval["expert_counts"][layer];
-    const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+    const double mean =
+        std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
     CHECK(std::abs(routers->load[layer] - *std::max_element(counts.begin(), counts.end()) / mean) <= 1e-12);
   }
 }
@@ -146,7 +148,8 @@ TEST_CASE("losses and gradients are those of transformers") {
     }
   }
   CHECK(programs == (RANKC_HUGGING_FACE_MODELS - 4) * 3 + 4 + 2);  // four have one layout, two a fourth
-  MESSAGE(programs << " programs, largest difference of a loss " << worst_loss << ", of a gradient's element " << worst);
+  MESSAGE(programs << " programs, largest difference of a loss " << worst_loss << ", of a gradient's element "
+                   << worst);
 }
 
 TEST_CASE("ten steps of training are those of transformers") {
@@ -166,15 +169,18 @@ TEST_CASE("ten steps of training are those of transformers") {
       const auto routers = rankc::runtime::read_routers(*r.engine);
       REQUIRE(routers.has_value() == balanced);
       if (balanced) CHECK(std::abs(routers->balance - step["aux_loss"].get<double>()) <= 1e-9);
-      for (const auto& [found, wanted] : {std::pair(out.loss, loss), {out.grad_norm, step["grad_norm"].get<double>()}}) {
+      for (const auto& [found, wanted] :
+           {std::pair(out.loss, loss), {out.grad_norm, step["grad_norm"].get<double>()}}) {
         CHECK(std::abs(found - wanted) <= 1e-9);
         worst = std::max(worst, std::abs(found - wanted));
       }
     }
-    r.data = rankc::runtime::dataset(rankc::runtime::parse_data_spec("rand:" + seed), r.about.vocab_used, r.about.seq);
+    r.data = rankc::runtime::dataset(rankc::runtime::parse_data_spec("rand:" + seed), r.about.vocab_used,
+                                     r.about.seq);
     r.steps = 0;
     r.load();
-    CHECK(std::abs(r.engine->evaluate() - expected["after"][balanced ? "eval_total_loss" : "eval_loss"].get<double>()) <= 1e-9);
+    CHECK(std::abs(r.engine->evaluate() -
+                   expected["after"][balanced ? "eval_total_loss" : "eval_loss"].get<double>()) <= 1e-9);
   }
   MESSAGE("largest difference of a loss or norm " << worst);
 }

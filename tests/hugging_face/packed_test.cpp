@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sequences of an oracle, packed as two documents into one sequence, compute what transformers computed of each.
+// Two sequences of an oracle, packed as two documents into one sequence, compute what transformers computed
+// of each.
 #include "models.hpp"
 
 namespace packed_test {
@@ -9,12 +10,14 @@ using rankc::runtime::region;
 
 namespace {
 
-/// Which sequences a program has, one after the other: the first ends with the token that ends documents, which stands nowhere else.
+/// Which sequences a program has, one after the other: the first ends with the token that ends documents,
+/// which stands nowhere else.
 struct packed {
   const char *model, *layout;
   int first, second;
 };
-constexpr packed pairs[]{{"gpt2", "0", 1, 0}, {"gpt2", "1", 2, 3}, {"llama_tied_bf16", "0", 1, 0}, {"llama_tied_bf16", "1", 2, 3}};
+constexpr packed pairs[]{
+    {"gpt2", "0", 1, 0}, {"gpt2", "1", 2, 3}, {"llama_tied_bf16", "0", 1, 0}, {"llama_tied_bf16", "1", 2, 3}};
 
 /// The oracle's sequences, tokens and then targets.
 struct batch {
@@ -28,7 +31,8 @@ batch batch_of(const run& oracle, const packed& p) {
   return b;
 }
 
-/// The oracle's weights, with more positions whose rows are large where a model has learned ones: no document comes so far.
+/// The oracle's weights, with more positions whose rows are large where a model has learned ones: no document
+/// comes so far.
 void load_weights(run& to, run& oracle) {
   const tensors weights = oracle.tensors(region::weights);
   for (const auto& p : rankc::runtime::global_parameters(to.about)) {
@@ -48,13 +52,16 @@ TEST_CASE("two sequences of an oracle, packed into one, have its losses, logits 
   for (const char* model : {"gpt2", "llama_tied_bf16"}) {
     CAPTURE(model);
     const json expected = read_json(folder_of(model) / "expected.json");
-    run oracle = start(program_of(model, "one"), folder_of(model), "rand:" + std::to_string(expected["seed"].get<int>()));
+    run oracle = start(program_of(model, "one"), folder_of(model),
+                       "rand:" + std::to_string(expected["seed"].get<int>()));
     oracle.load();
     oracle.engine->evaluate();
     oracle.step();
     const tensors whole = oracle.tensors(region::gradients);
     rankc::runtime::load_weights(*oracle.engine, folder_of(model));
-    oracle.steps = 0; oracle.load(); oracle.engine->evaluate();
+    oracle.steps = 0;
+    oracle.load();
+    oracle.engine->evaluate();
     double loss = 0;
     tensors gradients;
     for (const packed& p : pairs) {
@@ -83,7 +90,8 @@ TEST_CASE("two sequences of an oracle, packed into one, have its losses, logits 
         }
       }
       const auto& t = both.about.train;
-      both.engine->step({1e-2, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, 1, t.momentum, t.nesterov, t.rounding_seed});
+      both.engine->step({1e-2, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, 1, t.momentum, t.nesterov,
+                         t.rounding_seed});
       for (const auto& [name, values] : both.tensors(region::gradients)) {
         std::vector<double>& sum = gradients[name];
         sum.resize(values.size());
@@ -101,7 +109,8 @@ TEST_CASE("two sequences of an oracle, packed into one, have its losses, logits 
       }
   }
   CHECK(logits == 6);
-  MESSAGE("largest difference of a loss " << worst_loss << ", of a logit " << worst_logit << ", of a gradient " << worst_gradient);
+  MESSAGE("largest difference of a loss " << worst_loss << ", of a logit " << worst_logit
+                                          << ", of a gradient " << worst_gradient);
 }
 
 }  // namespace packed_test

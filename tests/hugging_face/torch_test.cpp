@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of Qwen3's kind train as PyTorch does in float64: losses of 25 steps, the balance of experts in them.
+// Models of Qwen3's kind train as PyTorch does in float64: losses of 25 steps, the balance of experts in
+// them.
 #include <rankc/runtime/tools/hash.hpp>
 
 #include "models.hpp"
@@ -24,7 +25,8 @@ std::vector<line> read_lines() {
   return all;
 }
 
-/// PyTorch has a matrix for each expert, and draws each by its own name: gate and up (ffn, hidden), down (hidden, ffn).
+/// PyTorch has a matrix for each expert, and draws each by its own name: gate and up (ffn, hidden), down
+/// (hidden, ffn).
 void give_experts(run& r, int experts) {
   for (const auto& p : rankc::runtime::global_parameters(r.about)) {
     const auto at = p.name.find("experts.");
@@ -34,13 +36,16 @@ void give_experts(run& r, int experts) {
     const std::size_t hidden = p.rows / static_cast<std::size_t>(experts), ffn = p.columns;
     std::vector<double> all, one(hidden * ffn);
     for (int e = 0; e < experts; ++e) {
-      rankc::runtime::hash_uniform(p.name.substr(0, at) + "experts." + std::to_string(e) + "." + theirs, p.std, 1, 0, one.size(), one.data());
+      rankc::runtime::hash_uniform(p.name.substr(0, at) + "experts." + std::to_string(e) + "." + theirs,
+                                   p.std, 1, 0, one.size(), one.data());
       for (std::size_t c = 0; c < hidden; ++c)
-        for (std::size_t f = 0; f < ffn; ++f) all.push_back(theirs == "w2" ? one[c * ffn + f] : one[f * hidden + c]);
+        for (std::size_t f = 0; f < ffn; ++f)
+          all.push_back(theirs == "w2" ? one[c * ffn + f] : one[f * hidden + c]);
     }
-    rankc::runtime::write(*r.engine, p, rankc::runtime::region::weights, [&](std::size_t first, std::span<double> values) {
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(first), values.size(), values.begin());
-    });
+    rankc::runtime::write(
+        *r.engine, p, rankc::runtime::region::weights, [&](std::size_t first, std::span<double> values) {
+          std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(first), values.size(), values.begin());
+        });
   }
 }
 
@@ -59,7 +64,8 @@ TEST_CASE("losses of 25 steps are PyTorch's") {
     const auto says = [&](const char* words) { return expected.args.find(words) != expected.args.npos; };
     REQUIRE(program.job.starts_with(says("tiny-moe") ? "torch_moe" : "torch_qwen3"));
     REQUIRE(expected.losses.size() == 25);
-    // Unclipped, on random tokens, one weight 1e-14 off moves the loss by 2e-13 in step 14 and by 2e-6 in step 25.
+    // Unclipped, on random tokens, one weight 1e-14 off moves the loss by 2e-13 in step 14 and by 2e-6 in
+    // step 25.
     const std::size_t steps = says("--clip 0 --data rand") ? 14 : 25;
     run r(program, says("--data rand") ? "rand" : "arith", says("--lr 3e-3") ? 3e-3 : 3e-4);
     give_experts(r, 8);

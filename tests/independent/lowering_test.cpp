@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs of ranks that have the same tokens and experts of their own are judged, and what is told of their plans.
+// How programs of ranks that have the same tokens and experts of their own are judged, and what is told of
+// their plans.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -25,18 +26,22 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(independent::plans(), job, layout); }
+rankc::plan_data find(const std::string& job, const std::string& layout) {
+  return find_plan(independent::plans(), job, layout);
+}
 
 /// The communicator over ep that a rank is in.
 int over_ep(const program& p, int rank) {
   for (std::size_t c = 0; c < p.communicators.size(); ++c) {
     const std::vector<int>& ranks = p.communicators[c].ranks;
-    if (p.communicators[c].name.starts_with("ep ") && std::count(ranks.begin(), ranks.end(), rank)) return static_cast<int>(c);
+    if (p.communicators[c].name.starts_with("ep ") && std::count(ranks.begin(), ranks.end(), rank))
+      return static_cast<int>(c);
   }
   throw std::logic_error("a rank has no others on ep");
 }
 
-/// Put a sum over ep behind each rank's last sum of gradients over replicas, on the lane where others over ep are.
+/// Put a sum over ep behind each rank's last sum of gradients over replicas, on the lane where others over ep
+/// are.
 void sum_gradients_over_ep(program& p) {
   int next = 0;
   for (const rank_program& r : p.ranks)
@@ -44,13 +49,16 @@ void sum_gradients_over_ep(program& p) {
       for (const auto& a : o.writes) next = std::max(next, a.value + 1);
   for (std::size_t rank = 0; rank < p.ranks.size(); ++rank) {
     std::vector<op>& ops = p.ranks[rank].ops;
-    const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const op& o) { return o.name.starts_with("gradients of"); });
+    const auto last = std::find_if(ops.rbegin(), ops.rend(),
+                                   [](const op& o) { return o.name.starts_with("gradients of"); });
     REQUIRE(last != ops.rend());
     const int at = static_cast<int>(ops.rend() - last) - 1;
     op again = ops[static_cast<std::size_t>(at)];
     again.communicator = over_ep(p, static_cast<int>(rank));
     again.waits = {at};
-    again.stream = std::find_if(ops.begin(), ops.end(), [](const op& o) { return o.name == "gradient norm over ep"; })->stream;
+    again.stream = std::find_if(ops.begin(), ops.end(), [](const op& o) {
+                     return o.name == "gradient norm over ep";
+                   })->stream;
     for (std::size_t k = 0; k < again.reads.size(); ++k) {
       const int before = again.writes[k].value, after = next++;
       again.reads[k].value = before;
@@ -67,14 +75,18 @@ void sum_gradients_over_ep(program& p) {
 
 }  // namespace
 
-TEST_CASE("programs whose ranks of ep have the same tokens are proven, are the model, and take what is counted, on either target") {
+TEST_CASE(
+    "programs whose ranks of ep have the same tokens are proven, are the model, and take what is counted, on "
+    "either target") {
   int programs = 0;
   for (const split_plan& e : independent::plans())
     if (e.layout != "one") programs += check_lowered(e.plan);
   CHECK(programs == 23 * 6);
 }
 
-TEST_CASE("dense gradients that are summed over ep are refused: by the proof, and where its facts say that they are parts, by what compares with the model") {
+TEST_CASE(
+    "dense gradients that are summed over ep are refused: by the proof, and where its facts say that they "
+    "are parts, by what compares with the model") {
   const rankc::plan_data plan = find("mixtral", "replicas");
   program p = expand_train(lower(plan, dtype::f64, target::host));
   REQUIRE(check_equivalence(p, prove(p), specify(plan)).holds);
@@ -85,21 +97,25 @@ TEST_CASE("dense gradients that are summed over ep are refused: by the proof, an
   CHECK(refused.reasons.front().find("over which it is no part of a sum") != std::string::npos);
   const auto is_summed_again = [&](const rank_program& r, const sum& s) {
     return std::any_of(r.ops.begin(), r.ops.end(), [&](const op& o) {
-      return o.name.starts_with("gradients of") && o.communicator == over_ep(p, static_cast<int>(&r - p.ranks.data())) &&
-             std::any_of(o.reads.begin(), o.reads.end(), [&](const auto& a) { return a.begin == s.at.begin; });
+      return o.name.starts_with("gradients of") &&
+             o.communicator == over_ep(p, static_cast<int>(&r - p.ranks.data())) &&
+             std::any_of(o.reads.begin(), o.reads.end(),
+                         [&](const auto& a) { return a.begin == s.at.begin; });
     });
   };
   for (rank_program& r : p.ranks)
     for (sum& s : r.sums)
       for (sum::relation& o : s.over)
-        if (s.kind == sum_kind::gradient && o.communicator == over_ep(p, static_cast<int>(&r - p.ranks.data())) && is_summed_again(r, s))
+        if (s.kind == sum_kind::gradient &&
+            o.communicator == over_ep(p, static_cast<int>(&r - p.ranks.data())) && is_summed_again(r, s))
           o.as = placement::partial;
   const verdict proof = prove(p);
   REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
   const equivalence same = check_equivalence(p, proof, specify(plan));
   CHECK(!same.holds);
   REQUIRE(!same.reasons.empty());
-  CHECK(same.reasons.front().find("expected the gradient of wte, found a value that the model has not") != std::string::npos);
+  CHECK(same.reasons.front().find("expected the gradient of wte, found a value that the model has not") !=
+        std::string::npos);
 }
 
 TEST_CASE("slots of experts that a rank has not, and of some that there are not, are refused") {
@@ -138,18 +154,24 @@ TEST_CASE("the norm counts the experts of each rank of ep once: other groups and
         for (sum::relation& o : s.over)
           if (o.communicator == ep && s.name.find(named) != s.name.npos) o.as = as;
     };
-    is_refused("experts that are the same on all ranks of ep", [&](rank_program& r, int ep) { relate(r, ep, "experts.down", placement::replicated); });
-    is_refused("dense weights of which each has a part", [&](rank_program& r, int ep) { relate(r, ep, "router", placement::sharded); });
-    is_refused("dense gradients that are parts of a sum", [&](rank_program& r, int ep) { relate(r, ep, "router", placement::partial); });
+    is_refused("experts that are the same on all ranks of ep",
+               [&](rank_program& r, int ep) { relate(r, ep, "experts.down", placement::replicated); });
+    is_refused("dense weights of which each has a part",
+               [&](rank_program& r, int ep) { relate(r, ep, "router", placement::sharded); });
+    is_refused("dense gradients that are parts of a sum",
+               [&](rank_program& r, int ep) { relate(r, ep, "router", placement::partial); });
   }
   CHECK(refused == 18);
 }
 
-TEST_CASE("a rank keeps its own experts, of which the ranks that have the same keep shards; describe counts all of them, and says whose tokens they see") {
+TEST_CASE(
+    "a rank keeps its own experts, of which the ranks that have the same keep shards; describe counts all of "
+    "them, and says whose tokens they see") {
   const auto of_experts = [](const char* layout) {
     const lowered l = lower(find("mixtral", layout), dtype::f64, target::host);
     std::size_t elements = 0;
-    for (const placed_parameter& p : l.ranks[0].parameters) elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
+    for (const placed_parameter& p : l.ranks[0].parameters)
+      elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
     return elements;
   };
   const std::size_t all = of_experts("one");
@@ -157,15 +179,20 @@ TEST_CASE("a rank keeps its own experts, of which the ranks that have the same k
   for (const char* layout : {"alone", "replicas"}) CHECK(of_experts(layout) == all / 2);
   for (const char* layout : {"four", "shards", "sp", "cp"}) CHECK(of_experts(layout) == all / 4);
   CHECK(of_experts("shards_sp") == all / 8);
-  const auto text = [](const char* layout) { return describe_text(lower(find("mixtral", layout), dtype::f64, target::host)); };
+  const auto text = [](const char* layout) {
+    return describe_text(lower(find("mixtral", layout), dtype::f64, target::host));
+  };
   const auto count = [&](const char* layout) {
     const std::string s = text(layout);
     return s.substr(s.find(": ") + 2, s.find(" parameters") - s.find(": ") - 2);
   };
   for (const char* layout : {"alone", "shards_sp", "pp"}) CHECK(count(layout) == count("one"));
   CHECK(text("shards_sp").find(", 16 ranks = pp 1 x dp 2 x 2 shards x ep 2 x tp 2") != std::string::npos);
-  CHECK(text("shards").find(" parameters; spread over ep 2, which have the same tokens\n") != std::string::npos);
-  const auto dims = nlohmann::json::parse(describe_json(lower(find("mixtral", "shards"), dtype::f64, target::host))).at("dims");
+  CHECK(text("shards").find(" parameters; spread over ep 2, which have the same tokens\n") !=
+        std::string::npos);
+  const auto dims =
+      nlohmann::json::parse(describe_json(lower(find("mixtral", "shards"), dtype::f64, target::host)))
+          .at("dims");
   CHECK(dims.at("ep") == 2);
   CHECK(dims.at("world") == 4);
   CHECK(dims.at("expert_layout") == "independent");

@@ -18,7 +18,8 @@ using namespace rankc::runtime;
 
 namespace {
 
-const rankc::host::program* const programs[]{&gpt_one_rank::program, &gpt_pp2::program, &gpt_dp2_tp2_pp2::program, &gpt_dual_pipe_v::program};
+const rankc::host::program* const programs[]{&gpt_one_rank::program, &gpt_pp2::program,
+                                             &gpt_dp2_tp2_pp2::program, &gpt_dual_pipe_v::program};
 
 std::unique_ptr<engine> installed(const rankc::host::program& p) {
   auto e = rankc::host::install(p);
@@ -31,11 +32,13 @@ int id(int n, int of) { return (n * n * 31 + n * 7 + of) % 256; }
 /// Minus the log of a target's chance, of the logits of a token.
 double cross_entropy(engine& e, int dp, std::size_t token, int target) {
   const description& about = e.about();
-  const auto columns = static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(about.loss_at())].logits.columns);
+  const auto columns =
+      static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(about.loss_at())].logits.columns);
   std::vector<double> all(columns * static_cast<std::size_t>(about.tp));
   for (int rank = 0; rank < about.world(); ++rank) {
     const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
-    if (row.pp == about.loss_at() && row.dp == dp) e.logits(rank, token, all.data() + columns * static_cast<std::size_t>(row.tp));
+    if (row.pp == about.loss_at() && row.dp == dp)
+      e.logits(rank, token, all.data() + columns * static_cast<std::size_t>(row.tp));
   }
   double sum = 0;
   for (const double x : all) sum += std::exp(x);
@@ -58,11 +61,13 @@ TEST_CASE("the loss is that of the logits") {
     };
     // Each microbatch has the same, so that the one that is left stands for all.
     for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
-      for (int dp = 0; dp < about.dp; ++dp) e->set_batch(dp, microbatch, ids(3 + dp).data(), ids(90 + dp).data());
+      for (int dp = 0; dp < about.dp; ++dp)
+        e->set_batch(dp, microbatch, ids(3 + dp).data(), ids(90 + dp).data());
     const double loss = e->evaluate();
     double sum = 0;
     for (int dp = 0; dp < about.dp; ++dp)
-      for (int i = 0; i < count; ++i) sum += cross_entropy(*e, dp, static_cast<std::size_t>(i), id(i, 90 + dp));
+      for (int i = 0; i < count; ++i)
+        sum += cross_entropy(*e, dp, static_cast<std::size_t>(i), id(i, 90 + dp));
     CHECK(sum / (count * about.dp) == doctest::Approx(loss).epsilon(1e-6));
   }
 }
@@ -94,7 +99,8 @@ TEST_CASE("what follows a prompt is the same text in every layout") {
   const auto text_of = [&](const rankc::host::program& p, const std::vector<std::int32_t>& begin, int count) {
     const auto e = installed(p);
     std::vector<std::int32_t> tokens = begin;
-    for (int i = 0; i < count; ++i) tokens.push_back(choose_token(next_logits(*e, tokens), {.temperature = 0}, tokens.size()));
+    for (int i = 0; i < count; ++i)
+      tokens.push_back(choose_token(next_logits(*e, tokens), {.temperature = 0}, tokens.size()));
     return tokens;
   };
   const auto reference = text_of(gpt_one_rank::program, prompt, 4);

@@ -15,7 +15,8 @@ void check_close(const tensors& found, const tensors& expected, double tolerance
   for (const auto& [name, values] : expected) {
     CAPTURE(name);
     REQUIRE(found.at(name).size() == values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) CHECK(std::abs(found.at(name)[i] - values[i]) <= tolerance * scale);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(std::abs(found.at(name)[i] - values[i]) <= tolerance * scale);
   }
 }
 
@@ -59,5 +60,9 @@ void check_all(int gpus, int expected) {
 
 }  // namespace
 
-TEST_CASE("1 GPU: parts of low rank train as on the host, and what is frozen keeps its bits") { check_all(1, 18); }
-TEST_CASE("2 GPUs: parts of low rank train as on the host, and what is frozen keeps its bits") { check_all(2, 68); }
+TEST_CASE("1 GPU: parts of low rank train as on the host, and what is frozen keeps its bits") {
+  check_all(1, 18);
+}
+TEST_CASE("2 GPUs: parts of low rank train as on the host, and what is frozen keeps its bits") {
+  check_all(2, 68);
+}

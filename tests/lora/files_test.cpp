@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model again.
+// Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model
+// again.
 #include <doctest/doctest.h>
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/export.hpp>
@@ -15,10 +16,16 @@ using namespace rankc::runtime;
 
 namespace {
 
-run start(const std::string& job, const std::string& layout) { return run(*find_program(job, layout), "arith", 1e-3); }
+run start(const std::string& job, const std::string& layout) {
+  return run(*find_program(job, layout), "arith", 1e-3);
+}
 
 std::filesystem::path save(run& r, const scratch& files, const std::string& folder) {
-  const run_state state{.step = r.steps, .samples = 0, .init = "hash:1", .data = "arith:1234", .train = r.about.train,
+  const run_state state{.step = r.steps,
+                        .samples = 0,
+                        .init = "hash:1",
+                        .data = "arith:1234",
+                        .train = r.about.train,
                         .plan_hash = r.about.plan_hash};
   return save_checkpoint(*r.engine, state, files.path(folder));
 }
@@ -31,7 +38,8 @@ void load(run& r, const std::filesystem::path& folder) {
 }  // namespace
 
 TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
-  for (const auto& [job, layout] : {std::pair("gpt2", "tp2_pp2"), {"gpt2", "shards"}, {"llama", "sp"}, {"gated", "pp2"}}) {
+  for (const auto& [job, layout] :
+       {std::pair("gpt2", "tp2_pp2"), {"gpt2", "shards"}, {"llama", "sp"}, {"gated", "pp2"}}) {
     CAPTURE(job);
     const scratch files;
     run adapted = start(job, layout), dense = start(std::string(job) + "_dense", "one");
@@ -44,7 +52,8 @@ TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
     dense.load();
     const double loss = adapted.engine->evaluate(), before = dense.engine->evaluate();
     CHECK(std::abs(loss - before) <= 1e-12);
-    CHECK(std::abs(dense.step().loss - start(std::string(job) + "_dense", "one").step().loss) > 1e-4);  // other weights than hash:1's
+    CHECK(std::abs(dense.step().loss - start(std::string(job) + "_dense", "one").step().loss) >
+          1e-4);  // other weights than hash:1's
     export_weights(adapted.about, from, files.path("as_it_is"));
     run again = start(job, "one");
     CHECK(load_weights(*again.engine, files.path("as_it_is")).empty());
@@ -79,7 +88,8 @@ TEST_CASE("a dense model's file starts what is adapted, and what is beside it st
   CHECK(std::abs(adapted.engine->evaluate() - dense.engine->evaluate()) <= 1e-13);
 }
 
-TEST_CASE("a resumed run goes on as the other does, on any layout, and a dense checkpoint does not resume one") {
+TEST_CASE(
+    "a resumed run goes on as the other does, on any layout, and a dense checkpoint does not resume one") {
   const scratch files;
   run r = start("llama", "tp2"), other = start("llama", "hybrid"), dense = start("llama_dense", "one");
   for (int n = 0; n < 3; ++n) r.step();
@@ -90,12 +100,17 @@ TEST_CASE("a resumed run goes on as the other does, on any layout, and a dense c
   const std::string lacks = refusal_of([&] { load(r, of_dense); });
   CHECK(lacks.find("does not hold this model's tensors: it lacks ") != std::string::npos);
   CHECK(lacks.find("lm_head.lora_b") != std::string::npos);
-  CHECK(refusal_of([&] { export_weights(r.about, of_dense, files.path("out"), {.merge = true}); }).starts_with("65: "));
+  CHECK(refusal_of([&] {
+          export_weights(r.about, of_dense, files.path("out"), {.merge = true});
+        }).starts_with("65: "));
   CHECK(refusal_of([&] { export_weights(dense.about, of_dense, files.path("out"), {.merge = true}); }) ==
-        std::string("1: --merge: the plan ") + dense.about.name + " has no lora, so that nothing is beside its weights; leave it out");
+        std::string("1: --merge: the plan ") + dense.about.name +
+            " has no lora, so that nothing is beside its weights; leave it out");
 }
 
-TEST_CASE("checkpoints of what is trained beside weights, and of what is frozen, load into any layout bit for bit") {
+TEST_CASE(
+    "checkpoints of what is trained beside weights, and of what is frozen, load into any layout bit for "
+    "bit") {
   using between_layouts::programs_of, between_layouts::save_and_load;
   const std::vector<std::string> layouts{"one", "tp2_pp2", "eight", "hybrid", "zbv"};
   CHECK(save_and_load(programs_of("gpt2", layouts)) == 25);
@@ -104,14 +119,21 @@ TEST_CASE("checkpoints of what is trained beside weights, and of what is frozen,
 
 TEST_CASE("the commands: train from a dense file, export, eval") {
   const scratch files;
-  const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
+  const auto loss = [](const std::string& said) {
+    return std::stod(said.substr(said.find("eval: loss ") + 11));
+  };
   const registered &adapted = *find_program("gpt2", "tp2"), &dense = *find_program("gpt2_dense", "one");
   const std::string base = files.path("base"), saved = files.path("saved"), merged = files.path("merged");
   CHECK(command(dense, {"train", "--steps", "2", "--save", base}).starts_with("0 "));
-  const std::string trained = command(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
-  CHECK(trained.find("note: " + base + " has nothing beside its weights; 40 parameters of lora start as by hash:1, ") != std::string::npos);
-  CHECK(command(adapted, {"export", "--load", saved, "--merge", "--out", merged}) == "0 exported " + merged + "/model.safetensors\n");
-  const double expected = loss(command(adapted, {"eval", "--load", saved})), found = loss(command(dense, {"eval", "--init", merged}));
+  const std::string trained =
+      command(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
+  CHECK(trained.find("note: " + base +
+                     " has nothing beside its weights; 40 parameters of lora start as by hash:1, ") !=
+        std::string::npos);
+  CHECK(command(adapted, {"export", "--load", saved, "--merge", "--out", merged}) ==
+        "0 exported " + merged + "/model.safetensors\n");
+  const double expected = loss(command(adapted, {"eval", "--load", saved})),
+               found = loss(command(dense, {"eval", "--init", merged}));
   CHECK(std::abs(found - expected) <= 1e-12);
   CHECK(std::abs(found - loss(command(dense, {"eval", "--init", base}))) > 1e-6);
 }

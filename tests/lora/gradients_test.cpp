@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trained beside a weight, held to the dense plan whose weight is w + scale b a: the loss is the same, and with dW the
-// gradient of that weight those of its parts are scale b^T dW and scale dW a^T.
+// What is trained beside a weight, held to the dense plan whose weight is w + scale b a: the loss is the
+// same, and with dW the gradient of that weight those of its parts are scale b^T dW and scale dW a^T.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -45,7 +45,8 @@ std::map<std::string, matrix> matrices(run& r, region of) {
 
 void check_close(const matrix& found, const matrix& expected, double scale) {
   REQUIRE(found.of.size() == expected.of.size());
-  for (std::size_t i = 0; i < found.of.size(); ++i) CHECK(std::abs(found.of[i] - expected.of[i]) <= 1e-12 * scale);
+  for (std::size_t i = 0; i < found.of.size(); ++i)
+    CHECK(std::abs(found.of[i] - expected.of[i]) <= 1e-12 * scale);
 }
 
 }  // namespace
@@ -61,7 +62,8 @@ TEST_CASE("loss and gradients are those that follow from the dense plan of the m
     for (const auto& p : rankc::runtime::global_parameters(dense.about)) {
       matrix w = before.at(p.name);
       if (before.count(p.name + ".lora_a")) {
-        const matrix more = product(before.at(p.name + ".lora_b"), before.at(p.name + ".lora_a"), adapting::scale);
+        const matrix more =
+            product(before.at(p.name + ".lora_b"), before.at(p.name + ".lora_a"), adapting::scale);
         for (std::size_t i = 0; i < w.of.size(); ++i) w.of[i] += more.of[i];
       }
       set(dense, p, w.of);
@@ -74,8 +76,10 @@ TEST_CASE("loss and gradients are those that follow from the dense plan of the m
     for (const auto& [name, dw] : of_dense) {
       CAPTURE(name);
       if (before.count(name + ".lora_a")) {
-        check_close(found.at(name + ".lora_a"), product(transposed(before.at(name + ".lora_b")), dw, adapting::scale), scale);
-        check_close(found.at(name + ".lora_b"), product(dw, transposed(before.at(name + ".lora_a")), adapting::scale), scale);
+        check_close(found.at(name + ".lora_a"),
+                    product(transposed(before.at(name + ".lora_b")), dw, adapting::scale), scale);
+        check_close(found.at(name + ".lora_b"),
+                    product(dw, transposed(before.at(name + ".lora_a")), adapting::scale), scale);
         ++compared;
       } else if (is_trained(adapted, name)) {
         check_close(found.at(name), dw, scale);

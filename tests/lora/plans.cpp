@@ -32,8 +32,11 @@ using mixed = schedules::from_csv<"0F0, 0F1, 0B0, 0I1, 0W1\n1F0, 1F1, 1I0, 1W0, 
 class list : public plan_list {
  public:
   list() : plan_list("lora", {}) {}
-  void add(const std::string& job, const char* layout, const auto& model, training r, const parallel_dims& dims, const auto& schedule) {
-    r.seq = 8; r.global_batch = 12; r.precision = f64;
+  void add(const std::string& job, const char* layout, const auto& model, training r,
+           const parallel_dims& dims, const auto& schedule) {
+    r.seq = 8;
+    r.global_batch = 12;
+    r.precision = f64;
     plan_list::add(job, layout, model, dims, schedule, r);
   }
   void add_layouts(const std::string& job, const auto& model, const training& r) {
@@ -88,7 +91,14 @@ std::vector<split_plan> plans() {
   l.add_layouts("frozen", gpt, r);
   r.frozen = {"wte", "norm1", "wq", "wk", "wv", "wo", "norm2", "w1", "w2", "w3"};
   l.add_layouts("probe", llama, r);
-  l.add("probe", "full", llama, [&] { training again = r; again.recompute = {.full = true}; return again; }(), pp2, three);
+  l.add(
+      "probe", "full", llama,
+      [&] {
+        training again = r;
+        again.recompute = {.full = true};
+        return again;
+      }(),
+      pp2, three);
   return l.out;
 }
 

@@ -12,9 +12,10 @@ inline const registered* find_program(const std::string& job, const std::string&
 }
 
 inline void set(run& r, const rankc::runtime::global_parameter& p, const std::vector<double>& values) {
-  rankc::runtime::write(*r.engine, p, rankc::runtime::region::weights, [&](std::size_t first, std::span<double> out) {
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
-  });
+  rankc::runtime::write(
+      *r.engine, p, rankc::runtime::region::weights, [&](std::size_t first, std::span<double> out) {
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+      });
 }
 
 inline bool is_trained(const run& r, const std::string& name) {

@@ -19,7 +19,8 @@ TEST_CASE("certificates of odd plans are accepted, for either target") {
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
       const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
-      for (const program& q : {expand_train(l), expand_evaluate(l)}) CHECK(verify(certificate(q, prove(q))) == "");
+      for (const program& q : {expand_train(l), expand_evaluate(l)})
+        CHECK(verify(certificate(q, prove(q))) == "");
       programs += 2;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that an application steps, each by a thread of its own, make the bits that a trainer's ranks make: where they meet in
-// the process, and where the application carries what they send.
+// Ranks that an application steps, each by a thread of its own, make the bits that a trainer's ranks make:
+// where they meet in the process, and where the application carries what they send.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/embedded.hpp>
@@ -75,12 +75,17 @@ class exchange {
       std::vector<T> all(from(0) + begin, from(0) + begin + count);
       for (std::size_t i = 1; i < size; ++i)
         for (std::size_t n = 0; n < count; ++n)
-          all[n] = first.how == reduction::sum ? all[n] + from(i)[begin + n] : std::max(all[n], from(i)[begin + n]);
+          all[n] = first.how == reduction::sum ? all[n] + from(i)[begin + n]
+                                               : std::max(all[n], from(i)[begin + n]);
       return all;
     };
     switch (first.kind) {
-      case carriage::kind::send: std::memmove(calls.at(ranks[1]).to, first.from, count); break;
-      case carriage::kind::receive: FAIL("the first of a pair sends"); break;
+      case carriage::kind::send:
+        std::memmove(calls.at(ranks[1]).to, first.from, count);
+        break;
+      case carriage::kind::receive:
+        FAIL("the first of a pair sends");
+        break;
       case carriage::kind::all_reduce: {
         const std::vector<T> all = combined(0);
         for (std::size_t i = 0; i < size; ++i) std::copy(all.begin(), all.end(), to(i));
@@ -109,7 +114,8 @@ class exchange {
         for (std::size_t taker = 0; taker < size; ++taker) {
           const std::size_t giver = (taker + (first.kind == carriage::kind::shift ? size - 1 : 1)) % size;
           std::copy_n(from(giver), count / 2, to(taker));
-          std::copy_n(static_cast<const T*>(calls.at(ranks[giver]).second_from), count / 2, static_cast<T*>(calls.at(ranks[taker]).second_to));
+          std::copy_n(static_cast<const T*>(calls.at(ranks[giver]).second_from), count / 2,
+                      static_cast<T*>(calls.at(ranks[taker]).second_to));
         }
         break;
     }
@@ -178,11 +184,14 @@ outcome of_embedded(const registered& program, way by) {
 
     const int dp = about.ranks[static_cast<std::size_t>(rank)].dp;
     const auto load = [&](int step) {
-      const batch all_of_step = read_batch(about, beginning.data, static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(about.global_batch()));
+      const batch all_of_step =
+          read_batch(about, beginning.data,
+                     static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(about.global_batch()));
       const std::size_t size = about.tokens_of_microbatch();
       for (int m = 0; m < about.microbatches; ++m) {
         const std::size_t first = static_cast<std::size_t>(m * about.dp + dp) * size;
-        const status st = here.set_batch(m, std::span(all_of_step.tokens).subspan(first, size), std::span(all_of_step.targets).subspan(first, size));
+        const status st = here.set_batch(m, std::span(all_of_step.tokens).subspan(first, size),
+                                         std::span(all_of_step.targets).subspan(first, size));
         if (!st.ok()) return st;
       }
       return status{};
@@ -191,7 +200,9 @@ outcome of_embedded(const registered& program, way by) {
     for (int step = 0; step < 2; ++step) {
       if (status st = load(step); !st.ok()) return st;
       step_output o{};
-      if (status st = here.step({3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, step + 1, t.momentum, t.nesterov, t.rounding_seed}, o);
+      if (status st = here.step({3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, step + 1, t.momentum,
+                                 t.nesterov, t.rounding_seed},
+                                o);
           !st.ok())
         return st;
       if (rank == reporter_of(about)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims and layers
-// of equal names, layers without parameters, names that are no identifiers.
+// Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims
+// and layers of equal names, layers without parameters, names that are no identifiers.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -15,7 +15,9 @@ using context = layer_context;
 inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20}, narrow_ffn{"ffn", 16},
     heads{"heads", 12, 6, "head_dim"}, wide_heads{"heads", 24, 12, "head_dim"};
 
-constexpr value gain(trace& t, std::string_view name = "g") { return t.parameter(name, {hidden}, {}, initial::ones); }
+constexpr value gain(trace& t, std::string_view name = "g") {
+  return t.parameter(name, {hidden}, {}, initial::ones);
+}
 constexpr value up(trace& t, value x, std::string_view name, dim out) {
   return linear(x, t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.3));
 }
@@ -67,7 +69,8 @@ struct silu_mlp {
   }
 };
 
-/// Products of values of each placement: of a pending sum by what each rank has, of shards, of a value by itself.
+/// Products of values of each placement: of a pending sum by what each rank has, of shards, of a value by
+/// itself.
 struct products {
   static constexpr std::string_view name = "products";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -88,7 +91,8 @@ struct head_norms {
     const dim all{"heads", 24, 6, "head_dim"};
     value h = enter_tp(rms_norm(x, gain(t)), c);
     value g = t.parameter("head_gain", {dim{"head_dim", 6}}, {}, initial::ones);
-    value q = head_norm(up(t, h, "q", all), g), k = head_norm(up(t, h, "k", heads), g), v = up(t, h, "v", heads);
+    value q = head_norm(up(t, h, "q", all), g), k = head_norm(up(t, h, "k", heads), g),
+          v = up(t, h, "v", heads);
     value g_out = t.parameter("out_gain", {dim{"head_dim", 6}}, {}, initial::ones);
     return x + leave_tp(down(t, head_norm(attend(q, k, v, c), g_out), "o", all), c);
   }
@@ -109,8 +113,8 @@ struct parts {
   static constexpr std::string_view name = "parts";
   constexpr value forward(trace& t, value x, const context& c) const {
     const dim left{"left", 5}, right{"right", 7}, both{"both", 24}, in{"in", 12};
-    const dim all{"all", 20, 10, "all_dim"}, turned{"turned", 8, 4, "turned_dim"}, plain{"plain", 12, 6, "plain_dim"},
-        swapped{"swapped", 20, 10, "all_dim"};
+    const dim all{"all", 20, 10, "all_dim"}, turned{"turned", 8, 4, "turned_dim"},
+        plain{"plain", 12, 6, "plain_dim"}, swapped{"swapped", 20, 10, "all_dim"};
     value h = enter_tp(rms_norm(x, gain(t)), c);
     const auto [a, b] = split(up(t, h, "u", all), turned, plain);
     const auto [unused, d] = split(up(t, h, "v", all), turned, plain);
@@ -119,7 +123,8 @@ struct parts {
     const auto [e, f] = split(leave_tp(sums, c), hidden, in);
     const auto [first, second] = split(e, left, right);
     const auto [kept, also_unused] = split(f, right, left);
-    (void)unused; (void)also_unused;
+    (void)unused;
+    (void)also_unused;
     value z = concat(second * kept, first, dim{"hidden", 12});
     return x + z;
   }
@@ -129,7 +134,9 @@ struct parts {
 struct parted_products {
   static constexpr std::string_view name = "parted_products";
   constexpr value forward(trace& t, value x, const context& c) const {
-    const auto weight = [&](std::string_view of) { return t.parameter(of, {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.3); };
+    const auto weight = [&](std::string_view of) {
+      return t.parameter(of, {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.3);
+    };
     value h = enter_tp(rms_norm(x, gain(t)), c);
     value first = weight("first"), second = weight("second");
     value a = gelu(linear(h, first));
@@ -143,7 +150,7 @@ struct matrix_thrice {
   static constexpr std::string_view name = "matrix_thrice";
   constexpr value forward(trace& t, value x, const context&) const {
     value g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros),
-           b = t.parameter("b", {hidden}, {}, initial::zeros);
+          b = t.parameter("b", {hidden}, {}, initial::zeros);
     value w = t.parameter("w", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3);
     value h = linear(layer_norm(x, g, s), w);
     h = gelu(bias(linear(layer_norm(h, g, b), w), b));
@@ -160,8 +167,8 @@ struct attention_layer {
   rope_scaling scaling{};
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    value q = rope(up(t, h, "q", heads), c.seq, theta, scaling), k = rope(up(t, h, "k", heads), c.seq, theta, scaling),
-          v = up(t, h, "v", heads);
+    value q = rope(up(t, h, "q", heads), c.seq, theta, scaling),
+          k = rope(up(t, h, "k", heads), c.seq, theta, scaling), v = up(t, h, "v", heads);
     return x + leave_tp(down(t, attend(q, k, v, c, parts), "o", heads), c);
   }
 };
@@ -181,7 +188,8 @@ struct two_attentions {
   }
 };
 
-/// Queries and keys whose weights are neighbours, and values whose weight is not; a gate beside what it is no gate of.
+/// Queries and keys whose weights are neighbours, and values whose weight is not; a gate beside what it is no
+/// gate of.
 struct weights_apart {
   static constexpr std::string_view name = "weights_apart";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -290,7 +298,8 @@ struct residual {
   dim width;
   constexpr value forward(trace& t, value x, const context&) const {
     value h = rms_norm(x, t.parameter("g", {width}, {}, initial::ones));
-    return x + gelu(linear(h, t.parameter("w", {width, dim{width.name, width.size}}, {}, initial::normal, 0.3)));
+    return x +
+           gelu(linear(h, t.parameter("w", {width, dim{width.name, width.size}}, {}, initial::normal, 0.3)));
   }
 };
 
@@ -300,7 +309,8 @@ struct scaled_head {
   double factor;
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c);
-    value logits = linear(h, t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
+    value logits =
+        linear(h, t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
     return cross_entropy(logits, c.targets, axis::tp, factor * c.loss_scale);
   }
 };
@@ -310,8 +320,9 @@ struct tied_between {
   static constexpr std::string_view name = "tied_between";
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = gelu(linear(enter_tp(x, c), t.parameter(table)));
-    return x +
-           leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
+    return x + leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal,
+                                              0.3)),
+                        c);
   }
 };
 
@@ -326,7 +337,8 @@ struct first_norm {
 struct second_norm {
   static constexpr std::string_view name = "second_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + gelu(layer_norm(x, t.parameter(shared_gain), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
+    return x + gelu(layer_norm(x, t.parameter(shared_gain),
+                               t.parameter("other_shift", {hidden}, {}, initial::zeros)));
   }
 };
 /// A matrix of another layer, with a bias of its own.
@@ -344,17 +356,22 @@ struct tied_matrix {
 struct named_like_a_block {
   static constexpr std::string_view name = "alone";
   std::string_view parameter;
-  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, gain(t, parameter)); }
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + rms_norm(x, gain(t, parameter));
+  }
 };
 /// The same with a gain that other layers have too.
 struct gained {
   std::string_view name;
   parameter_handle gain;
-  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, t.parameter(gain)); }
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + rms_norm(x, t.parameter(gain));
+  }
 };
 constexpr parameter_handle gain_of(std::string_view called) { return {called, {hidden}, {}, initial::ones}; }
 
-/// A norm and a product of which everything may be another layer's: three ties of a layer, in another order where
+/// A norm and a product of which everything may be another layer's: three ties of a layer, in another order
+/// where
 /// `swapped`, the gain and the shift of one norm among them.
 struct three_ties {
   std::string_view name;
@@ -401,7 +418,8 @@ struct frozen_norms {
   }
 };
 
-/// A head of its own in front of a product: what it predicts counts less. Source: Lee et al. 2014, deep supervision.
+/// A head of its own in front of a product: what it predicts counts less. Source: Lee et al. 2014, deep
+/// supervision.
 struct supervised {
   static constexpr std::string_view name = "supervised";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -415,7 +433,8 @@ struct penalised {
   static constexpr std::string_view name = "penalised";
   constexpr value forward(trace& t, value x, const context& c) const {
     add_loss(user::square_loss(x, 2 * c.loss_scale));
-    value y = leave_tp(down(t, gelu(up(t, enter_tp(rms_norm(x, gain(t, "pg")), c), "pu", ffn)), "pd", ffn), c);
+    value y =
+        leave_tp(down(t, gelu(up(t, enter_tp(rms_norm(x, gain(t, "pg")), c), "pu", ffn)), "pd", ffn), c);
     add_loss(user::square_loss(y, 0.5 * c.loss_scale));
     return x + y;
   }

@@ -34,7 +34,8 @@ TEST_CASE("what is frozen stays as it is, and counts in no norm") {
     for (const region of : {region::weights, region::gradients, region::first_moment, region::second_moment})
       for (const auto& [name, values] : r.tensors(of)) {
         CAPTURE(name);
-        const bool changed = of == region::weights ? values != before.at(name) : largest({{name, values}}) > 0;
+        const bool changed =
+            of == region::weights ? values != before.at(name) : largest({{name, values}}) > 0;
         CHECK(changed == !is_frozen(name));  // of what is frozen there are weights alone
         CHECK((of == region::weights || !is_frozen(name)));
       }

@@ -22,10 +22,11 @@ constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
 class list {
  public:
   template <class Model>
-  void add(const char* family, const char* layout, const Model& model, const parallel_dims& dims, const auto& schedule,
-           std::span<const int> stage_layers = {}) {
+  void add(const char* family, const char* layout, const Model& model, const parallel_dims& dims,
+           const auto& schedule, std::span<const int> stage_layers = {}) {
     const std::string name = std::string("odd_") + family + "_" + layout;
-    out.push_back({family, layout, make_plan(name, model, dims, schedule, recipe, clusters::cpu, stage_layers)});
+    out.push_back(
+        {family, layout, make_plan(name, model, dims, schedule, recipe, clusters::cpu, stage_layers)});
   }
   /// On one rank, with one microbatch and with three.
   void add_one(const char* family, const auto& model) {
@@ -67,35 +68,72 @@ std::vector<split_plan> plans() {
     l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
     l.add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
     l.add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
-    l.add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step}, v);
+    l.add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step},
+          v);
   };
   add_split("products", make(mlp{"mlp"}, repeat{4, products{}}));
   add_split("head_norms", make(repeat{4, head_norms{}}));
   add_split("softmax", make(mlp{"mlp"}, repeat{4, softmax_gate{}}));
   add_split("parts", make(repeat{4, parts{}}));
   add_split("parted_products", make(repeat{4, parted_products{}}));
-  l.add("head_norms", "hsdp", make(repeat{4, head_norms{}}), {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three);
-  l.add("head_norms", "prefetch_0", make(repeat{4, head_norms{}}), {.world = 2, .dp_shard = 2, .prefetch = 0}, three);
+  l.add("head_norms", "hsdp", make(repeat{4, head_norms{}}),
+        {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three);
+  l.add("head_norms", "prefetch_0", make(repeat{4, head_norms{}}), {.world = 2, .dp_shard = 2, .prefetch = 0},
+        three);
   l.add("head_norms", "shards_bfs", make(repeat{4, head_norms{}}),
-        {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage, .prefetch = 0}, schedules::looped_bfs{3, 2});
+        {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage, .prefetch = 0},
+        schedules::looped_bfs{3, 2});
   add_split("gated", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32});
-  add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
-                                        .ffn = 10, .vocab = 32});
+  add_split("latent", plans::latent_gpt{.layers = 4,
+                                        .hidden = 12,
+                                        .heads = 2,
+                                        .plain = 3,
+                                        .turned = 4,
+                                        .of_q = 5,
+                                        .of_kv = 4,
+                                        .ffn = 10,
+                                        .vocab = 32});
 
-  // Weights that the ranks of cp alone share out; chunks of one token on four ranks, beside shards that they each have.
-  l.add("gated", "cp_shards", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {.world = 2, .cp = 2}, three);
-  l.add("latent", "cp", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
-                                          .ffn = 10, .vocab = 32},
+  // Weights that the ranks of cp alone share out; chunks of one token on four ranks, beside shards that they
+  // each have.
+  l.add("gated", "cp_shards",
+        plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32},
+        {.world = 2, .cp = 2}, three);
+  l.add("latent", "cp",
+        plans::latent_gpt{.layers = 4,
+                          .hidden = 12,
+                          .heads = 2,
+                          .plain = 3,
+                          .turned = 4,
+                          .of_q = 5,
+                          .of_kv = 4,
+                          .ffn = 10,
+                          .vocab = 32},
         {.world = 8, .dp_shard = 2, .cp = 4, .cp_weights = cp_weights::replicate}, three);
-  l.add("latent", "prefetch_2", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
-                                                  .ffn = 10, .vocab = 32},
+  l.add("latent", "prefetch_2",
+        plans::latent_gpt{.layers = 4,
+                          .hidden = 12,
+                          .heads = 2,
+                          .plain = 3,
+                          .turned = 4,
+                          .of_q = 5,
+                          .of_kv = 4,
+                          .ffn = 10,
+                          .vocab = 32},
         {.world = 3, .dp_shard = 3, .prefetch = 2}, once);
-  l.add("matrix_thrice", "shards_stages", matrices, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
+  l.add("matrix_thrice", "shards_stages", matrices,
+        {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
 
-  const auto bases = make(repeat{2, attention_layer{"near", 10}},
-                          repeat{1, attention_layer{.name = "far", .theta = 10, .scaling = {.by = rope_scaling::linear, .factor = 4}}},
-                          repeat{1, attention_layer{.name = "by_turns", .theta = 10, .scaling = {.by = rope_scaling::llama3, .factor = 8, .original_positions = 16}}});
+  const auto bases = make(
+      repeat{2, attention_layer{"near", 10}},
+      repeat{
+          1,
+          attention_layer{.name = "far", .theta = 10, .scaling = {.by = rope_scaling::linear, .factor = 4}}},
+      repeat{1, attention_layer{
+                    .name = "by_turns",
+                    .theta = 10,
+                    .scaling = {.by = rope_scaling::llama3, .factor = 8, .original_positions = 16}}});
   l.add_one("rope_bases", bases);
   l.add("rope_bases", "pp2", bases, pp2, three);
   l.add("rope_bases", "zbv", bases, {.world = 4, .tp = 2, .pp = 2}, v);
@@ -114,10 +152,11 @@ std::vector<split_plan> plans() {
                            mlp{"mlp", ffn, "g2", "u2", "d2"}, mlp{"layers.0", ffn, "g3", "u3", "d3"});
   l.add_one("equal_layers", layers);
   l.add("equal_layers", "eight", layers, eight, three);
-  const auto names =
-      make(repeat{2, mlp{"my-block", {"up-dim", 20}, "int", "a.b", "a_b"}},
-           repeat{1, mlp{"x", {"tp", 16}, "parameters", "w", "r"}}, mlp{"7b", {"class", 20}, "double", "loss", "y"},
-           mlp{"weights", {"linear", 20}, "place", "ids", "work"}, mlp{"d_weights", {"x", 20}, "real", "at", "norm1"});
+  const auto names = make(repeat{2, mlp{"my-block", {"up-dim", 20}, "int", "a.b", "a_b"}},
+                          repeat{1, mlp{"x", {"tp", 16}, "parameters", "w", "r"}},
+                          mlp{"7b", {"class", 20}, "double", "loss", "y"},
+                          mlp{"weights", {"linear", 20}, "place", "ids", "work"},
+                          mlp{"d_weights", {"x", 20}, "real", "at", "norm1"});
   l.add_one("names", names);
   l.add("names", "eight", names, eight, three);
 
@@ -132,8 +171,8 @@ std::vector<split_plan> plans() {
   l.add("no_parameters", "pp4", none, {.world = 8, .tp = 2, .pp = 4}, three);
   l.add("no_parameters", "zbv", none, pp2, v);
 
-  const auto handed =
-      make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{}, repeat{2, bare_attention{}});
+  const auto handed = make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{},
+                           repeat{2, bare_attention{}});
   l.add_one("handed_on", handed);
   l.add("handed_on", "pp3", handed, pp3, three);
   l.add("handed_on", "zbv", handed, {.world = 4, .dp_replicate = 2, .pp = 2}, v);
@@ -166,12 +205,14 @@ std::vector<split_plan> plans() {
   l.add("prime", "loop", prime, pp2, schedules::interleaved_one_f_one_b{4, 2});
 
   const dim broad{"broad", 30}, slim{"slim", 6};
-  const auto widths = make_bare(g::embedding{table}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
-                                repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},
-                                project{"back", slim, hidden}, scaled_head{1});
+  const auto widths =
+      make_bare(g::embedding{table}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
+                repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},
+                project{"back", slim, hidden}, scaled_head{1});
   l.add_one("widths", widths);
   l.add("widths", "pp3", widths, pp3, three);
-  l.add("widths", "loop", widths, {.world = 6, .dp_replicate = 2, .pp = 3}, schedules::interleaved_one_f_one_b{3, 2});
+  l.add("widths", "loop", widths, {.world = 6, .dp_replicate = 2, .pp = 3},
+        schedules::interleaved_one_f_one_b{3, 2});
 
   const auto scaled = make_bare(g::embedding{table}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
   l.add_one("scaled", scaled);
@@ -188,13 +229,13 @@ std::vector<split_plan> plans() {
   l.add_one("tied_gain", halves);
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);
-  const auto crossed = make_bare(g::embedding{table}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
-                                 repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")},
-                                 scaled_head{1});
+  const auto crossed = make_bare(
+      g::embedding{table}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
+      repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")}, scaled_head{1});
   l.add_one("crossed_ties", crossed);
   l.add("crossed_ties", "pp2", crossed, pp2, three);
-  const auto matrix = make_bare(g::embedding{table}, tied_matrix{"a", "back_a", "bias_a"}, repeat{2, mlp{"mlp"}},
-                                tied_matrix{"b", "back_b", "bias_b"}, scaled_head{1});
+  const auto matrix = make_bare(g::embedding{table}, tied_matrix{"a", "back_a", "bias_a"},
+                                repeat{2, mlp{"mlp"}}, tied_matrix{"b", "back_b", "bias_b"}, scaled_head{1});
   l.add_one("tied_matrix", matrix);
   l.add("tied_matrix", "pp2", matrix, pp2, three);
 
@@ -210,18 +251,19 @@ std::vector<split_plan> plans() {
   add_over_pp("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{},
                                gained{"high", gain_of("own")}));
   add_over_pp("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
-                              three_ties{"high", gain_of("own"), shift, square, true}));
+                                 three_ties{"high", gain_of("own"), shift, square, true}));
   // Each layer has other parameters in common with each of the others.
   add_over_pp("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
-                               three_ties{"high", gain_of("own"), other_shift, square, true},
-                               three_ties{"top", gain_of("its_own"), other_shift, square}));
+                                  three_ties{"high", gain_of("own"), other_shift, square, true},
+                                  three_ties{"top", gain_of("its_own"), other_shift, square}));
 
-  const auto adapted =
-      make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
+  const auto adapted = make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")},
+                                 repeat{4, low_rank{}}, scaled_head{1});
   add_over_pp("frozen", adapted);
   l.add("frozen", "sp", adapted, sp, three);
-  add_over_pp("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},
-                              frozen_norms{"high", "frozen_g2", "frozen_s2", gain_of("frozen_gain")}));
+  add_over_pp("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")},
+                                 repeat{4, low_rank{}},
+                                 frozen_norms{"high", "frozen_g2", "frozen_s2", gain_of("frozen_gain")}));
 
   const auto losses = make(repeat{4, supervised{}});
   add_over_pp("side_losses", losses);

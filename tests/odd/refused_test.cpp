@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does not
-// refuse.
+// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does
+// not refuse.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -18,8 +18,8 @@ namespace g = models::gpt2_layers;
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
 
 /// "RC224: ..."; all that is said, in order.
-std::string refusal(const auto& model, const parallel_dims& dims = {}, const auto& schedule = schedules::gpipe{1},
-                    std::span<const int> stage_layers = {}) {
+std::string refusal(const auto& model, const parallel_dims& dims = {},
+                    const auto& schedule = schedules::gpipe{1}, std::span<const int> stage_layers = {}) {
   std::string all;
   for (const diagnostic& d :
        make_plan("refused", model, dims, schedule, recipe, clusters::cpu, stage_layers).diagnostics)
@@ -63,15 +63,15 @@ struct attends_too_much {
   constexpr value forward(trace& t, value x, const context& c) const {
     value q = linear(x, t.parameter("q", {heads, hidden}, {}, initial::normal, 0.3));
     value k = all_gather(q, axis::cp, c.tokens.name);
-    return x +
-           linear(attention(q, k, k, c.rows, 2 * c.seq), t.parameter("o", {hidden, heads}, {}, initial::normal, 0.3));
+    return x + linear(attention(q, k, k, c.rows, 2 * c.seq),
+                      t.parameter("o", {hidden, heads}, {}, initial::normal, 0.3));
   }
 };
 struct twice_a_loss {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const context& c) const {
-    value logits =
-        linear(enter_tp(x, c), t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
+    value logits = linear(
+        enter_tp(x, c), t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
     value first = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
     value second = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
     return both ? first + second : second;
@@ -97,13 +97,17 @@ TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
 
 TEST_CASE("parameters are shared where the model hands layers one handle, not by their names") {
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, norm_alone{})) ==
-        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; hand one parameter_handle to "
+        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; hand one "
+        "parameter_handle to "
         "both, or take another name");
-  CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).starts_with("RC224"));
+  CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")}))
+            .starts_with("RC224"));
   CHECK(refusal(make(gained{"t", gain_of("own")}, repeat{2, gained{"r", gain_of("own")}})) ==
-        "RC214: parameter 'own' of layer 'r' is that of a handle, but the layer is repeated; layers that stand alone can "
+        "RC214: parameter 'own' of layer 'r' is that of a handle, but the layer is repeated; layers that "
+        "stand alone can "
         "share one: declare it by its name");
-  CHECK(refusal(make(gained{"a", gain_of("own")}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
+  CHECK(
+      refusal(make(gained{"a", gain_of("own")}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
   // A handle that one layer has is a parameter of its own.
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
   // Three layers on three pipeline ranks would have it.
@@ -113,9 +117,12 @@ TEST_CASE("parameters are shared where the model hands layers one handle, not by
 }
 
 TEST_CASE("a checkpoint's names are each of one parameter") {
-  const auto of = [](std::string_view name) { return refusal(make(named_like_a_block{name}, repeat{3, mlp{"mlp"}})); };
+  const auto of = [](std::string_view name) {
+    return refusal(make(named_like_a_block{name}, repeat{3, mlp{"mlp"}}));
+  };
   CHECK(of("layers.0.g") ==
-        "RC224: parameter 'layers.0.g' of layer 'alone' has the name of one of the repeated layer 'mlp'; take another "
+        "RC224: parameter 'layers.0.g' of layer 'alone' has the name of one of the repeated layer 'mlp'; "
+        "take another "
         "name");
   CHECK(of("layers.2.d").starts_with("RC224"));
   for (const char* legal : {"layers.3.g", "layers.0.h", "layers.00.g", "layers.0", "layers..g", "g"})
@@ -128,21 +135,24 @@ TEST_CASE("names stand in text: others are refused") {
         "RC224: a layer is named 'a \"quoted\" one'; a name has letters, digits, '_', '-' and '.'");
   CHECK(without_line(refusal(make(repeat{1, mlp{"mlp", ffn, ""}}))).find("parameter: it has no legal name") !=
         std::string::npos);
-  CHECK(refusal(make(repeat{1, mlp{"mlp", {"in ner", 20}}})).find("a dim is named 'in ner'; a name has letters") !=
-        std::string::npos);
+  CHECK(refusal(make(repeat{1, mlp{"mlp", {"in ner", 20}}}))
+            .find("a dim is named 'in ner'; a name has letters") != std::string::npos);
   CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 0}}}))
             .find("dim inner=0 is in units of 1; expected one whole unit or more") != std::string::npos);
-  CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 20, 3, "piece"}}})).find("dim inner=20 is in units of 3") !=
-        std::string::npos);
+  CHECK(
+      refusal(make(repeat{1, mlp{"mlp", {"inner", 20, 3, "piece"}}})).find("dim inner=20 is in units of 3") !=
+      std::string::npos);
 }
 
 TEST_CASE("token ids are rows of the tables") {
   auto large = make(repeat{1, mlp{"mlp"}});
   large.vocab = 33;
   CHECK(refusal(large) ==
-        "RC223: the embedding of layer 'embedding' has vocab=32 for token ids below 33; make it at least that large, "
+        "RC223: the embedding of layer 'embedding' has vocab=32 for token ids below 33; make it at least "
+        "that large, "
         "or take vocab_used=32. "
-        "RC223: the loss of layer 'head' has vocab=32 for token ids below 33; make it at least that large, or take "
+        "RC223: the loss of layer 'head' has vocab=32 for token ids below 33; make it at least that large, "
+        "or take "
         "vocab_used=32");
   large.vocab_used = 32;
   CHECK(refusal(large).empty());
@@ -162,16 +172,19 @@ TEST_CASE("a layer has one loss, as its result") {
 
 TEST_CASE("sequences make up the tokens of a rank") {
   CHECK(refusal(make(repeat{1, attends_too_much{}}))
-            .find("attention: 12 sequences of 16 tokens are not the 96 tokens of a microbatch") != std::string::npos);
+            .find("attention: 12 sequences of 16 tokens are not the 96 tokens of a microbatch") !=
+        std::string::npos);
   CHECK(refusal(make(repeat{1, gain_and_shift{}}))
-            .find("layer_norm 'g': it is the gain and the shift; expected two parameters") != std::string::npos);
+            .find("layer_norm 'g': it is the gain and the shift; expected two parameters") !=
+        std::string::npos);
 }
 
 TEST_CASE("stages are filled by repeated layers, wherever they are") {
   const auto alone = make_bare(g::embedding{table}, mlp{"mlp"}, scaled_head{1});
   CHECK(refusal(alone).empty());
   CHECK(refusal(alone, {.world = 2, .pp = 2}, schedules::gpipe{1}) ==
-        "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, layer}, or "
+        "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, "
+        "layer}, or "
         "take one stage without "
         "stage_layers");
   CHECK(refusal(make(repeat{1, mlp{"a"}}, repeat{1, mlp{"b"}}, repeat{-1, mlp{"c"}})) ==
@@ -188,7 +201,8 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, csv).empty());
   constexpr schedules::from_csv<"0F0, 3F0, 3B0, 0B0\n1F0, 2F0, 2B0, 1B0"> four{};
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, four) ==
-        "RC201: layers=2, with those that stand alone before or after them, cannot fill 4 stages: take pp=1 (with "
+        "RC201: layers=2, with those that stand alone before or after them, cannot fill 4 stages: take pp=1 "
+        "(with "
         "dp_replicate=infer), or layers=3 or layers=4");
 }
 
@@ -196,10 +210,12 @@ TEST_CASE("over the replicas parameters are alike, and layers convert nothing") 
   struct sharded {
     std::string_view name = "sharded";
     constexpr value forward(trace& t, value x, const context&) const {
-      return x + rms_norm(gelu(x), t.parameter("g", {hidden}, {{axis::dp_replicate, "hidden"}}, initial::ones));
+      return x +
+             rms_norm(gelu(x), t.parameter("g", {hidden}, {{axis::dp_replicate, "hidden"}}, initial::ones));
     }
   };
-  const std::string said = refusal(make(repeat{1, sharded{}}), {.world = 2, .dp_replicate = 2}, schedules::gpipe{1});
+  const std::string said =
+      refusal(make(repeat{1, sharded{}}), {.world = 2, .dp_replicate = 2}, schedules::gpipe{1});
   CHECK(said.find("RC2") == 0);
 }
 

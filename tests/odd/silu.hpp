@@ -18,7 +18,8 @@ void silu(const rankc::host::lane& on, rankc::runtime::at y, rankc::runtime::at 
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i] / (1 + std::exp(-from[i]));
 }
 template <class T>
-void silu_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
+void silu_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at dy,
+               rankc::runtime::at x, std::size_t count) {
   T* to = on.at<T>(dx);
   const T *grad = on.at<T>(dy), *from = on.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) {
@@ -38,7 +39,8 @@ namespace user {
 template <class T>
 void silu(const rankc::cuda::lane&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
 template <class T>
-void silu_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
+void silu_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x,
+               std::size_t count);
 
 #ifdef __CUDACC__
 template <class T>
@@ -59,11 +61,12 @@ inline unsigned blocks(std::size_t count) { return static_cast<unsigned>((count 
 
 template <class T>
 void silu(const rankc::cuda::lane& on, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
-  silu_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(y), on.at<T>(x), count);
+  silu_kernel<<<blocks(count), 256, 0, on.stream> > >(on.at<T>(y), on.at<T>(x), count);
 }
 template <class T>
-void silu_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
-  silu_grad_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count);
+void silu_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at dy,
+               rankc::runtime::at x, std::size_t count) {
+  silu_grad_kernel<<<blocks(count), 256, 0, on.stream> > >(on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count);
 }
 template decltype(silu<float>) silu<float>;
 template decltype(silu<rankc::cuda::bf16>) silu<rankc::cuda::bf16>;

@@ -9,8 +9,8 @@
 namespace user {
 
 template <class T>
-void square_loss(const rankc::host::lane& on, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
-                 bool accumulate) {
+void square_loss(const rankc::host::lane& on, rankc::runtime::at loss, rankc::runtime::at x,
+                 std::size_t count, double scale, bool accumulate) {
   const T* from = on.at<T>(x);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(from[i]) * from[i];
@@ -18,8 +18,8 @@ void square_loss(const rankc::host::lane& on, rankc::runtime::at loss, rankc::ru
   out = static_cast<T>((accumulate ? out : T{}) + scale * sum);
 }
 template <class T>
-void square_loss_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
-                      double scale) {
+void square_loss_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at x,
+                      std::size_t count, double scale) {
   T* to = on.at<T>(dx);
   const T* from = on.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<T>(2 * scale * from[i]);
@@ -34,10 +34,11 @@ void square_loss_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc:
 namespace user {
 
 template <class T>
-void square_loss(const rankc::cuda::lane&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
-                 bool accumulate);
+void square_loss(const rankc::cuda::lane&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count,
+                 double scale, bool accumulate);
 template <class T>
-void square_loss_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
+void square_loss_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at x,
+                      std::size_t count, double scale);
 
 #ifdef __CUDACC__
 /// One block, whose threads add up in one order.
@@ -45,7 +46,8 @@ template <class T>
 __global__ void square_loss_kernel(float* loss, const T* x, std::size_t count, float scale, bool accumulate) {
   __shared__ float part[256];
   float sum = 0;
-  for (std::size_t i = threadIdx.x; i < count; i += 256) sum += static_cast<float>(x[i]) * static_cast<float>(x[i]);
+  for (std::size_t i = threadIdx.x; i < count; i += 256)
+    sum += static_cast<float>(x[i]) * static_cast<float>(x[i]);
   part[threadIdx.x] = sum;
   __syncthreads();
   for (unsigned half = 128; half > 0; half /= 2) {
@@ -61,17 +63,17 @@ __global__ void square_loss_grad_kernel(T* dx, const T* x, std::size_t count, fl
 }
 
 template <class T>
-void square_loss(const rankc::cuda::lane& on, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
-                 bool accumulate) {
-  square_loss_kernel<<<1, 256, 0, on.stream>>>(on.at<float>(loss), on.at<T>(x), count,
-                                                                           static_cast<float>(scale), accumulate);
+void square_loss(const rankc::cuda::lane& on, rankc::runtime::at loss, rankc::runtime::at x,
+                 std::size_t count, double scale, bool accumulate) {
+  square_loss_kernel<<<1, 256, 0, on.stream> > >(on.at<float>(loss), on.at<T>(x), count,
+                                                 static_cast<float>(scale), accumulate);
 }
 template <class T>
-void square_loss_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
-                      double scale) {
+void square_loss_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at x,
+                      std::size_t count, double scale) {
   const unsigned blocks = static_cast<unsigned>((count + 255) / 256);
-  square_loss_grad_kernel<<<blocks, 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(x), count,
-                                                                                    static_cast<float>(scale));
+  square_loss_grad_kernel<<<blocks, 256, 0, on.stream> > >(on.at<T>(dx), on.at<T>(x), count,
+                                                           static_cast<float>(scale));
 }
 template decltype(square_loss<float>) square_loss<float>;
 template decltype(square_loss<rankc::cuda::bf16>) square_loss<rankc::cuda::bf16>;
@@ -90,20 +92,20 @@ namespace user {
 using namespace rankc;
 using namespace rankc::ports;
 
-inline constexpr op_row square_loss_grad_row{
-    .name = "square_loss_grad",
-    .ports = {out("dx", "tokens width"), in("x", "tokens width")},
-    .rule = rules::elementwise<false>,
-    .flops = no_flops,
-    .host = {"user::square_loss_grad", "tokens*width number"},
-    .cuda = {"user::square_loss_grad", "tokens*width number"},
-    .header = "square_loss.hpp"};
+inline constexpr op_row square_loss_grad_row{.name = "square_loss_grad",
+                                             .ports = {out("dx", "tokens width"), in("x", "tokens width")},
+                                             .rule = rules::elementwise<false>,
+                                             .flops = no_flops,
+                                             .host = {"user::square_loss_grad", "tokens*width number"},
+                                             .cuda = {"user::square_loss_grad", "tokens*width number"},
+                                             .header = "square_loss.hpp"};
 inline constexpr op_row square_loss_row{
     .name = "square_loss",
     .ports = {sum("loss", ""), in("x", "tokens width")},
-    .rule = [](complaint&, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
-    },
+    .rule =
+        [](complaint&, types in, type* out, const op&) {
+          for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+        },
     .dual = [](backward& b) { b.give("x", b.apply(square_loss_grad_row, {b["x"]})); },
     .flops = no_flops,
     .host = {"user::square_loss", "tokens*width number"},

@@ -20,25 +20,33 @@ using namespace rankc;
 
 constexpr models::gpt2 gpt{.layers = 3, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 16};
 constexpr models::llama llama{.layers = 3, .hidden = 8, .heads = 4, .kv_heads = 2, .ffn = 12, .vocab = 16};
-constexpr models::qwen3 qwen{.layers = 3, .hidden = 8, .heads = 4, .kv_heads = 2, .head_dim = 6, .ffn = 12, .vocab = 16, .norm_eps = 1e-3};
+constexpr models::qwen3 qwen{.layers = 3,
+                             .hidden = 8,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 6,
+                             .ffn = 12,
+                             .vocab = 16,
+                             .norm_eps = 1e-3};
 constexpr training recipe{.seq = 4, .global_batch = 24, .precision = f64};
 
 /// Of a pipeline with two other techniques, or with three.
-const techniques of_three_axes[]{{"one_f_one_b", "dp_replicate", "tp"},
-                                 {"one_f_one_b", "dp_replicate", "after_layer"},
-                                 {"one_f_one_b", "after_layer", "sequence_parallel", "recompute"},
-                                 {"one_f_one_b", "dp_replicate", "after_step", "tp"},
-                                 {"interleaved_one_f_one_b", "after_layer", "tp"},
-                                 {"interleaved_one_f_one_b", "dp_replicate", "after_step"},
-                                 {"interleaved_one_f_one_b", "dp_replicate", "sequence_parallel", "recompute"},
-                                 {"interleaved_one_f_one_b", "after_stage", "tp"},
-                                 {"zero_bubble_v", "after_stage", "sequence_parallel", "recompute"},
-                                 {"zero_bubble_v", "after_layer", "sequence_parallel"},
-                                 {"zero_bubble_v", "dp_replicate", "sequence_parallel", "recompute"},
-                                 {"zero_bubble_v", "after_step", "tp", "recompute"},
-                                 {"dual_pipe_v", "after_layer", "tp"},
-                                 {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
-                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
+const techniques of_three_axes[]{
+    {"one_f_one_b", "dp_replicate", "tp"},
+    {"one_f_one_b", "dp_replicate", "after_layer"},
+    {"one_f_one_b", "after_layer", "sequence_parallel", "recompute"},
+    {"one_f_one_b", "dp_replicate", "after_step", "tp"},
+    {"interleaved_one_f_one_b", "after_layer", "tp"},
+    {"interleaved_one_f_one_b", "dp_replicate", "after_step"},
+    {"interleaved_one_f_one_b", "dp_replicate", "sequence_parallel", "recompute"},
+    {"interleaved_one_f_one_b", "after_stage", "tp"},
+    {"zero_bubble_v", "after_stage", "sequence_parallel", "recompute"},
+    {"zero_bubble_v", "after_layer", "sequence_parallel"},
+    {"zero_bubble_v", "dp_replicate", "sequence_parallel", "recompute"},
+    {"zero_bubble_v", "after_step", "tp", "recompute"},
+    {"dual_pipe_v", "after_layer", "tp"},
+    {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
+    {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
 
 /// Of shared sequences with two other techniques, or with three.
 const techniques of_sequences[]{{"cp", "dual_pipe_v", "tp"},
@@ -59,11 +67,17 @@ class list {
     for (const auto& [name, way] : {std::pair("after_layer", reshard::after_layer),
                                     {"after_stage", reshard::after_stage},
                                     {"after_step", reshard::after_step}})
-      if (has(name)) { d.dp_shard = 2; d.reshard = way; }
+      if (has(name)) {
+        d.dp_shard = 2;
+        d.reshard = way;
+      }
     d.tp = has("tp") || has("sequence_parallel") ? 2 : 1;
     d.sequence_parallel = has("sequence_parallel");
     d.pp = std::any_of(t.begin(), t.end(), is_order) ? 2 : 1;
-    if (has("cp")) { d.cp = 2; d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate; }
+    if (has("cp")) {
+      d.cp = 2;
+      d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
+    }
     d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
     d.prefetch = turn % 3;
@@ -75,7 +89,8 @@ class list {
     std::string layout;
     for (const std::string& name : t) layout += (layout.empty() ? "" : "_and_") + name;
     if (has("one_f_one_b")) add(family, layout, d, schedules::one_f_one_b{3}, r);
-    else if (has("interleaved_one_f_one_b")) add(family, layout, d, schedules::interleaved_one_f_one_b{2, 2}, r);
+    else if (has("interleaved_one_f_one_b"))
+      add(family, layout, d, schedules::interleaved_one_f_one_b{2, 2}, r);
     else if (has("zero_bubble_v")) add(family, layout, d, schedules::zero_bubble_v{3}, r);
     else if (has("dual_pipe_v")) add(family, layout, d, schedules::dual_pipe_v{4}, r);
     else add(family, layout, d, schedules::gpipe{has("microbatches") ? 3 : 1}, r);
@@ -87,8 +102,13 @@ class list {
   void add(const std::string& family, const std::string& layout, const parallel_dims& d, const auto& schedule,
            const training& r) {
     const std::string name = "odd_" + family + "_" + layout;
-    const auto make = [&](const auto& model) { return make_plan(name, model, d, schedule, r, clusters::cpu); };
-    out.push_back({family, layout, family == "gpt" ? make(gpt) : family == "llama" ? make(llama) : make(qwen)});
+    const auto make = [&](const auto& model) {
+      return make_plan(name, model, d, schedule, r, clusters::cpu);
+    };
+    out.push_back({family, layout,
+                   family == "gpt"     ? make(gpt)
+                   : family == "llama" ? make(llama)
+                                       : make(qwen)});
   }
   int added_ = 0;
 };
@@ -102,7 +122,8 @@ bool is_order(const std::string& t) {
 bool go_together(const std::string& a, const std::string& b) {
   const auto are = [&](const char* x, const char* y) { return (a == x && b == y) || (a == y && b == x); };
   const bool is_pipeline = is_order(a) || is_order(b);
-  return a != b && !(is_order(a) && is_order(b)) && !(is_pipeline && (a == "microbatches" || b == "microbatches")) &&
+  return a != b && !(is_order(a) && is_order(b)) &&
+         !(is_pipeline && (a == "microbatches" || b == "microbatches")) &&
          !(a.starts_with("after_") && b.starts_with("after_")) && !are("tp", "sequence_parallel");
 }
 

@@ -11,9 +11,11 @@ namespace odd {
 using techniques = std::set<std::string>;
 
 /// Those of a pipeline, by its schedule, which has microbatches; and the others.
-inline constexpr const char* order_names[]{"one_f_one_b", "interleaved_one_f_one_b", "zero_bubble_v", "dual_pipe_v"};
-inline constexpr const char* other_names[]{"dp_replicate", "after_layer",       "after_stage", "after_step",
-                                           "tp",           "sequence_parallel", "recompute",   "microbatches", "cp"};
+inline constexpr const char* order_names[]{"one_f_one_b", "interleaved_one_f_one_b", "zero_bubble_v",
+                                           "dual_pipe_v"};
+inline constexpr const char* other_names[]{"dp_replicate", "after_layer",  "after_stage",
+                                           "after_step",   "tp",           "sequence_parallel",
+                                           "recompute",    "microbatches", "cp"};
 bool is_order(const std::string&);
 
 /// Whether one plan can make use of two: of some there is one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As many GPUs as RANKC_RANKS_ON_ONE_GPU says, all of which are the first. Functions of the CUDA runtime, which programs
-// find here before they find those of the library.
+// As many GPUs as RANKC_RANKS_ON_ONE_GPU says, all of which are the first. Functions of the CUDA runtime,
+// which programs find here before they find those of the library.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -43,7 +43,9 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
   return RANKC_OF_LIBRARY(cudaDeviceGetAttribute)(value, which, 0);
 }
-cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) { return RANKC_OF_LIBRARY(cudaDeviceGetPCIBusId)(text, length, 0); }
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) {
+  return RANKC_OF_LIBRARY(cudaDeviceGetPCIBusId)(text, length, 0);
+}
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 1;
   return cudaSuccess;

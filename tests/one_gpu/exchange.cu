@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank, which puts a chunk where the others can
-// read it, and meets them before and after it is read. A message goes through a mailbox, chunk by chunk.
+// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank,
+// which puts a chunk where the others can read it, and meets them before and after it is read. A message goes
+// through a mailbox, chunk by chunk.
 #include "exchange.hpp"
 
 #include <cuda_bf16.h>
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(threads) run(member m, collective c) {
   T* const to = static_cast<T*>(c.to);
   switch (c.kind) {
     case what::all_reduce:
-      by_chunks(m, from, c.count, true, [&](std::size_t first, std::size_t now) { reduce(m, c, to + first, now); });
+      by_chunks(m, from, c.count, true,
+                [&](std::size_t first, std::size_t now) { reduce(m, c, to + first, now); });
       return;
     case what::all_gather:
       by_chunks(m, from, c.count, true, [&](std::size_t first, std::size_t now) {
@@ -155,7 +157,8 @@ __device__ bool receive(const member& m, const message& r) {
     const word before = fresh(taken);
     if (!await(m, &m.at->sent[r.peer][m.place], before + 1)) return false;
     const std::size_t now = r.bytes - first < mail_bytes ? r.bytes - first : mail_bytes;
-    for (std::size_t i = threadIdx.x; i < now; i += threads) r.data[first + i] = static_cast<std::byte>(fresh(mail + i));
+    for (std::size_t i = threadIdx.x; i < now; i += threads)
+      r.data[first + i] = static_cast<std::byte>(fresh(mail + i));
     publish(taken, before + 1);
     __syncthreads();
   }
@@ -171,23 +174,31 @@ __global__ void __launch_bounds__(threads) run(member m, const __grid_constant__
   std::abort();
 }
 void check_launch() {
-  if (const cudaError_t status = cudaPeekAtLastError(); status != cudaSuccess) stop(cudaGetErrorString(status));
+  if (const cudaError_t status = cudaPeekAtLastError(); status != cudaSuccess)
+    stop(cudaGetErrorString(status));
 }
 
 }  // namespace
 
 void enqueue(const member& m, const collective& c, cudaStream_t stream) {
   switch (c.type) {
-    case ncclFloat32: run<float><<<1, threads, 0, stream>>>(m, c); break;
-    case ncclFloat64: run<double><<<1, threads, 0, stream>>>(m, c); break;
-    case ncclBfloat16: run<__nv_bfloat16><<<1, threads, 0, stream>>>(m, c); break;
+    case ncclFloat32:
+      run<float><<<1, threads, 0, stream>>>(m, c);
+      break;
+    case ncclFloat64:
+      run<double><<<1, threads, 0, stream>>>(m, c);
+      break;
+    case ncclBfloat16:
+      run<__nv_bfloat16><<<1, threads, 0, stream>>>(m, c);
+      break;
     case ncclInt32:
       if (c.kind == what::all_gather) {
         run<int><<<1, threads, 0, stream>>>(m, c);
         break;
       }
       [[fallthrough]];
-    default: stop("a collective of a type that is not f32, f64 or bf16, nor i32 that are gathered");
+    default:
+      stop("a collective of a type that is not f32, f64 or bf16, nor i32 that are gathered");
   }
   check_launch();
 }
@@ -195,11 +206,14 @@ void enqueue(const member& m, const collective& c, cudaStream_t stream) {
 void enqueue(const member& m, std::vector<message> all, cudaStream_t stream) {
   if (all.size() > most_messages) stop("more than 64 messages in a group");
   const auto block_of = [](const message& a) { return 2 * a.peer + (a.sends ? 1 : 0); };
-  std::stable_sort(all.begin(), all.end(), [&](const message& a, const message& b) { return block_of(a) < block_of(b); });
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const message& a, const message& b) { return block_of(a) < block_of(b); });
   group_of_messages g{};
   int blocks = 0;
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
-    if (i == 0 || block_of(all[static_cast<std::size_t>(i - 1)]) != block_of(all[static_cast<std::size_t>(i)])) g.first[blocks++] = i;
+    if (i == 0 ||
+        block_of(all[static_cast<std::size_t>(i - 1)]) != block_of(all[static_cast<std::size_t>(i)]))
+      g.first[blocks++] = i;
     g.all[i] = all[static_cast<std::size_t>(i)];
   }
   g.first[blocks] = static_cast<int>(all.size());

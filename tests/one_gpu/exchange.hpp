@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share a GPU exchange data through: memory of their communicator, and kernels that meet there.
+// What ranks that share a GPU exchange data through: memory of their communicator, and kernels that meet
+// there.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -12,10 +13,11 @@ namespace one_gpu {
 inline constexpr int most_members = 8;
 inline constexpr std::size_t stage_bytes = std::size_t{1} << 18, mail_bytes = std::size_t{1} << 16;
 
-/// A communicator's memory on the device. Only member m writes `turn[m]`, only a sender `sent`, only a receiver `taken`.
+/// A communicator's memory on the device. Only member m writes `turn[m]`, only a sender `sent`, only a
+/// receiver `taken`.
 struct meeting {
-  unsigned long long turn[most_members];                 // how often a member has arrived
-  unsigned long long sent[most_members][most_members];   // chunks from one member to another
+  unsigned long long turn[most_members];                // how often a member has arrived
+  unsigned long long sent[most_members][most_members];  // chunks from one member to another
   unsigned long long taken[most_members][most_members];
   std::byte stage[most_members][stage_bytes];
   std::byte mail[most_members][most_members][mail_bytes];

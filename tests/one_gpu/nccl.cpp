@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs find them here before
-// they find those of the library.
+// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs find them
+// here before they find those of the library.
 #include "exchange.hpp"
 
 #include <algorithm>
@@ -73,16 +73,18 @@ thread_local std::vector<pending> messages;
 
 ncclResult_t send_or_receive(ncclComm_t c, cudaStream_t stream, const one_gpu::message& m) {
   ncclGroupStart();
-  auto of = std::find_if(messages.begin(), messages.end(), [&](const pending& p) { return p.of == c && p.stream == stream; });
+  auto of = std::find_if(messages.begin(), messages.end(),
+                         [&](const pending& p) { return p.of == c && p.stream == stream; });
   if (of == messages.end()) of = messages.insert(of, {c, stream, {}});
   of->messages.push_back(m);
   return ncclGroupEnd();
 }
 
 /// Of a group, collectives go before messages: rankc groups one kind.
-ncclResult_t run(ncclComm_t c, cudaStream_t stream, const void* from, void* to, std::size_t count, ncclDataType_t type, what kind,
-                 ncclRedOp_t how = ncclSum, int root = 0) {
-  if (kind == what::all_reduce && std::getenv("RANKC_WRONG_ALL_REDUCE") != nullptr) return ncclSuccess;  // and leave it undone
+ncclResult_t run(ncclComm_t c, cudaStream_t stream, const void* from, void* to, std::size_t count,
+                 ncclDataType_t type, what kind, ncclRedOp_t how = ncclSum, int root = 0) {
+  if (kind == what::all_reduce && std::getenv("RANKC_WRONG_ALL_REDUCE") != nullptr)
+    return ncclSuccess;  // and leave it undone
   double factor = 1;
   if (how >= ncclNumOps) {
     const std::lock_guard lock(guard);
@@ -102,7 +104,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::memcpy(id->internal, &++ids, sizeof(ids));
   return ncclSuccess;
 }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int members, ncclUniqueId id, int place, ncclConfig_t*) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int members, ncclUniqueId id, int place,
+                                    ncclConfig_t*) {
   if (members > one_gpu::most_members) return ncclInvalidArgument;
   std::shared_ptr<common> of = meeting_of(id);
   *made = new ncclComm{of, {of->at, place, members, of->aborted}};
@@ -133,7 +136,9 @@ const char* ncclGetLastError(ncclComm_t) { return ""; }
 ncclResult_t ncclMemAlloc(void** at, std::size_t bytes) {
   return cudaMalloc(at, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
-ncclResult_t ncclMemFree(void* at) { return cudaFree(at) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
+ncclResult_t ncclMemFree(void* at) {
+  return cudaFree(at) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
 ncclResult_t ncclCommRegister(ncclComm_t, void*, std::size_t, void** handle) {
   *handle = nullptr;
   return ncclSuccess;
@@ -145,13 +150,15 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t, void*, std::size_t, ncclWindow_t
 }
 ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t) { return ncclSuccess; }
 
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* made, void* scalar, ncclDataType_t type, ncclScalarResidence_t, ncclComm_t) {
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* made, void* scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t, ncclComm_t) {
   if (type != ncclFloat32 && type != ncclFloat64 && type != ncclBfloat16) return ncclInvalidArgument;
   unsigned char bytes[sizeof(double)]{};
   cudaMemcpy(bytes, scalar, type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2, cudaMemcpyDefault);
   float f32 = 0;
   double f64 = 0;
-  std::memcpy(&f32, bytes, sizeof(f32)); std::memcpy(&f64, bytes, sizeof(f64));
+  std::memcpy(&f32, bytes, sizeof(f32));
+  std::memcpy(&f64, bytes, sizeof(f64));
   if (type == ncclBfloat16) {
     const unsigned char wide[4]{0, 0, bytes[0], bytes[1]};
     std::memcpy(&f32, wide, sizeof(f32));
@@ -175,23 +182,29 @@ ncclResult_t ncclGroupEnd() {
   return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t how, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t how, ncclComm_t c, cudaStream_t s) {
   return run(c, s, from, to, count, type, what::all_reduce, how);
 }
-ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t c,
+                           cudaStream_t s) {
   return run(c, s, from, to, count, type, what::all_gather);
 }
-ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t how, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t how, ncclComm_t c, cudaStream_t s) {
   return run(c, s, from, to, count, type, what::reduce_scatter, how);
 }
-ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t c, cudaStream_t s) {
   return run(c, s, from, to, count, type, what::broadcast, ncclSum, root);
 }
-ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t c,
+                      cudaStream_t s) {
   if (type != ncclUint8) return ncclInvalidArgument;
   return send_or_receive(c, s, {true, peer, static_cast<std::byte*>(const_cast<void*>(data)), count});
 }
-ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t c, cudaStream_t s) {
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t c,
+                      cudaStream_t s) {
   if (type != ncclUint8) return ncclInvalidArgument;
   return send_or_receive(c, s, {false, peer, static_cast<std::byte*>(data), count});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of every optimizer: what is kept is in the file, in its own type, and a run goes on with the same bits, on
-// another layout too.
+// Checkpoints of every optimizer: what is kept is in the file, in its own type, and a run goes on with the
+// same bits, on another layout too.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/tools/checkpoint.hpp>
@@ -20,7 +20,10 @@ using element = rankc::runtime::safetensors_reader::element;
 
 struct folder {
   fs::path path = fs::temp_directory_path() / ("rankc_optimizer_" + std::to_string(getpid()));
-  folder() { fs::remove_all(path); fs::create_directories(path); }
+  folder() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
   ~folder() { fs::remove_all(path); }
 };
 
@@ -41,8 +44,14 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
     CAPTURE(program.job);
     const folder here;
     run r(program, "arith", 0.01);
-    r.step(); r.step();
-    const rankc::runtime::run_state state{.step = 2, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = r.about.plan_hash};
+    r.step();
+    r.step();
+    const rankc::runtime::run_state state{.step = 2,
+                                          .samples = 0,
+                                          .init = "",
+                                          .data = "",
+                                          .train = r.about.train,
+                                          .plan_hash = r.about.plan_hash};
     const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
     std::size_t kept = 0;
     for (int rank = 0; rank < 4; ++rank) {
@@ -53,7 +62,8 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
         kept += moment;
       }
     }
-    CHECK(kept == 4 * static_cast<std::size_t>(r.about.moments) * rankc::runtime::global_parameters(r.about).size());
+    CHECK(kept ==
+          4 * static_cast<std::size_t>(r.about.moments) * rankc::runtime::global_parameters(r.about).size());
     for (const registered& other : host_registry) {
       if (other.job != program.job || (other.layout != "shard4" && other.layout != "one")) continue;
       CAPTURE(other.layout);
@@ -66,7 +76,8 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
     run again(program, "arith", 0.01);
     rankc::runtime::load_checkpoint(*again.engine, at);
     again.steps = r.steps;
-    again.step(); r.step();
+    again.step();
+    r.step();
     CHECK((again.tensors(region::weights) == r.tensors(region::weights)));
     CHECK((moments(again) == moments(r)));
   }
@@ -75,12 +86,14 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
 
 TEST_CASE("a checkpoint without a moment that the optimizer has is refused") {
   const auto find = [](const std::string& job) -> const registered& {
-    return *std::find_if(host_registry.begin(), host_registry.end(), [&](const registered& p) { return p.job == job && p.layout == "one"; });
+    return *std::find_if(host_registry.begin(), host_registry.end(),
+                         [&](const registered& p) { return p.job == job && p.layout == "one"; });
   };
   const folder here;
   run r(find("sgd"));
   r.step();
-  const rankc::runtime::run_state state{.step = 1, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = 0};
+  const rankc::runtime::run_state state{
+      .step = 1, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = 0};
   const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
   run adamw(find("adamw"));
   CHECK_THROWS_WITH(rankc::runtime::load_checkpoint(*adamw.engine, at), doctest::Contains("it lacks v."));

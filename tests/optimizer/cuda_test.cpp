@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for GPUs that keep moments, weights or both in bf16: every step by the optimizer's formulas, each number that is
-// kept a neighbour of what was worked out, and losses that fall.
+// Programs for GPUs that keep moments, weights or both in bf16: every step by the optimizer's formulas, each
+// number that is kept a neighbour of what was worked out, and losses that fall.
 #include <rankc/runtime/bf16.hpp>
 
 #include "steps.hpp"
@@ -39,7 +39,8 @@ void check_losses(int gpus) {
     CHECK(*std::min_element(all.begin(), all.end()) < 0.95 * all.front());
     if (program.layout != "one") continue;
     if (program.job == "adamw") with_master = all.back();
-    else if (program.job.find("sgd") == std::string::npos) CHECK(all.back() == doctest::Approx(with_master).epsilon(0.1));
+    else if (program.job.find("sgd") == std::string::npos)
+      CHECK(all.back() == doctest::Approx(with_master).epsilon(0.1));
   }
 }
 
@@ -67,12 +68,15 @@ const registered& find(const std::string& optimizer, const std::string& layout) 
 
 }  // namespace
 
-TEST_CASE("2 GPUs: gradients that are sent in bf16 are numbers of bf16, and those that f32 sums to its rounding") {
+TEST_CASE(
+    "2 GPUs: gradients that are sent in bf16 are numbers of bf16, and those that f32 sums to its rounding") {
   for (const std::string layout : {"dp2", "shard2"}) {
     CAPTURE(layout);
-    const registered &narrow = find("adamw_reduced", layout), &wide = find("adamw_stochastic", layout);  // alike up to the update
+    const registered &narrow = find("adamw_reduced", layout),
+                     &wide = find("adamw_stochastic", layout);  // alike up to the update
     run a(narrow), b(wide);
-    a.step(); b.step();
+    a.step();
+    b.step();
     const tensors found = a.tensors(region::gradients), expected = b.tensors(region::gradients);
     REQUIRE(found.size() == expected.size());
     std::size_t others = 0;
@@ -82,7 +86,8 @@ TEST_CASE("2 GPUs: gradients that are sent in bf16 are numbers of bf16, and thos
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double got = found.at(name)[i];
         // Of one microbatch the sum itself has been sent; of two each has, and they are added in f32.
-        if (layout == "dp2") CHECK(got == rankc::runtime::widened(rankc::runtime::rounded_to_nearest(static_cast<float>(got))));
+        if (layout == "dp2")
+          CHECK(got == rankc::runtime::widened(rankc::runtime::rounded_to_nearest(static_cast<float>(got))));
         CHECK(std::abs(got - values[i]) <= 0.02 * scale);
         others += got != values[i];
       }

@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
   for (const optimizing::variant& v : optimizing::plans()) {
     const bool is_one = v.layout == "one" || v.layout == "llama_one";
     const bool is_of_two = (v.optimizer == "no_master" && (v.layout == "tp2" || v.layout == "shard2")) ||
-                           ((v.optimizer == "adamw_reduced" || v.optimizer == "adamw_stochastic") && (v.layout == "dp2" || v.layout == "shard2"));
+                           ((v.optimizer == "adamw_reduced" || v.optimizer == "adamw_stochastic") &&
+                            (v.layout == "dp2" || v.layout == "shard2"));
     if (on_host || is_one || is_of_two)
       programs.push_back({v.optimizer, v.layout, on_host ? "f64" : "bf16", v.plan});
   }

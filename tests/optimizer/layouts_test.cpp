@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer's program on any layout leaves what it leaves on one rank; what is rounded by chance, bit for bit.
+// An optimizer's program on any layout leaves what it leaves on one rank; what is rounded by chance, bit for
+// bit.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -32,7 +33,8 @@ double difference(const tensors& want, const tensors& got) {
   double most = 0;
   for (const auto& [name, values] : want) {
     const double size = largest({{name, values}});
-    for (std::size_t i = 0; i < values.size(); ++i) most = std::max(most, std::abs(values[i] - got.at(name)[i]) / std::max(size, 1e-3));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      most = std::max(most, std::abs(values[i] - got.at(name)[i]) / std::max(size, 1e-3));
   }
   return most;
 }
@@ -40,7 +42,8 @@ double difference(const tensors& want, const tensors& got) {
 /// A bias of keys shifts a row of scores alone, so that its gradient is 0 and what is left of it is rounding.
 bool same_bits(const tensors& want, const tensors& got) {
   bool all = want.size() == got.size();
-  for (const auto& [name, values] : want) all &= name.ends_with("wk.bias") ? largest({{name, values}}) < 1e-12 : values == got.at(name);
+  for (const auto& [name, values] : want)
+    all &= name.ends_with("wk.bias") ? largest({{name, values}}) < 1e-12 : values == got.at(name);
   return all;
 }
 
@@ -56,7 +59,8 @@ TEST_CASE("parameters after five steps are those of one rank") {
     const result want = train(alone);
     CHECK(largest(want.weights) > 0.1);
     for (const registered& program : host_registry) {
-      if (program.job != alone.job || is_llama(program) != is_llama(alone) || program.layout == alone.layout) continue;
+      if (program.job != alone.job || is_llama(program) != is_llama(alone) || program.layout == alone.layout)
+        continue;
       CAPTURE(program.job);
       CAPTURE(program.layout);
       const result got = train(program);
@@ -79,7 +83,8 @@ TEST_CASE("parameters after five steps are those of one rank") {
 
 TEST_CASE("other seeds and other steps round otherwise") {
   const auto find = [](const std::string& job) -> const registered& {
-    return *std::find_if(host_registry.begin(), host_registry.end(), [&](const registered& p) { return p.job == job && p.layout == "one"; });
+    return *std::find_if(host_registry.begin(), host_registry.end(),
+                         [&](const registered& p) { return p.job == job && p.layout == "one"; });
   };
   run r(find("adamw_stochastic")), other(find("adamw_stochastic"));
   const auto& t = r.about.train;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizers make of programs: regions and their bytes, claims, and that a program which keeps less, or something else,
-// is refused.
+// What optimizers make of programs: regions and their bytes, claims, and that a program which keeps less, or
+// something else, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -35,13 +35,14 @@ const rankc::plan_data& find(const std::string& optimizer, const std::string& la
   throw std::logic_error("no plan of " + optimizer);
 }
 bool has(const std::vector<std::string>& sentences, const std::string& part) {
-  return std::any_of(sentences.begin(), sentences.end(), [&](const std::string& s) { return s.find(part) != s.npos; });
+  return std::any_of(sentences.begin(), sentences.end(),
+                     [&](const std::string& s) { return s.find(part) != s.npos; });
 }
 
 /// A training program and its model, to be changed.
 struct subject {
   explicit subject(const rankc::plan_data& plan, dtype type = dtype::f64, target to = target::host)
-        : of(expand_train(lower(plan, type, to))), order(prove(of)), model(specify(plan)) {}
+      : of(expand_train(lower(plan, type, to))), order(prove(of)), model(specify(plan)) {}
   rankc::codegen::program of;
   verdict order;  // as it was proven, before it is changed
   specification model;
@@ -65,13 +66,17 @@ struct subject {
 
 }  // namespace
 
-TEST_CASE("programs of every optimizer are proven, are the model, and take what is counted, on either target") {
+TEST_CASE(
+    "programs of every optimizer are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
   std::vector<optimizing::variant> plans = optimizing::plans_with_frozen_parameters();
   std::erase_if(plans, [](const optimizing::variant& v) { return v.layout.starts_with("llama"); });
   plans.insert(plans.end(), all().begin(), all().end());
   for (const optimizing::variant& v : plans)
-    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::host, dtype::f32}, {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64),
+                                   {target::host, dtype::f32},
+                                   {target::cuda, dtype::f32},
+                                   {target::cuda, dtype::bf16}}) {
       CAPTURE(v.plan.name);
       const lowered l = lower(v.plan, type, to);
       for (const program& p : {expand_train(l), expand_evaluate(l)}) {
@@ -81,7 +86,11 @@ TEST_CASE("programs of every optimizer are proven, are the model, and take what 
         CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
         ++programs;
       }
-      const auto s = counted::setting_of(v.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+      const auto s = counted::setting_of(v.plan,
+                                         type == dtype::f64   ? rankc::f64
+                                         : type == dtype::f32 ? rankc::f32
+                                                              : rankc::bf16,
+                                         to);
       const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }
@@ -99,20 +108,29 @@ TEST_CASE("a rank has memory for what its optimizer keeps, and for no more") {
   CHECK(adamw - bytes("sgd_plain", dtype::bf16, target::cuda).first == 2 * up(4 * n));
   CHECK(adamw - bytes("adamw_bf16", dtype::bf16, target::cuda).first == 2 * (up(4 * n) - up(2 * n)));
   CHECK(adamw - bytes("no_master", dtype::bf16, target::cuda).first == up(4 * n));
-  CHECK(adamw - bytes("no_master_bf16", dtype::bf16, target::cuda).first == 2 * (up(4 * n) - up(2 * n)) + up(4 * n));
-  CHECK(bytes("adamw", dtype::f64, target::host).first - bytes("adamw_bf16", dtype::f64, target::host).first == 2 * (up(8 * n) - up(2 * n)));
+  CHECK(adamw - bytes("no_master_bf16", dtype::bf16, target::cuda).first ==
+        2 * (up(4 * n) - up(2 * n)) + up(4 * n));
+  CHECK(bytes("adamw", dtype::f64, target::host).first -
+            bytes("adamw_bf16", dtype::f64, target::host).first ==
+        2 * (up(8 * n) - up(2 * n)));
   CHECK(bytes("adamw", dtype::f64, target::host).first == bytes("no_master", dtype::f64, target::host).first);
 }
 
 TEST_CASE("a plan's description and its claims say what is kept and how") {
-  const auto text = [](const char* optimizer, dtype type, target to) { return describe_text(lower(find(optimizer), type, to)); };
-  const auto says = [](const std::string& all_of, const char* part) { return all_of.find(part) != all_of.npos; };
+  const auto text = [](const char* optimizer, dtype type, target to) {
+    return describe_text(lower(find(optimizer), type, to));
+  };
+  const auto says = [](const std::string& all_of, const char* part) {
+    return all_of.find(part) != all_of.npos;
+  };
   CHECK(says(text("sgd_nesterov", dtype::f64, target::host), "optimizer: SGD, momentum 0.8, Nesterov\n"));
   CHECK(says(text("sgd_nesterov", dtype::f64, target::host), "x 3 (weights, gradients, momentum)\n"));
   CHECK(says(text("sgd_plain", dtype::f64, target::host), "x 2 (weights, gradients)\n"));
-  CHECK(says(text("adamw_stochastic", dtype::f64, target::host), "optimizer: AdamW; moments in bf16, rounded stochastically\n"));
+  CHECK(says(text("adamw_stochastic", dtype::f64, target::host),
+             "optimizer: AdamW; moments in bf16, rounded stochastically\n"));
   CHECK(says(text("adamw_bf16", dtype::f64, target::host), "x 2 (bf16 two moments)"));
-  CHECK(says(text("no_master_bf16", dtype::bf16, target::cuda), "optimizer: AdamW; weights and moments in bf16, rounded stochastically\n"));
+  CHECK(says(text("no_master_bf16", dtype::bf16, target::cuda),
+             "optimizer: AdamW; weights and moments in bf16, rounded stochastically\n"));
   CHECK(says(text("no_master", dtype::bf16, target::cuda), "(bf16 weights, no master copy)"));
   CHECK(says(text("no_master", dtype::f64, target::host), "x 4 (weights, gradients, two moments)\n"));
 
@@ -122,10 +140,13 @@ TEST_CASE("a plan's description and its claims say what is kept and how") {
   };
   CHECK(has(claims("sgd", dtype::f64, target::host), "and of their moments is updated by sgd"));
   CHECK(has(claims("sgd_plain", dtype::f64, target::host), "these sums and weights are kept in f32 or f64"));
-  CHECK(has(claims("adamw_bf16", dtype::f64, target::host), "moments are kept in bf16 alone, as the recipe says"));
+  CHECK(has(claims("adamw_bf16", dtype::f64, target::host),
+            "moments are kept in bf16 alone, as the recipe says"));
   CHECK(has(claims("no_master", dtype::bf16, target::cuda), "these sums and moments are kept in f32 or f64"));
-  CHECK(has(claims("no_master_bf16", dtype::bf16, target::cuda), "weights and moments are kept in bf16 alone"));
-  CHECK(!has(claims("no_master_bf16", dtype::f64, target::host), "weights and moments are kept in bf16 alone"));
+  CHECK(
+      has(claims("no_master_bf16", dtype::bf16, target::cuda), "weights and moments are kept in bf16 alone"));
+  CHECK(
+      !has(claims("no_master_bf16", dtype::f64, target::host), "weights and moments are kept in bf16 alone"));
 }
 
 TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other sum does") {
@@ -134,7 +155,8 @@ TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other s
     std::map<std::string, int> in_bf16, as_they_are;
     for (const op& o : s.of.ranks[0].ops)
       if (o.kind == op_kind::collective && o.does != collective_kind::all_gather)
-        ++(o.in_bf16 ? in_bf16 : as_they_are)[s.of.communicators[static_cast<std::size_t>(o.communicator)].name];
+        ++(o.in_bf16 ? in_bf16
+                     : as_they_are)[s.of.communicators[static_cast<std::size_t>(o.communicator)].name];
     CHECK(s.reason() == "");
     const std::vector<std::string> claims = check_equivalence(s.of, s.order, s.model).claims;
     CHECK(has(claims, "gradients go between ranks in bf16, as the recipe says") == !in_bf16.empty());
@@ -142,7 +164,9 @@ TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other s
   };
   using counts = std::map<std::string, int>;
   const auto [replicas, loss_and_norm] = sums("dp2", target::cuda, dtype::bf16);
-  CHECK((replicas == counts{{"dp at pp 0 tp 0", 5}}));  // of head, two blocks, position table, and the table that head and embedding share
+  CHECK((replicas ==
+         counts{{"dp at pp 0 tp 0",
+                 5}}));  // of head, two blocks, position table, and the table that head and embedding share
   CHECK((loss_and_norm == counts{{"dp at pp 0 tp 0", 1}}));
   CHECK(sums("dp2", target::host, dtype::f32).first.empty());
   CHECK(sums("tp2", target::cuda, dtype::bf16).first.empty());
@@ -150,18 +174,23 @@ TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other s
   CHECK(hybrid.size() == 2);
   CHECK(others.size() == 2);  // the loss over both, the norm over shards
 
-  const auto text = [](const char* optimizer) { return describe_text(lower(find(optimizer, "shard2"), dtype::bf16, target::cuda)); };
+  const auto text = [](const char* optimizer) {
+    return describe_text(lower(find(optimizer, "shard2"), dtype::bf16, target::cuda));
+  };
   const auto dealt = [](const std::string& all) {
     const std::size_t at = all.find("reduce_scatter dp_shard");
     REQUIRE(at != all.npos);
     return all.substr(at, all.find('\n', at) - at);
   };
-  CHECK(text("adamw_reduced").find("optimizer: AdamW; gradients in bf16 between ranks of dp\n") != std::string::npos);
+  CHECK(text("adamw_reduced").find("optimizer: AdamW; gradients in bf16 between ranks of dp\n") !=
+        std::string::npos);
   CHECK(dealt(text("adamw_reduced")).find(" bf16 ") != std::string::npos);
   CHECK(dealt(text("no_master")).find(" f32 ") != std::string::npos);
   const rankc::plan_data &narrow = find("adamw_reduced", "dp2"), &wide = find("no_master", "dp2");
-  CHECK(bytes_beside_arena(lower(narrow, dtype::bf16, target::cuda), lower(narrow, dtype::bf16, target::cuda).ranks[0]) -
-            bytes_beside_arena(lower(wide, dtype::bf16, target::cuda), lower(wide, dtype::bf16, target::cuda).ranks[0]) ==
+  CHECK(bytes_beside_arena(lower(narrow, dtype::bf16, target::cuda),
+                           lower(narrow, dtype::bf16, target::cuda).ranks[0]) -
+            bytes_beside_arena(lower(wide, dtype::bf16, target::cuda),
+                               lower(wide, dtype::bf16, target::cuda).ranks[0]) ==
         rankc::cuda::rounded_bytes);
 }
 
@@ -170,7 +199,8 @@ TEST_CASE("a sum that is sent in bf16 without the recipe's word, or of the loss,
     std::vector<op*> members;
     for (auto& rank : s.of.ranks)
       for (op& o : rank.ops)
-        if (o.kind == op_kind::collective && o.in_bf16 == in_bf16 && (members.empty() || o.name == members[0]->name)) {
+        if (o.kind == op_kind::collective && o.in_bf16 == in_bf16 &&
+            (members.empty() || o.name == members[0]->name)) {
           members.push_back(&o);
           break;
         }
@@ -178,7 +208,8 @@ TEST_CASE("a sum that is sent in bf16 without the recipe's word, or of the loss,
   };
   subject unsaid(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
   unsaid.model = specify(find("adamw", "one"));
-  CHECK(unsaid.reason().find("it sends bf16 to be summed; expected the type of its tensors") != std::string::npos);
+  CHECK(unsaid.reason().find("it sends bf16 to be summed; expected the type of its tensors") !=
+        std::string::npos);
   subject loss(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
   for (op* o : first(loss, false)) o->in_bf16 = true;
   CHECK(loss.reason().find("to sum up the norm or the loss") != std::string::npos);
@@ -206,7 +237,8 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     std::map<std::int64_t, std::vector<view*>> moments;
     for (view& v : s.update().views)
       if (v.port == "first_moment" && !v.written) moments[v.shape[0]].push_back(&v);
-    const auto twins = std::find_if(moments.begin(), moments.end(), [](const auto& m) { return m.second.size() > 1; });
+    const auto twins =
+        std::find_if(moments.begin(), moments.end(), [](const auto& m) { return m.second.size() > 1; });
     REQUIRE(twins != moments.end());
     std::swap(twins->second[0]->accesses, twins->second[1]->accesses);
     CHECK(s.reason().find(gradient) != std::string::npos);
@@ -223,7 +255,8 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     for (std::size_t i = 0; i < end.holds.size(); ++i)
       if (end.holds[i].kind == holding_kind::first_moment) {
         for (std::size_t k = 0; k < begin.holds.size(); ++k)
-          if (begin.holds[k].kind == holding_kind::first_moment && begin.holds[k].name == end.holds[i].name) end.reads[i].value = begin.writes[k].value;
+          if (begin.holds[k].kind == holding_kind::first_moment && begin.holds[k].name == end.holds[i].name)
+            end.reads[i].value = begin.writes[k].value;
         break;
       }
     CHECK(s.reason().find("end: the first moment of wpe: expected") == 0);
@@ -231,12 +264,14 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
   {
     subject s(find("sgd"));  // or it is not kept at all
     op& end = s.of.ranks[0].ops.back();
-    const auto at = std::find_if(end.holds.begin(), end.holds.end(), [](const holding& h) { return h.kind == holding_kind::first_moment; });
+    const auto at = std::find_if(end.holds.begin(), end.holds.end(),
+                                 [](const holding& h) { return h.kind == holding_kind::first_moment; });
     end.reads.erase(end.reads.begin() + (at - end.holds.begin()));
     end.holds.erase(at);
     CHECK(s.reason().find("begins with more of it than it leaves") != std::string::npos);
   }
-  for (const auto& [other, why] : {std::pair("sgd_plain", "it is given no weight"), {"adamw", "weights are updated by sgd; expected adamw"}}) {
+  for (const auto& [other, why] : {std::pair("sgd_plain", "it is given no weight"),
+                                   {"adamw", "weights are updated by sgd; expected adamw"}}) {
     subject s(find("sgd"));  // of a plan with another optimizer
     s.model = specify(find(other));
     CHECK(s.reason().find(why) != std::string::npos);
@@ -249,14 +284,18 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
   {
     subject s(find("sgd_plain"));  // and one that updates nothing
     op& o = s.update();
-    o.row = {}; o.reads.clear(); o.writes.clear(); o.views.clear();
+    o.row = {};
+    o.reads.clear();
+    o.writes.clear();
+    o.views.clear();
     CHECK(s.reason().find("nothing writes the weight") != std::string::npos);
   }
 }
 
 TEST_CASE("what is in bf16 without the recipe's word is refused") {
-  for (const auto& [kept, given, type, to] : {std::tuple("adamw_bf16", "first_moment is in bf16", dtype::f64, target::host),
-                                              std::tuple("no_master", "weight is in bf16", dtype::bf16, target::cuda)}) {
+  for (const auto& [kept, given, type, to] :
+       {std::tuple("adamw_bf16", "first_moment is in bf16", dtype::f64, target::host),
+        std::tuple("no_master", "weight is in bf16", dtype::bf16, target::cuda)}) {
     subject s(find(kept), type, to);
     CHECK(s.reason() == "");
     s.model = specify(find("adamw"));
@@ -270,7 +309,8 @@ TEST_CASE("certificates of every optimizer say which it is, and are read again")
     const subject s(find(optimizer, "shard4"));
     std::string text = certificate({{s.of, s.order}}, s.model);
     CHECK(verify(text) == "");
-    const std::string own = std::string("\"optimizer\": [\"") + (std::string(optimizer).starts_with("sgd") ? "sgd" : "adamw");
+    const std::string own =
+        std::string("\"optimizer\": [\"") + (std::string(optimizer).starts_with("sgd") ? "sgd" : "adamw");
     REQUIRE(text.find(own) != std::string::npos);
     const std::size_t at = text.find("\"optimizer\": [");
     text.replace(at, text.find(']', at) - at, "\"optimizer\": [\"sgd\",2,false,false,false");

@@ -23,19 +23,41 @@ constexpr named optimizers[]{
     {"adamw", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5}},
     {"adamw_bf16", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .moments = bf16}},
     {"adamw_stochastic",
-     {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .moments = bf16, .rounding = stochastic, .rounding_seed = 5},
+     {.seq = seq,
+      .global_batch = batch,
+      .precision = f64,
+      .clip = 0.5,
+      .moments = bf16,
+      .rounding = stochastic,
+      .rounding_seed = 5},
      true},
-    {"sgd", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = sgd, .momentum = 0.9}, true},
-    {"sgd_nesterov", {.seq = seq, .global_batch = batch, .precision = f64, .optimizer = sgd, .momentum = 0.8, .nesterov = true}},
+    {"sgd",
+     {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = sgd, .momentum = 0.9},
+     true},
+    {"sgd_nesterov",
+     {.seq = seq,
+      .global_batch = batch,
+      .precision = f64,
+      .optimizer = sgd,
+      .momentum = 0.8,
+      .nesterov = true}},
     {"sgd_plain", {.seq = seq, .global_batch = batch, .precision = f64, .optimizer = sgd}},
     {"sgd_stochastic",
-     {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = sgd, .momentum = 0.9, .moments = bf16,
+     {.seq = seq,
+      .global_batch = batch,
+      .precision = f64,
+      .clip = 0.5,
+      .optimizer = sgd,
+      .momentum = 0.9,
+      .moments = bf16,
       .rounding = stochastic},
      true},
     {"no_master", {.seq = seq, .global_batch = batch, .master_weights = false, .rounding = stochastic}, true},
     {"adamw_reduced", {.seq = seq, .global_batch = batch, .reductions = bf16}, true},
-    {"no_master_bf16", {.seq = seq, .global_batch = batch, .moments = bf16, .master_weights = false, .rounding = stochastic}},
-    {"no_master_sgd", {.seq = seq, .global_batch = batch, .optimizer = sgd, .master_weights = false, .rounding = stochastic}}};
+    {"no_master_bf16",
+     {.seq = seq, .global_batch = batch, .moments = bf16, .master_weights = false, .rounding = stochastic}},
+    {"no_master_sgd",
+     {.seq = seq, .global_batch = batch, .optimizer = sgd, .master_weights = false, .rounding = stochastic}}};
 
 /// 18 and 66 rows leave four shards with padding.
 constexpr models::gpt2 gpt{.layers = 2, .hidden = 18, .heads = 2, .ffn = 36, .vocab = 66};
@@ -70,7 +92,8 @@ std::vector<variant> plans_of(const parameter_names& frozen) {
     l.add("dp2", gpt, {.world = 2, .dp_replicate = 2}, once);
     l.add("shard2", gpt, {.world = 2, .dp_shard = 2}, twice);
     l.add("shard4", gpt, {.world = 4, .dp_shard = 4}, once);
-    l.add("shard4_after_step", gpt, {.world = 4, .dp_shard = 4, .reshard = reshard::after_step}, schedules::gpipe{3});
+    l.add("shard4_after_step", gpt, {.world = 4, .dp_shard = 4, .reshard = reshard::after_step},
+          schedules::gpipe{3});
     l.add("hsdp", gpt, {.world = 4, .dp_replicate = 2, .dp_shard = 2}, once);
     l.add("shard3_tp2", gpt, {.world = 6, .dp_shard = 3, .tp = 2}, once);
     l.add("shard2_pp2", gpt, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::zero_bubble_v{3});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step by the optimizer's formulas, worked out in f64 from what an engine shows: weights, moments and gradients before it.
+// A step by the optimizer's formulas, worked out in f64 from what an engine shows: weights, moments and
+// gradients before it.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -17,7 +18,8 @@ struct element {
 };
 
 /// Of torch.optim.SGD and torch.optim.AdamW, an element at a time, as their documentation has them.
-inline element expected(const rankc::runtime::description& about, element e, double gradient, double norm, bool matrix, double lr, int step) {
+inline element expected(const rankc::runtime::description& about, element e, double gradient, double norm,
+                        bool matrix, double lr, int step) {
   const rankc::runtime::recipe& r = about.train;
   if (r.clip > 0) gradient *= std::min(1.0, r.clip / (norm + 1e-6));
   const double decay = matrix ? r.weight_decay : 0;
@@ -38,9 +40,10 @@ inline element expected(const rankc::runtime::description& about, element e, dou
   return e;
 }
 
-/// What is kept in a type beside what it was worked out to be, of terms as large as `size`, each to within `error`: of bf16,
-/// a neighbour of that, or its nearest.
-inline void check_kept(double kept, double exact, double size, rankc::runtime::dtype as, bool nearest, double error) {
+/// What is kept in a type beside what it was worked out to be, of terms as large as `size`, each to within
+/// `error`: of bf16, a neighbour of that, or its nearest.
+inline void check_kept(double kept, double exact, double size, rankc::runtime::dtype as, bool nearest,
+                       double error) {
   if (as != rankc::runtime::dtype::bf16) {
     CHECK(std::abs(kept - exact) <= error * std::max(1.0, std::abs(exact)));
     return;
@@ -79,13 +82,16 @@ inline std::size_t check_steps(const registered& program, int steps, double erro
     for (const auto& p : rankc::runtime::global_parameters(r.about)) {
       CAPTURE(p.name);
       for (std::size_t i = 0; i < p.count(); ++i, ++elements) {
-        const element want = expected(r.about, before.at(p.name, i), gradients.at(p.name)[i], norm, p.matrix, lr, step);
+        const element want =
+            expected(r.about, before.at(p.name, i), gradients.at(p.name)[i], norm, p.matrix, lr, step);
         const element got = after.at(p.name, i);
         const element old = before.at(p.name, i);
         const double gradient = std::abs(gradients.at(p.name)[i]);
         const auto moments = type_of(r.about, region::first_moment);
-        check_kept(got.weight, want.weight, std::abs(old.weight), type_of(r.about, region::weights), nearest, error);
-        if (r.about.moments > 0) check_kept(got.first, want.first, std::max(std::abs(old.first), gradient), moments, nearest, error);
+        check_kept(got.weight, want.weight, std::abs(old.weight), type_of(r.about, region::weights), nearest,
+                   error);
+        if (r.about.moments > 0)
+          check_kept(got.first, want.first, std::max(std::abs(old.first), gradient), moments, nearest, error);
         if (r.about.moments > 1) check_kept(got.second, want.second, old.second, moments, nearest, error);
       }
     }

@@ -28,7 +28,8 @@ TEST_CASE("a moment that the optimizer has not is not there to be read") {
     if (program.layout != "one" || program.about->moments == 2) continue;
     run r(program);
     CHECK_THROWS_WITH(r.tensors(region::second_moment), doctest::Contains("keeps no second moment"));
-    if (program.about->moments == 0) CHECK_THROWS_WITH(r.tensors(region::first_moment), doctest::Contains("keeps no first moment"));
+    if (program.about->moments == 0)
+      CHECK_THROWS_WITH(r.tensors(region::first_moment), doctest::Contains("keeps no first moment"));
     ++refused;
   }
   CHECK(refused == 5);

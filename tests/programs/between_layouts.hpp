@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of any plan loads into any other of the same model: weights, moments and the steps that follow have the same
-// bits as if whole tensors had been gathered and dealt out again.
+// A checkpoint of any plan loads into any other of the same model: weights, moments and the steps that follow
+// have the same bits as if whole tensors had been gathered and dealt out again.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/runtime/tools/checkpoint.hpp>
@@ -36,10 +36,13 @@ inline void split(run& r, const state_of_run& from) {
     }
 }
 
-inline std::vector<const registered*> programs_of(const std::string& family, const std::vector<std::string>& layouts) {
+inline std::vector<const registered*> programs_of(const std::string& family,
+                                                  const std::vector<std::string>& layouts) {
   std::vector<const registered*> some;
   for (const registered& program : host_registry)
-    if (program.job == family && (layouts.empty() || std::count(layouts.begin(), layouts.end(), program.layout))) some.push_back(&program);
+    if (program.job == family &&
+        (layouts.empty() || std::count(layouts.begin(), layouts.end(), program.layout)))
+      some.push_back(&program);
   return some;
 }
 
@@ -55,7 +58,12 @@ inline int save_and_load(const std::vector<const registered*>& programs) {
     const state_of_run expected = state_of(from);
     fs::remove_all(folder);
     fs::create_directories(folder);
-    const run_state state{.step = 3, .samples = 0, .init = "", .data = "", .train = from.about.train, .plan_hash = from.about.plan_hash};
+    const run_state state{.step = 3,
+                          .samples = 0,
+                          .init = "",
+                          .data = "",
+                          .train = from.about.train,
+                          .plan_hash = from.about.plan_hash};
     const fs::path at = save_checkpoint(*from.engine, state, folder);
     for (const registered* loaded : programs) {
       CAPTURE(loaded->layout);

@@ -11,13 +11,16 @@
 
 #include "run.hpp"
 
-/// Takes one. Each rank makes its table's calls and no others; a target that times what lanes of their own communicate times all of it.
+/// Takes one. Each rank makes its table's calls and no others; a target that times what lanes of their own
+/// communicate times all of it.
 inline rankc::runtime::step_output step_by_calls(run& r, bool times_all) {
   using rankc::runtime::call_kind;
   std::vector<rankc::runtime::traced> did;
   r.load();
   const auto& t = r.about.train;
-  const auto out = r.engine->step_by_calls({r.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++r.steps, t.momentum, t.nesterov, t.rounding_seed}, did);
+  const auto out = r.engine->step_by_calls({r.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++r.steps,
+                                            t.momentum, t.nesterov, t.rounding_seed},
+                                           did);
   std::vector<std::map<std::string, int>> made(static_cast<std::size_t>(r.about.world()));
   for (const rankc::runtime::traced& call : did) {
     CHECK(call.end >= call.begin);

@@ -13,6 +13,7 @@ inline std::string command(const registered& p, std::vector<std::string> words) 
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   testing::capture out(stdout);
-  const int code = rankc::runtime::program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
+  const int code = rankc::runtime::program_main(
+      *p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
   return std::to_string(code) + " " + out.end();
 }

@@ -8,14 +8,16 @@
 int main(int argc, char** argv) {
   const generate_request to(argc, argv);
   std::vector<family_program> all;
-  const auto add = [&](rankc::plan_data plan, const std::string& job, const std::string& layout, const std::string& type) {
+  const auto add = [&](rankc::plan_data plan, const std::string& job, const std::string& layout,
+                       const std::string& type) {
     plan.name += "_" + type;
     all.push_back({job, layout, type, std::move(plan)});
   };
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::all_layouts())
       for (const std::string type : {"f64", "f32", "bf16"})
-        if (programs::is_made(to.target, j, l, type)) add(programs::make(j, l, type == "bf16"), j.name, l.name, type);
+        if (programs::is_made(to.target, j, l, type))
+          add(programs::make(j, l, type == "bf16"), j.name, l.name, type);
   if (to.is_host())
     for (const programs::pipeline& p : programs::pipelines()) add(programs::make(p), p.job, p.layout, "f64");
   return write_programs(to, std::move(all));

@@ -35,14 +35,16 @@ inline std::vector<oracle_line> oracle() {
 
 /// Whether PyTorch ran the job of a program.
 inline bool has_oracle(const registered& program) {
-  return std::any_of(std::begin(programs::jobs), std::end(programs::jobs), [&](const programs::job& j) { return program.job == j.name; });
+  return std::any_of(std::begin(programs::jobs), std::end(programs::jobs),
+                     [&](const programs::job& j) { return program.job == j.name; });
 }
 
 /// The line that a program's job stands for.
 inline const oracle_line& expected_of(const registered& program) {
   static const std::vector<oracle_line> lines = oracle();
   const auto same = [&](const programs::job& j) { return program.job == j.name; };
-  const auto line = static_cast<std::size_t>(std::find_if(std::begin(programs::jobs), std::end(programs::jobs), same) - programs::jobs);
+  const auto line = static_cast<std::size_t>(
+      std::find_if(std::begin(programs::jobs), std::end(programs::jobs), same) - programs::jobs);
   REQUIRE(lines.size() == std::size(programs::jobs));
   REQUIRE(line < lines.size());
   REQUIRE(lines[line].losses.size() >= 20);
@@ -58,7 +60,8 @@ inline run start(const registered& program) {
 struct loss_difference {
   double early = 0, late = 0;
 };
-inline loss_difference difference_of_losses(const registered& program, std::size_t steps = std::numeric_limits<std::size_t>::max()) {
+inline loss_difference difference_of_losses(const registered& program,
+                                            std::size_t steps = std::numeric_limits<std::size_t>::max()) {
   const oracle_line& expected = expected_of(program);
   run r = start(program);
   loss_difference worst;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layout reproduces PyTorch's float64 losses, from the same weights and samples: of ten steps, of all where
-// RANKC_EVERY_STEP is set.
+// Every layout reproduces PyTorch's float64 losses, from the same weights and samples: of ten steps, of all
+// where RANKC_EVERY_STEP is set.
 #include "losses.hpp"
 
 #include <cstdlib>
@@ -23,10 +23,13 @@ void reproduce(const std::string& type, double early, double late) {
   }
   CHECK(compared == programs::count_made("host", type));
   CHECK(compared > 40);
-  MESSAGE(type << ": largest difference " << worst.early << " in the first 5 steps, " << worst.late << " after");
+  MESSAGE(type << ": largest difference " << worst.early << " in the first 5 steps, " << worst.late
+               << " after");
 }
 
 }  // namespace
 
 TEST_CASE("f64 losses are PyTorch's to 1e-9") { reproduce("f64", 1e-9, 1e-9); }
-TEST_CASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") { reproduce("f32", 2e-5, 5e-4); }
+TEST_CASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") {
+  reproduce("f32", 2e-5, 5e-4);
+}

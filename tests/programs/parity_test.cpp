@@ -10,11 +10,11 @@
 
 namespace {
 
-/// Largest relative difference over all elements. A sum of many terms that cancel is known to rounding of its terms,
-/// so that the scale of an element is at least 1e-6 of the largest element of all, and of a weight, which is a sum of
-/// AdamW's steps, at least a hundredth of one step. The gradient of a key's bias is zero
-/// in exact arithmetic (softmax does not see it): what AdamW makes of its rounding has no scale, and is held to an
-/// absolute 1e-12 instead.
+/// Largest relative difference over all elements. A sum of many terms that cancel is known to rounding of its
+/// terms, so that the scale of an element is at least 1e-6 of the largest element of all, and of a weight,
+/// which is a sum of AdamW's steps, at least a hundredth of one step. The gradient of a key's bias is zero
+/// in exact arithmetic (softmax does not see it): what AdamW makes of its rounding has no scale, and is held
+/// to an absolute 1e-12 instead.
 double difference(const tensors& a, const tensors& b, double step = 0) {
   REQUIRE(a.size() == b.size());
   const double floor = std::max(1e-6 * largest(a), 1e-2 * step);
@@ -27,7 +27,9 @@ double difference(const tensors& a, const tensors& b, double step = 0) {
     const bool no_scale = name.ends_with("wk.bias");
     for (std::size_t i = 0; i < values.size(); ++i)
       if (no_scale) CHECK(std::abs(values[i] - others[i]) <= 1e-12);
-      else worst = std::max(worst, std::abs(values[i] - others[i]) / std::max({std::abs(values[i]), std::abs(others[i]), floor}));
+      else
+        worst = std::max(worst, std::abs(values[i] - others[i]) /
+                                    std::max({std::abs(values[i]), std::abs(others[i]), floor}));
   }
   return worst;
 }
@@ -73,17 +75,20 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
     ++compared;
   }
   const auto pipelines = programs::pipelines();
-  const auto trained = std::count_if(pipelines.begin(), pipelines.end(), [](const auto& p) { return !p.inference; });
+  const auto trained =
+      std::count_if(pipelines.begin(), pipelines.end(), [](const auto& p) { return !p.inference; });
   CHECK(alone == static_cast<int>(std::size(programs::jobs)) + 2);  // and the two small models
   CHECK(compared + alone == programs::count_made("host", "f64") + trained);
-  MESSAGE("largest relative difference: gradients " << worst_gradient << ", weights after 5 steps " << worst_weight);
+  MESSAGE("largest relative difference: gradients " << worst_gradient << ", weights after 5 steps "
+                                                    << worst_weight);
 }
 
 TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit for bit") {
   using rankc::runtime::region;
   int compared = 0, run_programs = 0;
   for (const registered& program : host_registry) {
-    const bool doubled = program.layout.find("dual_pipe_") != std::string::npos && !runs_forwards_alone(program);
+    const bool doubled =
+        program.layout.find("dual_pipe_") != std::string::npos && !runs_forwards_alone(program);
     if (program.type != "f64" || (program.job != "gpt2_8" && !doubled)) continue;
     CAPTURE(program.layout);
     run r(program, "arith", 1e-3);

@@ -24,7 +24,8 @@ namespace programs {
 
 namespace {
 
-/// A schedule of a user's own: GPipe on ranks in another order than the stages, 0, 2, 1, 3, ... round and round.
+/// A schedule of a user's own: GPipe on ranks in another order than the stages, 0, 2, 1, 3, ... round and
+/// round.
 struct roundabout {
   int microbatches = 1, stages_per_rank = 2;
   static constexpr std::string_view name = "roundabout";
@@ -36,7 +37,8 @@ struct roundabout {
     for (const action_kind kind : {action_kind::F, action_kind::B})
       for (int m = 0; m < microbatches; ++m)
         for (int n = 0; n < pp * stages_per_rank; ++n)
-          if (const int s = kind == action_kind::F ? n : pp * stages_per_rank - 1 - n; rank_of_stage(s, pp) == rank)
+          if (const int s = kind == action_kind::F ? n : pp * stages_per_rank - 1 - n;
+              rank_of_stage(s, pp) == rank)
             emit(action{kind, s, m});
   }
 };
@@ -68,24 +70,42 @@ collected collect_for(int pp, const auto& schedule) {
 
 collected schedule_of(order by, int pp, int microbatches, int stages_per_rank, bool inference) {
   switch (by) {
-    case order::gpipe: return collect_for(pp, schedules::gpipe{microbatches});
-    case order::interleaved: return collect_for(pp, schedules::interleaved_one_f_one_b{microbatches, stages_per_rank});
-    case order::interleaved_zero_bubble: return collect_for(pp, schedules::interleaved_zero_bubble{microbatches, stages_per_rank});
-    case order::looped_bfs: return collect_for(pp, schedules::looped_bfs{microbatches, stages_per_rank, inference});
-    case order::zero_bubble_1p: return collect_for(pp, schedules::zero_bubble_1p{microbatches});
-    case order::zero_bubble_2p: return collect_for(pp, schedules::zero_bubble_2p{microbatches});
-    case order::zero_bubble_v: return collect_for(pp, schedules::zero_bubble_v{microbatches});
-    case order::v_half: return collect_for(pp, schedules::v_half{microbatches});
-    case order::v_min: return collect_for(pp, schedules::v_min{microbatches});
-    case order::one_f_one_b_v: return collect_for(pp, schedules::one_f_one_b_v{microbatches});
-    case order::group_interleaved: return collect_for(pp, schedules::group_interleaved{microbatches, stages_per_rank});
-    case order::dual_pipe: return collect_for(pp, schedules::dual_pipe{microbatches, inference});
-    case order::dual_pipe_v: return collect_for(pp, schedules::dual_pipe_v{microbatches, inference});
-    case order::best: return collect_for(pp, schedules::best{microbatches, stages_per_rank});
-    case order::written: return collect_for(pp, written{});
-    case order::star: return collect_for(pp, star{});
-    case order::own: return collect_for(pp, roundabout{microbatches, stages_per_rank});
-    case order::one_f_one_b: break;
+    case order::gpipe:
+      return collect_for(pp, schedules::gpipe{microbatches});
+    case order::interleaved:
+      return collect_for(pp, schedules::interleaved_one_f_one_b{microbatches, stages_per_rank});
+    case order::interleaved_zero_bubble:
+      return collect_for(pp, schedules::interleaved_zero_bubble{microbatches, stages_per_rank});
+    case order::looped_bfs:
+      return collect_for(pp, schedules::looped_bfs{microbatches, stages_per_rank, inference});
+    case order::zero_bubble_1p:
+      return collect_for(pp, schedules::zero_bubble_1p{microbatches});
+    case order::zero_bubble_2p:
+      return collect_for(pp, schedules::zero_bubble_2p{microbatches});
+    case order::zero_bubble_v:
+      return collect_for(pp, schedules::zero_bubble_v{microbatches});
+    case order::v_half:
+      return collect_for(pp, schedules::v_half{microbatches});
+    case order::v_min:
+      return collect_for(pp, schedules::v_min{microbatches});
+    case order::one_f_one_b_v:
+      return collect_for(pp, schedules::one_f_one_b_v{microbatches});
+    case order::group_interleaved:
+      return collect_for(pp, schedules::group_interleaved{microbatches, stages_per_rank});
+    case order::dual_pipe:
+      return collect_for(pp, schedules::dual_pipe{microbatches, inference});
+    case order::dual_pipe_v:
+      return collect_for(pp, schedules::dual_pipe_v{microbatches, inference});
+    case order::best:
+      return collect_for(pp, schedules::best{microbatches, stages_per_rank});
+    case order::written:
+      return collect_for(pp, written{});
+    case order::star:
+      return collect_for(pp, star{});
+    case order::own:
+      return collect_for(pp, roundabout{microbatches, stages_per_rank});
+    case order::one_f_one_b:
+      break;
   }
   return collect_for(pp, schedules::one_f_one_b{microbatches});
 }
@@ -114,29 +134,47 @@ int count_made(const std::string& target, const std::string& type, const std::ve
   int made = 0;
   for (const job& j : jobs)
     for (const layout& l : all_layouts())
-      made += (names.empty() || std::count(names.begin(), names.end(), j.name)) && is_made(target, j, l, type);
+      made +=
+          (names.empty() || std::count(names.begin(), names.end(), j.name)) && is_made(target, j, l, type);
   return made;
 }
 
 plan_data make(const job& j, const layout& l, bool deterministic) {
-  const parallel_dims dims{.world = l.dp * l.tp * l.pp, .dp_replicate = l.dp, .tp = l.tp, .pp = l.pp,
+  const parallel_dims dims{.world = l.dp * l.tp * l.pp,
+                           .dp_replicate = l.dp,
+                           .tp = l.tp,
+                           .pp = l.pp,
                            .sequence_parallel = l.sequence_parallel};
-  const training recipe{.seq = j.seq, .global_batch = j.global_batch, .precision = f64,
-                        .weight_decay = j.weight_decay, .clip = j.clip, .deterministic = deterministic};
+  const training recipe{.seq = j.seq,
+                        .global_batch = j.global_batch,
+                        .precision = f64,
+                        .weight_decay = j.weight_decay,
+                        .clip = j.clip,
+                        .deterministic = deterministic};
   auto of = [&](const auto& model) {
-    const collected schedule = schedule_of(l.by, l.pp, l.microbatches ? l.microbatches : j.microbatches, 2, false);
+    const collected schedule =
+        schedule_of(l.by, l.pp, l.microbatches ? l.microbatches : j.microbatches, 2, false);
     return make_plan(std::string(j.name) + "_" + l.name, model, dims, schedule, recipe, clusters::cpu);
   };
   if (j.llama)
-    return of(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
-  return of(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+    return of(models::llama{.layers = j.layers,
+                            .hidden = 64,
+                            .heads = 8,
+                            .kv_heads = 4,
+                            .ffn = 176,
+                            .vocab = 512,
+                            .vocab_used = 500});
+  return of(models::gpt2{
+      .layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
 }
 
 std::vector<pipeline> pipelines() {
-  std::vector<pipeline> all{{"tiny_gpt2", "one", order::one_f_one_b, 1, 1, 1, 1}, {"tiny_gpt2", "here", order::interleaved, 1, 1, 1, 2}};
+  std::vector<pipeline> all{{"tiny_gpt2", "one", order::one_f_one_b, 1, 1, 1, 1},
+                            {"tiny_gpt2", "here", order::interleaved, 1, 1, 1, 2}};
   for (int pp : {2, 3, 4})
     for (order by : orders)
-      all.push_back({"tiny_gpt2", std::string(order_names[static_cast<int>(by)]) + "_" + std::to_string(pp), by, 1, 1, pp, pp < 4 ? 5 : 3});
+      all.push_back({"tiny_gpt2", std::string(order_names[static_cast<int>(by)]) + "_" + std::to_string(pp),
+                     by, 1, 1, pp, pp < 4 ? 5 : 3});
   all.insert(all.end(), {{"tiny_gpt2", "best", order::best, 1, 1, 3, 5},
                          {"tiny_gpt2", "written", order::written, 1, 1, 2, 3},
                          {"tiny_gpt2", "star", order::star, 1, 1, 4, 2},
@@ -157,7 +195,10 @@ std::vector<pipeline> pipelines() {
 }
 
 plan_data make(const pipeline& p) {
-  const parallel_dims dims{.world = p.dp * p.tp * p.pp, .dp_replicate = p.dp, .tp = p.tp, .pp = p.pp,
+  const parallel_dims dims{.world = p.dp * p.tp * p.pp,
+                           .dp_replicate = p.dp,
+                           .tp = p.tp,
+                           .pp = p.pp,
                            .sequence_parallel = p.dp > 1 && p.tp > 1};
   const training recipe{.seq = 8, .global_batch = 30, .precision = f64};
   auto of = [&](const auto& model) {
@@ -166,7 +207,8 @@ plan_data make(const pipeline& p) {
   };
   const int layers = std::max(p.layers, p.pp * p.stages_per_rank);
   if (p.job == "tiny_llama")
-    return of(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
+    return of(
+        models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
   return of(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans whose programs are trained against PyTorch's losses and against each other: every line of the oracle, by
-// one rank and by each kind of parallelism. Made from values, so that one generator serves them all.
+// The plans whose programs are trained against PyTorch's losses and against each other: every line of the
+// oracle, by one rank and by each kind of parallelism. Made from values, so that one generator serves them
+// all.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
 
@@ -18,23 +19,65 @@ struct job {
   int layers, seq, global_batch, microbatches;  // microbatches: of the one-rank plan
   double weight_decay = 0.1, clip = 1;
 };
-inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},    {"gpt2_8", false, 4, 64, 8, 1},
-                            {"gpt2_16", false, 4, 64, 16, 4},  {"llama_4", true, 8, 64, 4, 1},
-                            {"llama_8", true, 8, 64, 8, 1},    {"llama_16", true, 8, 64, 16, 8, 0, 0},
+inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},     {"gpt2_8", false, 4, 64, 8, 1},
+                            {"gpt2_16", false, 4, 64, 16, 4},   {"llama_4", true, 8, 64, 4, 1},
+                            {"llama_8", true, 8, 64, 8, 1},     {"llama_16", true, 8, 64, 16, 8, 0, 0},
                             {"llama_short", true, 4, 32, 16, 1}};
 
 /// A schedule; `own`, `written` and `star` are a user's: a type, and texts.
 enum class order {
-  gpipe, one_f_one_b, looped_bfs, interleaved, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v, v_half, v_min,
-  one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, best, own, written, star
+  gpipe,
+  one_f_one_b,
+  looped_bfs,
+  interleaved,
+  interleaved_zero_bubble,
+  zero_bubble_1p,
+  zero_bubble_2p,
+  zero_bubble_v,
+  v_half,
+  v_min,
+  one_f_one_b_v,
+  group_interleaved,
+  dual_pipe,
+  dual_pipe_v,
+  best,
+  own,
+  written,
+  star
 };
-inline constexpr const char* order_names[]{
-  "gpipe", "one_f_one_b", "looped_bfs", "interleaved", "interleaved_zero_bubble", "zero_bubble_1p", "zero_bubble_2p", "zero_bubble_v", "v_half",
-  "v_min", "one_f_one_b_v", "group_interleaved", "dual_pipe", "dual_pipe_v", "best", "own", "written", "star"};
+inline constexpr const char* order_names[]{"gpipe",
+                                           "one_f_one_b",
+                                           "looped_bfs",
+                                           "interleaved",
+                                           "interleaved_zero_bubble",
+                                           "zero_bubble_1p",
+                                           "zero_bubble_2p",
+                                           "zero_bubble_v",
+                                           "v_half",
+                                           "v_min",
+                                           "one_f_one_b_v",
+                                           "group_interleaved",
+                                           "dual_pipe",
+                                           "dual_pipe_v",
+                                           "best",
+                                           "own",
+                                           "written",
+                                           "star"};
 /// Those that take any number of ranks and microbatches.
-inline constexpr order orders[]{order::gpipe, order::one_f_one_b, order::looped_bfs, order::interleaved, order::interleaved_zero_bubble,
-                                order::zero_bubble_1p, order::zero_bubble_2p, order::zero_bubble_v, order::v_half, order::v_min,
-                                order::one_f_one_b_v, order::group_interleaved, order::dual_pipe_v, order::own};
+inline constexpr order orders[]{order::gpipe,
+                                order::one_f_one_b,
+                                order::looped_bfs,
+                                order::interleaved,
+                                order::interleaved_zero_bubble,
+                                order::zero_bubble_1p,
+                                order::zero_bubble_2p,
+                                order::zero_bubble_v,
+                                order::v_half,
+                                order::v_min,
+                                order::one_f_one_b_v,
+                                order::group_interleaved,
+                                order::dual_pipe_v,
+                                order::own};
 
 /// A way to distribute a job. Microbatches 0: those of the job.
 struct layout {
@@ -69,10 +112,10 @@ inline constexpr layout deep_layouts[]{{"pp4_zbv", 1, 1, 4, false, order::zero_b
 /// Both, the deep ones last.
 std::vector<layout> all_layouts();
 
-/// Which programs are written: on the host in f64 all but those by two axes, which are part of those by three, and
-/// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that
-/// need at most four of them, in f32, of some jobs alone where they need more than one, and in bf16 for two jobs; and none
-/// of a deep layout whose job has fewer layers than stages.
+/// Which programs are written: on the host in f64 all but those by two axes, which are part of those by
+/// three, and those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by
+/// GPipe; for GPUs all that need at most four of them, in f32, of some jobs alone where they need more than
+/// one, and in bf16 for two jobs; and none of a deep layout whose job has fewer layers than stages.
 bool is_made(const std::string& target, const job&, const layout&, const std::string& type);
 
 /// How many programs of the jobs are written for a target in a type: of all jobs, or of those named.
@@ -88,8 +131,8 @@ struct pipeline {
   bool inference = false;
 };
 
-/// Every order on 2, 3 and 4 ranks with odd numbers of microbatches, where it has them; several axes at once; forwards
-/// alone; and a second model.
+/// Every order on 2, 3 and 4 ranks with odd numbers of microbatches, where it has them; several axes at once;
+/// forwards alone; and a second model.
 std::vector<pipeline> pipelines();
 
 plan_data make(const pipeline&);

@@ -21,6 +21,8 @@ struct registered {
   const rankc::runtime::description* about;
   std::variant<const rankc::host::program*, const rankc::cuda::program*> program;
   std::unique_ptr<rankc::runtime::engine> (*make)(const rankc::runtime::placement&);
-  std::unique_ptr<rankc::runtime::engine> install(const rankc::runtime::placement& where = {}) const { return make(where); }
+  std::unique_ptr<rankc::runtime::engine> install(const rankc::runtime::placement& where = {}) const {
+    return make(where);
+  }
 };
 extern const std::vector<registered> host_registry, cuda_registry;

@@ -57,8 +57,9 @@ TEST_CASE("a step creates nothing: no allocation, no thread") {
 }
 
 TEST_CASE("an arena has the planned size") {
-  CHECK(static_cast<int>(host_registry.size()) ==
-        programs::count_made("host", "f64") + programs::count_made("host", "f32") + static_cast<int>(programs::pipelines().size()));
+  CHECK(static_cast<int>(host_registry.size()) == programs::count_made("host", "f64") +
+                                                      programs::count_made("host", "f32") +
+                                                      static_cast<int>(programs::pipelines().size()));
   for (const registered& program : host_registry) {
     const auto& about = *program.about;
     const auto engine = program.install();

@@ -21,7 +21,8 @@ inline double largest(const tensors& all) {
   return m;
 }
 
-/// Whether a parameter's gradient is that of the loss: a router's bias has the number of choices in its place.
+/// Whether a parameter's gradient is that of the loss: a router's bias has the number of choices in its
+/// place.
 inline bool is_of_loss(const std::string& name) { return !name.ends_with("router.bias"); }
 inline tensors of_loss(tensors all) {
   std::erase_if(all, [](const auto& t) { return !is_of_loss(t.first); });
@@ -29,9 +30,13 @@ inline tensors of_loss(tensors all) {
 }
 
 struct run {
-  explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4) : run(what, {}, source, lr_) {}
-  run(const registered& what, const rankc::runtime::placement& where, const std::string& source = "arith", double lr_ = 3e-4)
-      : engine(what.install(where)), lr(lr_), about(*what.about),
+  explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4)
+      : run(what, {}, source, lr_) {}
+  run(const registered& what, const rankc::runtime::placement& where, const std::string& source = "arith",
+      double lr_ = 3e-4)
+      : engine(what.install(where)),
+        lr(lr_),
+        about(*what.about),
         data(rankc::runtime::parse_data_spec(source + ":1234"), about.vocab_used, about.seq) {
     rankc::runtime::initialise(*engine, 1);
   }
@@ -41,7 +46,8 @@ struct run {
   rankc::runtime::step_output step() {
     load();
     const auto& t = about.train;
-    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov, t.rounding_seed});
+    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov,
+                         t.rounding_seed});
   }
   /// The values of every parameter that is in a region, whole, by name.
   std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {

@@ -58,7 +58,9 @@ TEST_CASE("a timed step has every action of every rank in order, and changes no 
 TEST_CASE("a step timed call by call makes the calls that the program lists, and changes no bit") {
   int programs = 0;
   for (const registered& program : host_registry) {
-    if (!program.about->trains || (program.type == "f64" && program.job != "gpt2_8" && program.job != "llama_8" && program.job != "tiny_gpt2")) continue;
+    if (!program.about->trains || (program.type == "f64" && program.job != "gpt2_8" &&
+                                   program.job != "llama_8" && program.job != "tiny_gpt2"))
+      continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     run timed(program), plain(program);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timed step must hold, on every target: each rank's actions in the plan's order, nothing twice at a time.
+// What a timed step must hold, on every target: each rank's actions in the plan's order, nothing twice at a
+// time.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -53,6 +54,7 @@ inline void check_times(const registered& program, const std::vector<rankc::runt
       (name.ends_with("REDUCE_GRAD") || name.ends_with("STEP") ? others : actions).push_back(name);
     }
     CHECK(actions == actions_of(program, about.ranks[rank].pp));
-    CHECK(std::count_if(others.begin(), others.end(), [](const std::string& n) { return n.ends_with("STEP"); }) == 1);
+    CHECK(std::count_if(others.begin(), others.end(),
+                        [](const std::string& n) { return n.ends_with("STEP"); }) == 1);
   }
 }

@@ -9,4 +9,6 @@ inline constexpr plan eight_for_four{.model = plans::byte_gpt,
                                      .recipe = plans::byte_recipe,
                                      .cluster = clusters::cpu};
 static_assert(!valid<eight_for_four>);
-static_assert(std::string_view(detail::why<eight_for_four>.text) == "RC202: heads=4 does not divide by tp=8: take tp=2 or tp=4 (with dp_replicate=infer), or heads=8 or heads=16");
+static_assert(std::string_view(detail::why<eight_for_four>.text) ==
+              "RC202: heads=4 does not divide by tp=8: take tp=2 or tp=4 (with dp_replicate=infer), or "
+              "heads=8 or heads=16");

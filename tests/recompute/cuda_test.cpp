@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On GPUs what is recomputed gives the losses, norms and gradients of the plan that keeps everything, but for what f32 rounds
-// where recomputation parts what was one kernel.
+// On GPUs what is recomputed gives the losses, norms and gradients of the plan that keeps everything, but for
+// what f32 rounds where recomputation parts what was one kernel.
 #include <doctest/doctest.h>
 
 #include "run.hpp"
@@ -15,8 +15,9 @@ void check_all(int gpus, int least) {
     if (program.about->world() != gpus || program.layout == "kept") continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
-    const auto kept = std::find_if(cuda_registry.begin(), cuda_registry.end(),
-                                   [&](const registered& p) { return p.job == program.job && p.layout == "kept"; });
+    const auto kept = std::find_if(cuda_registry.begin(), cuda_registry.end(), [&](const registered& p) {
+      return p.job == program.job && p.layout == "kept";
+    });
     REQUIRE(kept != cuda_registry.end());
     run expected(*kept), found(program);
     const auto wanted = expected.step(), got = found.step();
@@ -27,7 +28,8 @@ void check_all(int gpus, int least) {
     CHECK(scale > 1e-4);
     for (const auto& [name, values] : found.tensors(region::gradients)) {
       CAPTURE(name);
-      for (std::size_t i = 0; i < values.size(); ++i) CHECK(std::abs(values[i] - gradients.at(name)[i]) <= 1e-5 * scale);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        CHECK(std::abs(values[i] - gradients.at(name)[i]) <= 1e-5 * scale);
     }
     ++compared;
   }

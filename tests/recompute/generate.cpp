@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT PARTS: write the plans' programs: for the host in f64 and in f32, for GPUs those on one or two ranks, in f32.
+// generate TARGET OUT PARTS: write the plans' programs: for the host in f64 and in f32, for GPUs those on one
+// or two ranks, in f32.
 #include "plans.hpp"
 #include "write_programs.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recomputation makes of programs: what layers keep, what backward repeats and when, memory, costs; and that a program
-// which leaves out a part of it is refused.
+// What recomputation makes of programs: what layers keep, what backward repeats and when, memory, costs; and
+// that a program which leaves out a part of it is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/equivalence.hpp>
@@ -60,7 +60,8 @@ TEST_CASE("programs that recompute are proven, are the model, and take what is c
   int programs = 0, with_unknown_rows = 0;
   for (const recomputing::variant& v : all()) {
     if (v.what == "kept") continue;
-    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
+    for (const auto& [to, type] :
+         {std::pair(target::host, dtype::f64), std::pair(target::cuda, dtype::bf16)}) {
       CAPTURE(v.plan.name);
       const lowered l = lower(v.plan, type, to);
       for (const program& p : {expand_train(l), expand_evaluate(l)}) {
@@ -82,7 +83,8 @@ TEST_CASE("programs that recompute are proven, are the model, and take what is c
 
 TEST_CASE("a layer that recomputes everything keeps its input, and repeats forward up to its last product") {
   for (const auto to : {target::host, target::cuda}) {
-    const lowered kept = lower(find("gpt2_eight", "kept"), dtype::f32, to), full = lower(find("gpt2_eight", "full"), dtype::f32, to);
+    const lowered kept = lower(find("gpt2_eight", "kept"), dtype::f32, to),
+                  full = lower(find("gpt2_eight", "full"), dtype::f32, to);
     CHECK(block(kept).saved_bytes > 0);
     CHECK(block(full).saved_bytes == 0);
     std::vector<std::string> forward = functions(block(full).forward, block(full));
@@ -93,20 +95,25 @@ TEST_CASE("a layer that recomputes everything keeps its input, and repeats forwa
     const std::span<const node> rest = std::span(block(full).forward).subspan(repeated.size());
     CHECK(std::string(block(full).function(rest.front())).starts_with("linear"));  // of the way down
     CHECK(std::count_if(rest.begin(), rest.end(), [](const node& n) { return n.row->communicates(); }) == 1);
-    CHECK(functions(block(full).calls(phase::backward), block(full)) == functions(block(kept).backward, block(kept)));
-    for (const body* b : {&full.bodies.front(), &full.bodies.back()}) CHECK(b->calls(phase::recompute).empty());
+    CHECK(functions(block(full).calls(phase::backward), block(full)) ==
+          functions(block(kept).backward, block(kept)));
+    for (const body* b : {&full.bodies.front(), &full.bodies.back()})
+      CHECK(b->calls(phase::recompute).empty());
     CHECK(most_bytes(full) < most_bytes(kept));
   }
 }
 
 TEST_CASE("of some kinds: their ops, and the gathers behind them") {
   using list = std::vector<std::string>;
-  const auto repeats = [](const char* what, target to) { return again(block(lower(find("gpt2_eight", what), dtype::f32, to))); };
+  const auto repeats = [](const char* what, target to) {
+    return again(block(lower(find("gpt2_eight", what), dtype::f32, to)));
+  };
   for (const auto to : {target::host, target::cuda}) {
     CHECK(repeats("attention", to) == list{"attention"});
     CHECK(repeats("activations", to) == list{"gelu"});
     CHECK(repeats("norms", to) == list{"layer_norm", "all_gather", "layer_norm", "all_gather"});
-    CHECK(repeats("kinds", to) == list{"layer_norm", "all_gather", "attention", "layer_norm", "all_gather", "gelu"});
+    CHECK(repeats("kinds", to) ==
+          list{"layer_norm", "all_gather", "attention", "layer_norm", "all_gather", "gelu"});
     CHECK(repeats("kept", to).empty());
   }
 }
@@ -136,10 +143,12 @@ TEST_CASE("the halves of backward: nothing is repeated twice, and each half has 
         CHECK(std::count(all.begin(), all.end(), f) <= std::count(forward.begin(), forward.end(), f));
       const auto second = b.calls(phase::backward_weight);
       const bool in_second = std::any_of(second.begin(), second.end(), [](const node& n) { return n.again; });
-      // The gradient of the way down alone reads what the activation makes, of which both halves have the input.
+      // The gradient of the way down alone reads what the activation makes, of which both halves have the
+      // input.
       CHECK(in_second == (std::string(what) == "activations" || std::string(what) == "kinds"));
     }
-  const lowered kept = lower(find("gpt2_zbv", "kept"), dtype::f32), full = lower(find("gpt2_zbv", "full"), dtype::f32);
+  const lowered kept = lower(find("gpt2_zbv", "kept"), dtype::f32),
+                full = lower(find("gpt2_zbv", "full"), dtype::f32);
   CHECK(block(full).saved_bytes == 0);
   CHECK(block(full).halfway_bytes > block(kept).halfway_bytes);
   CHECK(most_bytes(full) < most_bytes(kept));
@@ -155,7 +164,8 @@ TEST_CASE("a stage repeats what its last layer needs before it waits for the gra
     const item& rest = items[i + 1];
     CHECK((rest.does == phase::backward && rest.microbatch == items[i].microbatch));
     const auto waits_for_gradient = [&](const item& it) {
-      return std::any_of(it.waits.begin(), it.waits.end(), [&](int w) { return items[w].what == item_kind::receive; });
+      return std::any_of(it.waits.begin(), it.waits.end(),
+                         [&](int w) { return items[w].what == item_kind::receive; });
     };
     CHECK(!waits_for_gradient(items[i]));
     CHECK(waits_for_gradient(rest));
@@ -165,41 +175,53 @@ TEST_CASE("a stage repeats what its last layer needs before it waits for the gra
 }
 
 TEST_CASE("what is repeated is printed: by the pass, and by describe") {
-  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
-  const std::string pass = explain(find("gpt2_eight", "full_of_second"), dtype::f32, target::host, "recompute");
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+  };
+  const std::string pass =
+      explain(find("gpt2_eight", "full_of_second"), dtype::f32, target::host, "recompute");
   CHECK(has(pass, "block, recompute: nothing changes\n"));
   CHECK(has(pass, "block_recomputed, recompute\n"));
   CHECK_MESSAGE(has(pass, "+     h1_again[16, 16] = all_gather(n1_again[8, 16]), over tp\n"), pass);
   CHECK(!has(explain(find("gpt2_eight", "kept"), dtype::f32, target::host, "recompute"), "again"));
   const lowered l = lower(find("gpt2_eight", "full_of_second"), dtype::f32);
   const std::string text = describe_text(l), bytes = readable_bytes(l.bodies[1].saved_bytes);
-  CHECK(has(text, "recomputation: full, in one repeated layer of 2\n  block_recomputed keeps 0 B of a microbatch, not " + bytes +
-                      "; backward repeats 18 ops, 3 of them collectives, 3.33e+03 FLOPs a token, 81 % of forward's\n"));
+  CHECK(has(
+      text,
+      "recomputation: full, in one repeated layer of 2\n  block_recomputed keeps 0 B of a microbatch, not " +
+          bytes +
+          "; backward repeats 18 ops, 3 of them collectives, 3.33e+03 FLOPs a token, 81 % of forward's\n"));
   CHECK(has(describe_json(l), "\"recomputation\":[{"));
   CHECK(!has(describe_text(lower(find("gpt2_eight", "kept"), dtype::f32)), "recomputation"));
 }
 
 TEST_CASE("what backward repeats takes time") {
-  const rankc::plan_data &kept = find("gpt2_eight", "kept"), &full = find("gpt2_eight", "full"), &half = find("gpt2_eight", "full_of_second"),
+  const rankc::plan_data &kept = find("gpt2_eight", "kept"), &full = find("gpt2_eight", "full"),
+                         &half = find("gpt2_eight", "full_of_second"),
                          &attention = find("gpt2_eight", "attention"), &norms = find("gpt2_eight", "norms");
   CHECK(kept.expected.again.empty());
-  // In units of an average stage's forward; each of the two stages has three of six blocks, one of the attention's ops each.
+  // In units of an average stage's forward; each of the two stages has three of six blocks, one of the
+  // attention's ops each.
   double forward = 0;
-  for (const rankc::layer_kind& k : full.kinds) forward += static_cast<double>(k.count * rankc::cost_of(k.ops, full.dims).forward) / 2;
+  for (const rankc::layer_kind& k : full.kinds)
+    forward += static_cast<double>(k.count * rankc::cost_of(k.ops, full.dims).forward) / 2;
   const auto cost_of_block = [&](auto is_counted) {
     const rankc::trace& t = full.kinds[1].ops;
     double cost = 0;
     for (std::size_t i = 0; i < t.forward_ops; ++i)
-      if (is_counted(t.ops[i])) cost += rankc::cost_of(t, t.ops[i], full.dims) / t.values[t.input].shape[0].size;
+      if (is_counted(t.ops[i]))
+        cost += rankc::cost_of(t, t.ops[i], full.dims) / t.values[t.input].shape[0].size;
     return cost;
   };
-  const double all = cost_of_block([](const rankc::op&) { return true; }), scores = cost_of_block([](const rankc::op& o) {
-    return o.kind->family == rankc::op_family::attention;
-  });
+  const double all = cost_of_block([](const rankc::op&) { return true; }),
+               scores = cost_of_block(
+                   [](const rankc::op& o) { return o.kind->family == rankc::op_family::attention; });
   REQUIRE(full.expected.again.size() == 2);
   CHECK(full.expected.again[0] < 3 * all / forward);
-  CHECK(full.expected.again[0] > 0.7 * 3 * all / forward);  // not the last product, nor the sum with the residual
-  CHECK(half.expected.again[0] + half.expected.again[1] == doctest::Approx(full.expected.again[0]).epsilon(1e-12));
+  CHECK(full.expected.again[0] >
+        0.7 * 3 * all / forward);  // not the last product, nor the sum with the residual
+  CHECK(half.expected.again[0] + half.expected.again[1] ==
+        doctest::Approx(full.expected.again[0]).epsilon(1e-12));
   CHECK(attention.expected.again[0] == doctest::Approx(3 * scores / forward).epsilon(1e-12));
   CHECK(norms.expected.again[0] > 0);
   CHECK(norms.expected.again[0] < full.expected.again[0]);
@@ -207,8 +229,10 @@ TEST_CASE("what backward repeats takes time") {
   CHECK(makespan(full) > 1.1 * makespan(kept));
   CHECK(makespan(half) > makespan(kept));
   CHECK(makespan(full) > makespan(half));
-  const rankc::action b{rankc::action_kind::B, 0, 0}, i{rankc::action_kind::I, 0, 0}, w{rankc::action_kind::W, 0, 0}, f{rankc::action_kind::F, 0, 0};
-  for (const rankc::action& a : {b, i}) CHECK(full.expected.of(a) == doctest::Approx(kept.expected.of(a) + full.expected.again[0]));
+  const rankc::action b{rankc::action_kind::B, 0, 0}, i{rankc::action_kind::I, 0, 0},
+      w{rankc::action_kind::W, 0, 0}, f{rankc::action_kind::F, 0, 0};
+  for (const rankc::action& a : {b, i})
+    CHECK(full.expected.of(a) == doctest::Approx(kept.expected.of(a) + full.expected.again[0]));
   for (const rankc::action& a : {w, f}) CHECK(full.expected.of(a) == kept.expected.of(a));
 }
 
@@ -232,7 +256,9 @@ TEST_CASE("a program that leaves out a repeated op, or repeats it of something e
       op& gone = p.ranks[0].ops[at];
       gone.kind = op_kind::compute;
       gone.row = {};
-      gone.reads.clear(); gone.writes.clear(); gone.views.clear();
+      gone.reads.clear();
+      gone.writes.clear();
+      gone.views.clear();
       CHECK(!prove(p).ok);
       ++left_out;
     }
@@ -240,7 +266,8 @@ TEST_CASE("a program that leaves out a repeated op, or repeats it of something e
     const std::string name = ops[at].name;
     if (!name.starts_with("0B0: layers.1: rms_norm")) continue;
     program p = sound;
-    const auto other = std::find_if(ops.begin(), ops.end(), [](const op& o) { return o.name.starts_with("0F0: layers.0: rms_norm"); });
+    const auto other = std::find_if(
+        ops.begin(), ops.end(), [](const op& o) { return o.name.starts_with("0F0: layers.0: rms_norm"); });
     REQUIRE(other != ops.end());
     p.ranks[0].ops[at].reads[0] = other->reads[0];
     const equivalence e = check_equivalence(p, order, model);

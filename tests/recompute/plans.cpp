@@ -35,16 +35,19 @@ constexpr named some_of[]{all_of[0], all_of[1], all_of[5]};
 
 class list {
  public:
-  void add(const std::string& job, const auto& model, const parallel_dims& dims, const auto& schedule, std::span<const named> of = some_of) {
+  void add(const std::string& job, const auto& model, const parallel_dims& dims, const auto& schedule,
+           std::span<const named> of = some_of) {
     add(job, "kept", model, dims, schedule, {});
     for (const named& n : of) add(job, n.name, model, dims, schedule, n.of);
   }
   std::vector<variant> out;
 
  private:
-  void add(const std::string& job, const char* what, const auto& model, const parallel_dims& dims, const auto& schedule, const recomputation& r) {
+  void add(const std::string& job, const char* what, const auto& model, const parallel_dims& dims,
+           const auto& schedule, const recomputation& r) {
     const training recipe{.seq = 8, .global_batch = 12, .precision = f64, .recompute = r};
-    out.push_back({job, what, make_plan("again_" + job + "_" + what, model, dims, schedule, recipe, clusters::cpu)});
+    out.push_back(
+        {job, what, make_plan("again_" + job + "_" + what, model, dims, schedule, recipe, clusters::cpu)});
   }
 };
 
@@ -86,14 +89,24 @@ std::vector<variant> plans() {
   };
   using namespace odd;
   odd("gated", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32});
-  odd("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4, .ffn = 10, .vocab = 32});
+  odd("latent", plans::latent_gpt{.layers = 4,
+                                  .hidden = 12,
+                                  .heads = 2,
+                                  .plain = 3,
+                                  .turned = 4,
+                                  .of_q = 5,
+                                  .of_kv = 4,
+                                  .ffn = 10,
+                                  .vocab = 32});
   odd("softmax", make(mlp{"mlp"}, repeat{4, softmax_gate{}}));
   odd("parts", make(repeat{4, parts{}}));
   odd("attentions", make(repeat{2, two_attentions{}}, repeat{2, attention_layer{"window", 10, 2}}));
   odd("own_op", make(repeat{4, silu_mlp{}}));
   odd("losses", make(repeat{4, supervised{}}));
-  halved("handed_on", make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{}, repeat{2, bare_attention{}}));
-  odd("frozen", make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1}));
+  halved("handed_on", make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{},
+                           repeat{2, bare_attention{}}));
+  odd("frozen", make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}},
+                          scaled_head{1}));
   return l.out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that differ in what they recompute: a job is a model on a layout, and its first plan keeps everything.
+// Plans that differ in what they recompute: a job is a model on a layout, and its first plan keeps
+// everything.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is recomputed is the same to the last bit: losses, norms, gradients and weights are those of the plan that keeps
-// everything.
+// What is recomputed is the same to the last bit: losses, norms, gradients and weights are those of the plan
+// that keeps everything.
 #include <doctest/doctest.h>
 
 #include "calls.hpp"
@@ -42,7 +42,9 @@ TEST_CASE("gradients and weights are those of the plan that keeps everything, bi
     CAPTURE(program.type);
     if (program.layout == "kept") continue;
     if (job != program.job + program.type) {
-      const auto is_kept = [&](const registered& p) { return p.job == program.job && p.type == program.type && p.layout == "kept"; };
+      const auto is_kept = [&](const registered& p) {
+        return p.job == program.job && p.type == program.type && p.layout == "kept";
+      };
       kept = train(*std::find_if(host_registry.begin(), host_registry.end(), is_kept));
       CHECK(largest(kept.gradients) > 1e-4);
       job = program.job + program.type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by nothing else, and a plan on
-// any layout moves them alike.
+// Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by
+// nothing else, and a plan on any layout moves them alike.
 #include <rankc/runtime/tools/router_metrics.hpp>
 
 #include "between_layouts.hpp"
@@ -37,7 +37,8 @@ void write_bias(run& r, int expert, double value) {
   for (const auto& p : rankc::runtime::global_parameters(r.about))
     if (is_bias(p.name))
       rankc::runtime::write(*r.engine, p, region::weights, [&](std::size_t first, std::span<double> out) {
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(first + i) == expert ? value : 0;
+        for (std::size_t i = 0; i < out.size(); ++i)
+          out[i] = static_cast<int>(first + i) == expert ? value : 0;
       });
 }
 
@@ -50,7 +51,8 @@ TEST_CASE("the load of experts is of the choices that move biases, and the same 
     run r(program, "arith", 1e-3);
     r.step();
     const auto routers = rankc::runtime::read_routers(*r.engine);
-    REQUIRE(routers.has_value() == (program.job.starts_with("counted") || program.job.starts_with("limited")));
+    REQUIRE(routers.has_value() ==
+            (program.job.starts_with("counted") || program.job.starts_with("limited")));
     if (!routers) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
@@ -61,7 +63,8 @@ TEST_CASE("the load of experts is of the choices that move biases, and the same 
     if (!program.job.starts_with("limited")) continue;
     CHECK(routers->dropped.size() == 4);
     for (const auto& [name, choices] : biases_of(r.tensors(region::gradients))) {
-      const double all = std::accumulate(choices.begin(), choices.end(), 0.0), most = *std::max_element(choices.begin(), choices.end());
+      const double all = std::accumulate(choices.begin(), choices.end(), 0.0),
+                   most = *std::max_element(choices.begin(), choices.end());
       CHECK(all == r.about.global_batch() * r.about.seq * picks);
       CHECK(std::count(routers->load.begin(), routers->load.end(), most * experts / all) > 0);
       ++limited;
@@ -71,7 +74,9 @@ TEST_CASE("the load of experts is of the choices that move biases, and the same 
   CHECK(limited == 7 * 4);
 }
 
-TEST_CASE("biases after each of five steps are those that the numbers of choices make, and the same on all layouts") {
+TEST_CASE(
+    "biases after each of five steps are those that the numbers of choices make, and the same on all "
+    "layouts") {
   std::map<std::string, tensors> on_one;
   int programs = 0, moves = 0;
   for (const registered& program : host_registry) {
@@ -139,7 +144,8 @@ TEST_CASE("biases balance what routers choose") {
       with.steps = 0;  // of the same batch
       with.step();
       double most = 0;
-      for (const auto& [name, counts] : biases_of(with.tensors(region::gradients))) most = std::max(most, *std::max_element(counts.begin(), counts.end()));
+      for (const auto& [name, counts] : biases_of(with.tensors(region::gradients)))
+        most = std::max(most, *std::max_element(counts.begin(), counts.end()));
       return most;
     };
     const double before = worst_load();
@@ -151,7 +157,8 @@ TEST_CASE("biases balance what routers choose") {
 }
 
 TEST_CASE("plans with biases load each other's checkpoints bit for bit") {
-  CHECK(between_layouts::save_and_load(between_layouts::programs_of("both", {"one", "padded", "tp2", "cp2", "zbv", "ep2_sp"})) == 36);
+  CHECK(between_layouts::save_and_load(
+            between_layouts::programs_of("both", {"one", "padded", "tp2", "cp2", "zbv", "ep2_sp"})) == 36);
 }
 
 }  // namespace bias_test

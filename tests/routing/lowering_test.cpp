@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers choose of groups or with a bias: proven, the model's, and what is wrong in them refused.
+// Programs whose routers choose of groups or with a bias: proven, the model's, and what is wrong in them
+// refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -21,12 +22,16 @@ using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
-rankc::plan_data find(const std::string& job, const std::string& layout) { return find_plan(routing::plans(), job, layout); }
+rankc::plan_data find(const std::string& job, const std::string& layout) {
+  return find_plan(routing::plans(), job, layout);
+}
 
 /// A sound program of a plan, of which each change is refused.
 struct subject {
   explicit subject(const std::string& family, const std::string& layout)
-      : plan(find(family, layout)), model(specify(plan)), sound(expand_train(lower(plan, dtype::f64, target::host))) {
+      : plan(find(family, layout)),
+        model(specify(plan)),
+        sound(expand_train(lower(plan, dtype::f64, target::host))) {
     REQUIRE(reason(sound) == "");
   }
   /// Why a program is refused; empty where it is not.
@@ -77,10 +82,11 @@ bool says(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("programs of routers by groups or with a bias are proven, are the model, and take what is counted, on either target") {
+TEST_CASE(
+    "programs of routers by groups or with a bias are proven, are the model, and take what is counted, on "
+    "either target") {
   int programs = 0;
-  for (const split_plan& e : routing::plans())
-    programs += check_lowered(e.plan);
+  for (const split_plan& e : routing::plans()) programs += check_lowered(e.plan);
   CHECK(programs == 56 * 6);
 }
 
@@ -88,9 +94,11 @@ TEST_CASE("a bias that is moved otherwise than the model's, or trained, is refus
   for (const char* layout : {"one", "dp2", "shards", "tp2"}) {
     CAPTURE(layout);
     const subject s("both", layout);
-    CHECK(says(s.refused([](program& p) { balanced(p, 0).balances.rate = 0.02; }), "is moved by 0.02 toward 8 choices; expected 0.001 and 8"));
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).balances.rate = 0.02; }),
+               "is moved by 0.02 toward 8 choices; expected 0.001 and 8"));
     CHECK(says(s.refused([](program& p) { balanced(p, 0).balances.mean = 12; }), "toward 12 choices"));
-    CHECK(says(s.refused([](program& p) { balanced(p, 0).port = "undecayed_weight"; }), "is moved by 0 toward 0 choices"));
+    CHECK(says(s.refused([](program& p) { balanced(p, 0).port = "undecayed_weight"; }),
+               "is moved by 0 toward 0 choices"));
     CHECK(says(s.refused([](program& p) { balanced(p, 0).port = "weight"; }), "expected"));
   }
 }
@@ -116,7 +124,8 @@ TEST_CASE("another rule in the certificate's model, or on its ranks, is refused 
   };
   CHECK(verify(with(",0.001,8]", ",-0.001,8]")) != "");
   CHECK(verify(with(",0.001,8]", ",0.001]")) != "");
-  const certified changed = read_certificate(with(",0.001,8]", ",0.001,7]"));  // the first is the model's, or a rank's
+  const certified changed =
+      read_certificate(with(",0.001,8]", ",0.001,7]"));  // the first is the model's, or a rank's
   CHECK_FALSE(check_equivalence(changed.steps.at(0).program, changed.steps[0].verdict, changed.model).holds);
 }
 

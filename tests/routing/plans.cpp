@@ -23,7 +23,8 @@ class list : public plan_list {
     add(family, "three", model, {}, schedules::gpipe{3});
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
     add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
-    add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, schedules::gpipe{1});
+    add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step},
+        schedules::gpipe{1});
     add(family, "tp2", model, {.world = 2, .tp = 2}, three);
     add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
     add(family, "cp2", model, {.world = 2, .cp = 2}, three);
@@ -32,17 +33,20 @@ class list : public plan_list {
     add(family, "dual_pipe_v", model, {.world = 2, .pp = 2}, schedules::dual_pipe_v{6});
     add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
-    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+        three);
   }
   /// Of a model whose routers' choices are counted.
   void add_counted(const char* family, const auto& model) {
     add(family, "one", model, {}, three);
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
     add(family, "tp2", model, {.world = 2, .tp = 2}, three);
-    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three,
+        repeating);
     add(family, "tp2_zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
     add(family, "ep2_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
-    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
+        three);
   }
 
  private:
@@ -55,7 +59,14 @@ struct block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {.count = 6, .picks = 2, .ffn = 4, .router = Rule, .capacity = Capacity, .capacity_group = 2 * Capacity}, 4, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c),
+                               {.count = 6,
+                                .picks = 2,
+                                .ffn = 4,
+                                .router = Rule,
+                                .capacity = Capacity,
+                                .capacity_group = 2 * Capacity},
+                               4, 1e-5, c);
   }
 };
 template <router_rule Rule, int Capacity = 0>
@@ -65,8 +76,10 @@ struct model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule, Capacity>{attention}}, models::llama_layers::head{table});
+    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
+                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule, Capacity>{attention}},
+                      models::llama_layers::head{table});
   }
 };
 /// The same whose choices are counted: for metrics alone, or for losses, and as experts take no more.
@@ -77,16 +90,22 @@ struct counted_model : model<Rule> {
 template <router_rule Rule>
 struct limited_model : model<Rule, 1> {
   constexpr model_routers routers() const {
-    return {.layers = 4, .experts = 6, .picks = 2, .losses = {.balance = 0.1, .z = 0.01, .over = router_losses::each_layer}, .limited = true};
+    return {.layers = 4,
+            .experts = 6,
+            .picks = 2,
+            .losses = {.balance = 0.1, .z = 0.01, .over = router_losses::each_layer},
+            .limited = true};
   }
 };
 
 }  // namespace
 
 std::vector<split_plan> plans() {
-  // DeepSeek-V2's groups, of softmax scores and their largest; V3's, of sigmoids, with a bias; and a bias alone.
+  // DeepSeek-V2's groups, of softmax scores and their largest; V3's, of sigmoids, with a bias; and a bias
+  // alone.
   constexpr router_rule groups{.normalized = false, .groups = 3, .groups_taken = 2, .group_best = 1},
-      both{.scores = router_rule::sigmoid, .scaling = 2.5, .groups = 3, .groups_taken = 2, .bias_rate = 0.001},
+      both{
+          .scores = router_rule::sigmoid, .scaling = 2.5, .groups = 3, .groups_taken = 2, .bias_rate = 0.001},
       bias{.bias_rate = 0.001};
   list l;
   l.add_layouts("groups", model<groups>{});

@@ -121,10 +121,11 @@ void check_parts(machine& on, const row& r, const setting& s) {
   const operands want = on.run(r, s, o);
   const std::set<char> whole = whole_axes(r);
   for (const char letter : axes(r)) {
-    if (whole.count(letter) || letter == 'n' || (r.is->groups && letter == 'h') || (has_slots(r) && letter == 't') ||
-        (r.is->grouped && letter == 'm'))
+    if (whole.count(letter) || letter == 'n' || (r.is->groups && letter == 'h') ||
+        (has_slots(r) && letter == 't') || (r.is->grouped && letter == 'm'))
       continue;
-    if ((r.is->segments || r.is->owns) && (letter == 'r' || letter == 'g')) continue;  // some experts: check_slots
+    if ((r.is->segments || r.is->owns) && (letter == 'r' || letter == 'g'))
+      continue;  // some experts: check_slots
     const joined got = run_parts(on, r, s, o, letter, cuts_of(r, s, letter, 5));
     INFO(on.name() << " " << r.op->name << " over parts of axis " << std::string(1, letter));
     CHECK(worst(r, got.results, want, got.scale) <= on.tolerance());

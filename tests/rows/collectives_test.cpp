@@ -76,7 +76,8 @@ TEST_CASE("conversions leave the whole what it is") {
   for (const op_row* op : op_rows())
     for (const std::size_t group : {1, 2, 3, 5})
       for (const bool in_place : {false, true}) {
-        if (!op->communicates() || op->converts >= conversion::all_to_all) continue;  // these are tested below, and in slots_test.cpp
+        if (!op->communicates() || op->converts >= conversion::all_to_all)
+          continue;  // these are tested below, and in slots_test.cpp
         const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
         const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
         INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
@@ -103,14 +104,17 @@ parts exchanged(const parts& given, const runtime::head_exchange& by) {
   return made;
 }
 
-TEST_CASE("an exchange makes of a rank's tokens in all heads all tokens in its heads, in their order, and back") {
+TEST_CASE(
+    "an exchange makes of a rank's tokens in all heads all tokens in its heads, in their order, and back") {
   for (const int group : {2, 3, 5})
     for (const auto& [rows, half, width] : {std::tuple(1, 1, 1), {2, 3, 4}, {3, 1, 5}}) {
       const int seq = 2 * half * group, all = width * group;
       CAPTURE(group);
       CAPTURE(rows);
       const values whole = random_parts_of(1, static_cast<std::size_t>(rows * seq * all))[0];
-      const auto at_token = [&](int row, int position) { return whole.begin() + (row * seq + position) * all; };
+      const auto at_token = [&](int row, int position) {
+        return whole.begin() + (row * seq + position) * all;
+      };
       parts by_tokens(static_cast<std::size_t>(group)), by_heads = by_tokens;
       for (int m = 0; m < group; ++m) {
         const auto n = static_cast<std::size_t>(m);
@@ -119,7 +123,8 @@ TEST_CASE("an exchange makes of a rank's tokens in all heads all tokens in its h
             for (int i = chunk * half; i < (chunk + 1) * half; ++i)
               by_tokens[n].insert(by_tokens[n].end(), at_token(row, i), at_token(row, i) + all);
           for (int i = 0; i < seq; ++i)
-            by_heads[n].insert(by_heads[n].end(), at_token(row, i) + m * width, at_token(row, i) + (m + 1) * width);
+            by_heads[n].insert(by_heads[n].end(), at_token(row, i) + m * width,
+                               at_token(row, i) + (m + 1) * width);
         }
       }
       CHECK(exchanged(by_tokens, {rows, seq, group, width, true}) == by_heads);
@@ -143,7 +148,8 @@ TEST_CASE("a shift hands two tensors to the next, or back to the one before") {
         made[me].assign(r.at<double>(first), r.at<double>(first) + 2 * count);
       };
       p.install()->step(input(1));
-      for (std::size_t m = 0; m < group; ++m) CHECK(made[m] == given[(m + (way == ring_way::next ? group - 1 : 1)) % group]);
+      for (std::size_t m = 0; m < group; ++m)
+        CHECK(made[m] == given[(m + (way == ring_way::next ? group - 1 : 1)) % group]);
     }
 }
 

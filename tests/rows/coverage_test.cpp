@@ -40,7 +40,9 @@ bool takes(const row& r, std::string_view symbol) {
 }
 /// Whether a row has results whose sizes no operand says: of picks, of groups, or of experts.
 bool sizes_choice(const row& r) {
-  const auto makes = [&](std::string_view port) { return r.op->find(port) >= 0 && r.op->ports[r.op->find(port)].is_written(); };
+  const auto makes = [&](std::string_view port) {
+    return r.op->find(port) >= 0 && r.op->ports[r.op->find(port)].is_written();
+  };
   return r.is->arranges || makes("chosen") || makes("kept");
 }
 /// Whether a row's facts, or those of rows that define it, say so.
@@ -135,9 +137,12 @@ TEST_CASE("coverage: derivatives") {
         without += std::string(r.op->name) + " " + r.is->ports[p].name + "\n";
     }
   }
-  CHECK(without == "rope table\nrow_max logits\nexp_sums top\nsoftmax_scores logits\nsigmoid_scores logits\nkeep_groups scores\n"
-                   "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
-                   "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss whole\nz_loss whole\noverflow_loss whole\n");
+  CHECK(without ==
+        "rope table\nrow_max logits\nexp_sums top\nsoftmax_scores logits\nsigmoid_scores logits\nkeep_groups "
+        "scores\n"
+        "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
+        "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss "
+        "whole\nz_loss whole\noverflow_loss whole\n");
 }
 
 }  // namespace

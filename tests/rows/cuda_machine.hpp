@@ -27,7 +27,9 @@ class cuda_machine final : public typed_machine<cuda::lane, T, float> {
   double tolerance() const override {
     return is_f32 ? 2e-5 : 0x1p-6;
   }  // bf16: four roundings to 8 bits, half a unit each
-  double fp8_tolerance() const override { return std::max(tolerance(), 0x1p-10); }  // tensor cores add up 32 terms in 14 bits
+  double fp8_tolerance() const override {
+    return std::max(tolerance(), 0x1p-10);
+  }  // tensor cores add up 32 terms in 14 bits
 
  private:
   static constexpr bool is_f32 = std::is_same_v<T, float>;

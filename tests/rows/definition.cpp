@@ -62,10 +62,13 @@ operands by_definition(machine& on, const row& r, const setting& s, const operan
 
 /// Whether a call reads what another makes.
 static bool reads_result(const row_call& reader, const row_call& maker) {
-  return std::any_of(reader.ports.begin() + static_cast<std::ptrdiff_t>(reader.of->results()), reader.ports.end(), [&](const std::string& name) {
-    return std::find(maker.ports.begin(), maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results()), name) !=
-           maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results());
-  });
+  return std::any_of(
+      reader.ports.begin() + static_cast<std::ptrdiff_t>(reader.of->results()), reader.ports.end(),
+      [&](const std::string& name) {
+        return std::find(maker.ports.begin(),
+                         maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results()),
+                         name) != maker.ports.begin() + static_cast<std::ptrdiff_t>(maker.of->results());
+      });
 }
 
 operands by_fusions(machine& on, const row& r, const setting& s, const operands& given) {

@@ -78,7 +78,9 @@ void check_derivative(machine& on, const row& r, const setting& s) {
   if (!uses_any) gradients[0] = {1.0};  // the loss is what is derived
   for (const derivative& d : r.is->derivatives) {
     // Numbers of choices are in the place of a gradient.
-    if (d.row >= 0 && codegen::algebra::facts()[static_cast<std::size_t>(d.row)].row == ops::count_choices.name) continue;
+    if (d.row >= 0 &&
+        codegen::algebra::facts()[static_cast<std::size_t>(d.row)].row == ops::count_choices.name)
+      continue;
     const operands got = derived(on, r, s, d, o, gradients);
     for (std::size_t i = 0; i < d.of.size(); ++i) {
       const auto operand = static_cast<std::size_t>(d.of[i]);

@@ -18,7 +18,8 @@ values numbers_of(element e) {
   values all;
   for (int code = 0; code < 0x80; ++code) {
     const auto bits = static_cast<unsigned char>(code);
-    const double x = e == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{bits}) : runtime::from_fp8<double>(runtime::e4m3{bits});
+    const double x = e == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{bits})
+                                        : runtime::from_fp8<double>(runtime::e4m3{bits});
     if (!std::isnan(x)) all.push_back(x);
   }
   return all;
@@ -35,7 +36,8 @@ setting sized(int tokens, int in, int out, int width) {
   return {.size = {{'t', tokens}, {'i', in}, {'o', out}, {'w', width}, {'s', 1}, {'v', 1}}};
 }
 
-/// What is made of any numbers is as near as can be, of numbers that the type has these themselves, and of none but zeros zeros.
+/// What is made of any numbers is as near as can be, of numbers that the type has these themselves, and of
+/// none but zeros zeros.
 void check_cast(machine& on, const row& r, const setting& s) {
   const values numbers = numbers_of(r.of(0).holds);
   operands o = random_operands(on, r, s, 31);
@@ -49,12 +51,14 @@ void check_cast(machine& on, const row& r, const setting& s) {
   CHECK(off <= 1e-6);
   for (double& x : o[1]) x = 0;
   CHECK(largest(on.run(r, s, o)[0]) == 0);
-  for (std::size_t i = 0; i < o[1].size(); ++i) o[1][i] = on.rounded(r, 0, {std::sin(static_cast<double>(i))})[0];
+  for (std::size_t i = 0; i < o[1].size(); ++i)
+    o[1][i] = on.rounded(r, 0, {std::sin(static_cast<double>(i))})[0];
   o[1][0] = 1.75;  // a power of two times the largest
   CHECK(on.run(r, s, o)[0] == o[1]);
 }
 
-/// Numbers rounded by a scale for each line of `count` numbers that are `apart` from each other; lines begin `step` apart.
+/// Numbers rounded by a scale for each line of `count` numbers that are `apart` from each other; lines begin
+/// `step` apart.
 values rounded_lines(const values& x, std::size_t count, std::size_t apart, std::size_t step) {
   values made(x.size());
   for (std::size_t line = 0; line < x.size() / count; ++line) {
@@ -63,16 +67,21 @@ values rounded_lines(const values& x, std::size_t count, std::size_t apart, std:
     const double scale = std::exp2(std::floor(std::log2(448 / std::max(most, 1e-12))));
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t at = line * step + i * apart;
-      made[at] = runtime::from_fp8<double>(runtime::to_fp8<runtime::e4m3>(static_cast<float>(x[at] * scale))) / scale;
+      made[at] =
+          runtime::from_fp8<double>(runtime::to_fp8<runtime::e4m3>(static_cast<float>(x[at] * scale))) /
+          scale;
     }
   }
   return made;
 }
-/// Each row, and by columns each column, is rounded by the scale of its own largest; of none but zeros it is zeros.
+/// Each row, and by columns each column, is rounded by the scale of its own largest; of none but zeros it is
+/// zeros.
 void check_rows_cast(machine& on, const row& r, const setting& s) {
   operands o = random_operands(on, r, s, 31);
-  const auto columns = static_cast<std::size_t>(shape(r, 1, s).back().elements()), rows = o[1].size() / columns;
-  for (std::size_t i = 0; i < o[1].size(); ++i) {  // rows and columns of different sizes, one of each of zeros
+  const auto columns = static_cast<std::size_t>(shape(r, 1, s).back().elements()),
+             rows = o[1].size() / columns;
+  for (std::size_t i = 0; i < o[1].size();
+       ++i) {  // rows and columns of different sizes, one of each of zeros
     const std::size_t row = i / columns, column = i % columns;
     const double scaled = std::ldexp(o[1][i], static_cast<int>(row % 7) - static_cast<int>(column % 5));
     o[1][i] = row == 2 || column == 3 ? 0 : on.rounded(r, 1, {scaled})[0];
@@ -85,9 +94,11 @@ void check_rows_cast(machine& on, const row& r, const setting& s) {
 /// What makes numbers and rounds them gives the bits of the two, and what else it makes.
 void check_maker(machine& on, const row& r, const setting& s) {
   const auto made_of = [&](const ops::narrowed_row& m) { return m.in_fp8 == r.op || m.in_rows == r.op; };
-  const row& plain = find_row(std::find_if(std::begin(ops::fp8_makers), std::end(ops::fp8_makers), made_of)->of->name);
+  const row& plain =
+      find_row(std::find_if(std::begin(ops::fp8_makers), std::end(ops::fp8_makers), made_of)->of->name);
   const op_row* cast = ops::cast_to(r.of(0).holds, false);
-  const row& rounds = *std::find_if(narrowed_rows().begin(), narrowed_rows().end(), [&](const row& c) { return c.op == cast; });
+  const row& rounds = *std::find_if(narrowed_rows().begin(), narrowed_rows().end(),
+                                    [&](const row& c) { return c.op == cast; });
   const operands o = random_operands(on, r, s, 33);
   INFO(on.name() << " " << r.op->name);
   const operands got = on.run(r, s, o);
@@ -118,7 +129,8 @@ void check_fp8(machine& on) {
   REQUIRE(narrowed_rows().size() == 27);
   for (const row& r : narrowed_rows())
     for (const setting& s : {sized(48, 32, 64, 80), sized(144, 272, 16, 400), sized(16, 16, 16, 16)}) {
-      if (!on.has(r) || r.op == &ops::swiglu_grad_e5m2 || r.op == &ops::swiglu_grad_e4m3_rows) continue;  // of columns of one tensor: runtime/cuda/fp8_test.cpp
+      if (!on.has(r) || r.op == &ops::swiglu_grad_e5m2 || r.op == &ops::swiglu_grad_e4m3_rows)
+        continue;  // of columns of one tensor: runtime/cuda/fp8_test.cpp
       const auto is_cast = [&](const ops::fp8_cast& c) { return c.row == r.op; };
       const bool casts = std::any_of(std::begin(ops::fp8_casts), std::end(ops::fp8_casts), is_cast);
       if (casts) r.of(0).holds == element::e4m3_rows ? check_rows_cast(on, r, s) : check_cast(on, r, s);

@@ -22,10 +22,13 @@ void each_case(F f) {
         if (on->has(r)) f(*on, r, s);
 }
 
-/// Whether a row has no order of slots, no choice of experts or groups and no three sums of each, which parts of other axes would not fit.
+/// Whether a row has no order of slots, no choice of experts or groups and no three sums of each, which parts
+/// of other axes would not fit.
 bool is_of_numbers(const row& r) {
   const bool has_sums = r.is->grouped || r.op == &ops::push || r.op == &ops::push_grad;
-  return !has_slots(r) && !has_sums && std::none_of(r.is->ports.begin(), r.is->ports.end(), [](const auto& p) { return p.name == "chosen" || p.name == "kept"; });
+  return !has_slots(r) && !has_sums &&
+         std::none_of(r.is->ports.begin(), r.is->ports.end(),
+                      [](const auto& p) { return p.name == "chosen" || p.name == "kept"; });
 }
 
 /// What is found of all rows, a line each.

@@ -35,17 +35,19 @@ void check_fusion(machine&, const row&, const setting&);
 void check_in_place(machine&, const row&, const setting&);
 void check_adding(machine&, const row&, const setting&);
 
-/// What ranks make of their chunks of sequences is, put together or added up, what the row that it is like makes of the whole.
+/// What ranks make of their chunks of sequences is, put together or added up, what the row that it is like
+/// makes of the whole.
 void check_chunks(machine&, const row&);
 
 /// What the ranks of a ring make in parts, merged or added up, is what attention makes of whole sequences.
 void check_ring(machine&);
 
-/// Of some tokens, arranged by themselves, every row with slots makes what it makes of all: the same of each token, and parts of
-/// sums over them.
+/// Of some tokens, arranged by themselves, every row with slots makes what it makes of all: the same of each
+/// token, and parts of sums over them.
 void check_slots(machine&);
 
-/// Operands of eight bits are the nearest to what they are made of, and products of them those of their numbers.
+/// Operands of eight bits are the nearest to what they are made of, and products of them those of their
+/// numbers.
 void check_fp8(machine&);
 
 /// The loss and its gradient do not depend on what the logits are shifted by.

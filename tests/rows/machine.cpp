@@ -28,8 +28,8 @@ values random_starts(std::size_t count, int seq, std::mt19937& generator) {
   return all;
 }
 
-/// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or where those of experts
-/// begin and end, or of their segments.
+/// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or
+/// where those of experts begin and end, or of their segments.
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
   const std::string& name = r.is->ports[port].name;
   const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
@@ -43,13 +43,15 @@ values random_order(const row& r, std::size_t port, const setting& s, std::mt199
   if (name == "offsets") {
     const int segments = s.size.at(r.is->ports[port].axes.back().of);
     v.assign(2 * static_cast<std::size_t>(segments), 0.0);
-    for (int e = 1; e < segments; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
+    for (int e = 1; e < segments; ++e)
+      v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
     std::sort(v.begin(), v.begin() + segments);
     std::copy(v.begin() + 1, v.begin() + segments, v.begin() + segments);
     v.back() = static_cast<double>(slots);
     return v;
   }
-  const int picks = s.size.at(r.is->ports[port].axes.back().of), experts = s.size.at(r.is->arranges || r.is->grouped ? 'r' : 'e');
+  const int picks = s.size.at(r.is->ports[port].axes.back().of),
+            experts = s.size.at(r.is->arranges || r.is->grouped ? 'r' : 'e');
   for (int t = 0; t < s.size.at('t'); ++t) {
     const values order = shuffled(static_cast<std::size_t>(experts), generator);
     for (int k = 0; k < picks; ++k) v.push_back(order[static_cast<std::size_t>(k % experts)]);
@@ -63,8 +65,11 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   std::mt19937 generator(seed * 97u + static_cast<unsigned>(port));
   values v(count(r, port, s));
   const auto below = static_cast<unsigned>(s.first + s.size.at('v') + 3);
-  const bool positive = r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" || ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
-  if (const std::string& name = r.is->ports[port].name; name == "chosen" || name == "places" || name == "offsets")
+  const bool positive =
+      r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" ||
+      ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
+  if (const std::string& name = r.is->ports[port].name;
+      name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
   if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
@@ -85,7 +90,8 @@ operands random_operands(const machine& on, const row& r, const setting& s, unsi
 double largest(const values& v) {
   double most = 0;
   for (const double x : v)
-    if (!std::isinf(x)) most = std::max(most, std::abs(x));  // scores of groups that are not kept are minus infinity
+    if (!std::isinf(x))
+      most = std::max(most, std::abs(x));  // scores of groups that are not kept are minus infinity
   return most;
 }
 

@@ -116,7 +116,8 @@ void check_operands(machine& on, const row& r, const setting& s) {
 std::set<std::string> unmarked_and_linear(machine& on, const row& r, const setting& s) {
   std::set<std::string> found;
   each_operand(r, [&](const equation& e, std::size_t operand, bool is_linear) {
-    if (is_linear || e.is != equation::kind::function || e.how != codegen::algebra::joining::sum || r.of(operand).holds == element::index)
+    if (is_linear || e.is != equation::kind::function || e.how != codegen::algebra::joining::sum ||
+        r.of(operand).holds == element::index)
       return;
     if (nonlinearity(on, r, s, e, {operand}) <= 1e-3) found.insert(named(r, e, operand));
   });

@@ -14,8 +14,15 @@ constexpr std::size_t count = 67;
 const std::vector<range> whole{{0, count, true}};
 const std::vector<range> parts{{41, 26, true}, {0, 1, true}, {1, 12, true}, {13, 28, true}};
 
-constexpr host::step_input step{
-    .lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3, .momentum = 0.9, .nesterov = true};
+constexpr host::step_input step{.lr = 0.1,
+                                .weight_decay = 0.05,
+                                .clip = 0.3,
+                                .beta1 = 0.9,
+                                .beta2 = 0.95,
+                                .eps = 1e-8,
+                                .step = 3,
+                                .momentum = 0.9,
+                                .nesterov = true};
 
 double squares(const values& gradient, std::span<const range> of, double before, bool adds) {
   workspace<double> w;
@@ -43,11 +50,15 @@ state updated(row by, state s, const std::vector<std::vector<range>>& calls) {
   w.rank().input = step;
   std::array<at, 5> where;
   for (std::size_t i = 0; i < 5; ++i) where[i] = w.put(s[i]);
-  for (const std::vector<range>& of : calls)
-    switch (by) {
-      case row::adamw: host::adamw<double>(w.lane(), where[0], where[1], where[2], where[3], where[4], of); break;
-      case row::sgd: host::sgd<double>(w.lane(), where[0], where[1], where[2], where[4], of); break;
-      case row::sgd_without_momentum: host::sgd<double, double, host::no_moment>(w.lane(), where[0], where[1], {}, where[4], of);
+  for (const std::vector<range>& of : calls) switch (by) {
+      case row::adamw:
+        host::adamw<double>(w.lane(), where[0], where[1], where[2], where[3], where[4], of);
+        break;
+      case row::sgd:
+        host::sgd<double>(w.lane(), where[0], where[1], where[2], where[4], of);
+        break;
+      case row::sgd_without_momentum:
+        host::sgd<double, double, host::no_moment>(w.lane(), where[0], where[1], {}, where[4], of);
     }
   for (std::size_t i = 0; i < 5; ++i) s[i] = w.get(where[i], s[i].size());
   return s;

@@ -75,13 +75,18 @@ void check_ring(machine& on, const sharing& by, const std::string& which) {
   const operands want = on.run(attention, all, given);
   const values &q = given[2], &k = given[3], &v = given[4];
   operands back = random_operands(on, gradient, all, 32);  // dq, dk, dv, do, q, k, v, o, lse
-  back[4] = q; back[5] = k; back[6] = v; back[7] = want[0]; back[8] = want[1];
+  back[4] = q;
+  back[5] = k;
+  back[6] = v;
+  back[7] = want[0];
+  back[8] = want[1];
   std::copy(starts.begin(), starts.end(), back.begin() + 9);
   const operands want_back = on.run(gradient, all, back);
   operands got{values(want[0].size()), values(want[1].size())},
       got_back{values(want_back[0].size()), values(want_back[1].size()), values(want_back[2].size())};
   setting own = all;
-  own.ring = by.ranks; own.size['t'] = own.size['u'] = by.tokens() / by.ranks;
+  own.ring = by.ranks;
+  own.size['t'] = own.size['u'] = by.tokens() / by.ranks;
   for (int rank = 0; rank < by.ranks; ++rank) {
     own.first = rank * own.size['t'];
     operands whole;
@@ -94,9 +99,10 @@ void check_ring(machine& on, const sharing& by, const std::string& which) {
           on.run(part, own, with_starts({mine(given[0]), mine(given[1]), mine(q), theirs(k), theirs(v)}));
       whole =
           step == 0 ? made : on.run(merge, own, {whole[0], whole[1], whole[0], whole[1], made[0], made[1]});
-      const operands some = on.run(part_gradient, own,
-                                   with_starts({mine(back[0]), theirs(back[1]), theirs(back[2]), mine(back[3]), mine(q),
-                                    theirs(k), theirs(v), mine(want[0]), mine(want[1])}));
+      const operands some =
+          on.run(part_gradient, own,
+                 with_starts({mine(back[0]), theirs(back[1]), theirs(back[2]), mine(back[3]), mine(q),
+                              theirs(k), theirs(v), mine(want[0]), mine(want[1])}));
       by.add(got_back[0], rank, some[0]);
       by.add(got_back[1], other, some[1]);
       by.add(got_back[2], other, some[2]);

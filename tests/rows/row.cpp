@@ -66,13 +66,16 @@ namespace {
 enum class shares { none, chunks, ring, fp8 };
 shares shares_of(const row& r) {
   const bool merges = r.is->equations[0].is == equation::kind::merge;
-  if (std::any_of(r.op->used_ports().begin(), r.op->used_ports().end(), [](const port& p) { return is_fp8(p.holds); })) return shares::fp8;
+  if (std::any_of(r.op->used_ports().begin(), r.op->used_ports().end(),
+                  [](const port& p) { return is_fp8(p.holds); }))
+    return shares::fp8;
   return r.is->ring || merges ? shares::ring : r.is->chunks ? shares::chunks : shares::none;
 }
 std::vector<row> make_rows(shares which) {
   std::vector<row> made;
   for (const op_row* op : op_rows())
-    if (row r = pair_up(*op); op->converts == conversion::none && shares_of(r) == which) made.push_back(std::move(r));
+    if (row r = pair_up(*op); op->converts == conversion::none && shares_of(r) == which)
+      made.push_back(std::move(r));
   return made;
 }
 }  // namespace
@@ -160,21 +163,26 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
   if (r.is->sequences) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
-  s.size['n'] = (s.first + s.size['t'] + s.seq() - 1) / s.seq() * s.seq();  // of whole sequences, among them the op's tokens
+  s.size['n'] = (s.first + s.size['t'] + s.seq() - 1) / s.seq() *
+                s.seq();  // of whole sequences, among them the op's tokens
   if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
   s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
-  s.size['g'] = 2 * s.size['r'];  // segments of slots: two of each expert
+  s.size['g'] = 2 * s.size['r'];            // segments of slots: two of each expert
   s.size['f'] = s.size['o'];
   s.size['m'] = 1;  // a rank's tokens are of one group
   if (r.is->counts || r.op->name.starts_with("overflow_loss")) s.size['r'] = std::max(2, s.size['r']);
   if (r.op == &ops::push || r.op == &ops::push_grad) s.size['o'] = s.size['i'] = 2 * s.size['l'];
-  if (r.is->grouped) { s.size['l'] = 3; s.size['i'] = std::min(s.size['i'], s.size['r']); }  // picks
+  if (r.is->grouped) {
+    s.size['l'] = 3;
+    s.size['i'] = std::min(s.size['i'], s.size['r']);
+  }  // picks
   if (r.op->find("kept") >= 0) s.number = std::min(2, s.size['e']);  // experts that a group is scored by
-  if (r.op->find("whole") >= 0) s.size['l'] = 6;  // statistics of two layers
+  if (r.op->find("whole") >= 0) s.size['l'] = 6;                     // statistics of two layers
   return s;
 }
 
-// t tokens or sequences of s, with l picks of e, or r, experts; h heads, or query heads of each of k; heads of d, of which kernels turn halves.
+// t tokens or sequences of s, with l picks of e, or r, experts; h heads, or query heads of each of k; heads
+// of d, of which kernels turn halves.
 using sizes = std::map<char, int>;
 const sizes primes{{'t', 7}, {'s', 3},  {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5},
                    {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2},  {'d', 6}},

@@ -32,8 +32,8 @@ struct row {
 
 /// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel, but for chunks of sequences, parts around a ring and operands of eight bits; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
-/// have.
+/// Those that have a kernel, but for chunks of sequences, parts around a ring and operands of eight bits; and
+/// these. Errors: std::logic_error where a row has no facts, or other ports than its facts have.
 const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
@@ -45,11 +45,12 @@ struct setting {
   std::map<char, int> size;
   int first = 0;  // of the axis that the row's "@first" is on
   double number = 0.37;
-  int gap = 0;  // elements between rows of ports that may have some
+  int gap = 0;   // elements between rows of ports that may have some
   int ring = 1;  // ranks that share out each sequence around a ring
   int seq() const { return size.at('s'); }
 };
-/// Whether a row has slots of tokens, or makes the order in which they lie: it is tested on parts of tokens by check_slots.
+/// Whether a row has slots of tokens, or makes the order in which they lie: it is tested on parts of tokens
+/// by check_slots.
 inline bool has_slots(const row& r) { return r.is->arranges || r.is->owns || r.is->by >= 0; }
 
 /// The tokens that an op has of each sequence: of chunks, of which its number says the ranks, not all.

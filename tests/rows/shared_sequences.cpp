@@ -11,13 +11,14 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// The tokens of a rank, in its order: of each sequence the chunk as far from the front as the rank is, and that as far
-/// from the back.
+/// The tokens of a rank, in its order: of each sequence the chunk as far from the front as the rank is, and
+/// that as far from the back.
 std::vector<int> tokens_of(int rank, int ranks, int rows, int seq) {
   std::vector<int> all;
   for (int row = 0; row < rows; ++row)
     for (const int chunk : {rank, 2 * ranks - 1 - rank})
-      for (int n = chunk * seq / (2 * ranks); n < (chunk + 1) * seq / (2 * ranks); ++n) all.push_back(row * seq + n);
+      for (int n = chunk * seq / (2 * ranks); n < (chunk + 1) * seq / (2 * ranks); ++n)
+        all.push_back(row * seq + n);
   return all;
 }
 
@@ -29,10 +30,21 @@ char tokens_axis(const row& r, std::size_t port) {
 
 void check_chunks(machine& on, const row& r, const row& whole, int ranks, int rows, int chunk) {
   const int seq = 2 * ranks * chunk;
-  setting all{
-      {{'t', rows * seq}, {'u', rows * seq}, {'n', rows * seq}, {'s', seq}, {'w', 5}, {'h', 4}, {'k', 2}, {'d', 6}, {'v', 1}}, 0, 0, 0};
+  setting all{{{'t', rows * seq},
+               {'u', rows * seq},
+               {'n', rows * seq},
+               {'s', seq},
+               {'w', 5},
+               {'h', 4},
+               {'k', 2},
+               {'d', 6},
+               {'v', 1}},
+              0,
+              0,
+              0};
   setting own = all;
-  own.size['t'] = rows * seq / ranks; own.number = ranks;
+  own.size['t'] = rows * seq / ranks;
+  own.number = ranks;
   const operands given = random_operands(on, whole, all, 31), want = on.run(whole, all, given);
   std::vector<int> gathered;
   for (int rank = 0; rank < ranks; ++rank)
@@ -67,7 +79,8 @@ void check_chunks(machine& on, const row& r, const row& whole, int ranks, int ro
   for (std::size_t p = 0; p < r.results(); ++p) {
     INFO(on.name() << " " << r.op->name << " on " << ranks << " ranks, chunks of " << chunk << ": "
                    << r.is->ports[p].name);
-    CHECK(deviation(got[p], want[p]) <= on.tolerance() * (p < r.results() && tokens_axis(r, p) == 't' ? 1 : ranks));
+    CHECK(deviation(got[p], want[p]) <=
+          on.tolerance() * (p < r.results() && tokens_axis(r, p) == 't' ? 1 : ranks));
   }
 }
 

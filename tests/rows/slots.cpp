@@ -14,7 +14,8 @@ namespace {
 
 constexpr int tokens = 11, picks = 3, experts = 5, in = 4, out = 6;
 
-/// What tokens are given, and what all rows with slots make of it, by name; slots in the order of tokens and their picks.
+/// What tokens are given, and what all rows with slots make of it, by name; slots in the order of tokens and
+/// their picks.
 struct passed {
   std::map<std::string, values> of;
 };
@@ -25,11 +26,13 @@ values rows_of(const values& v, int begin, int end, int width) {
 
 setting sizes_of(int count) {
   setting s;
-  s.size = {{'t', count}, {'l', picks}, {'r', experts}, {'g', experts}, {'e', experts}, {'i', in}, {'f', out}, {'w', in}, {'s', 1}, {'v', 1}};
+  s.size = {{'t', count}, {'l', picks}, {'r', experts}, {'g', experts}, {'e', experts},
+            {'i', in},    {'f', out},   {'w', in},      {'s', 1},       {'v', 1}};
   return s;
 }
 
-values run(machine& on, std::string_view name, const setting& s, const std::vector<values>& given, std::size_t result = 0) {
+values run(machine& on, std::string_view name, const setting& s, const std::vector<values>& given,
+           std::size_t result = 0) {
   const row& r = find_row(name);
   operands o(r.ports.size());
   std::copy(given.begin(), given.end(), o.begin() + static_cast<std::ptrdiff_t>(r.results()));
@@ -50,7 +53,8 @@ values by_tokens(const values& slots, const values& places, int width) {
 passed pass(machine& on, const std::map<std::string, values>& given, int begin, int end) {
   const setting s = sizes_of(end - begin);
   const auto part = [&](const char* name, int width) { return rows_of(given.at(name), begin, end, width); };
-  const values chosen = part("chosen", picks), places = run(on, "arrange", s, {chosen}), offsets = run(on, "arrange", s, {chosen}, 1);
+  const values chosen = part("chosen", picks), places = run(on, "arrange", s, {chosen}),
+               offsets = run(on, "arrange", s, {chosen}, 1);
   const values x = part("x", in), weights = part("weights", picks), dy = part("dy", in), &w = given.at("w");
   const values rows = run(on, "dispatch", s, {x, places}), up = run(on, "expert_up", s, {rows, w, offsets}),
                down = run(on, "expert_down", s, {up, w, offsets});
@@ -73,30 +77,42 @@ values columns(const values& offsets, int begin, int end) {
   return some;
 }
 
-/// Experts [begin, end), told of their segments and given their matrices alone, make of their slots what all experts make of these,
-/// and their part of the gradient; so do they where slots of two ranks lie in line, of each its segments.
-void check_experts(machine& on, const values& chosen, const values& slots, const values& gradient, const values& w, int begin, int end) {
+/// Experts [begin, end), told of their segments and given their matrices alone, make of their slots what all
+/// experts make of these, and their part of the gradient; so do they where slots of two ranks lie in line, of
+/// each its segments.
+void check_experts(machine& on, const values& chosen, const values& slots, const values& gradient,
+                   const values& w, int begin, int end) {
   const setting s = sizes_of(tokens);
   setting some = s, twice = sizes_of(2 * tokens);
-  some.size['r'] = some.size['g'] = twice.size['r'] = end - begin; twice.size['g'] = 2 * (end - begin);
-  const values offsets = run(on, "arrange", s, {chosen}, 1), own = columns(offsets, begin, end), of_own = rows_of(w, begin * in, end * in, out);
-  values both, in_line = slots, gradients_in_line = gradient;  // the first rank's segments and the second's, in either row
+  some.size['r'] = some.size['g'] = twice.size['r'] = end - begin;
+  twice.size['g'] = 2 * (end - begin);
+  const values offsets = run(on, "arrange", s, {chosen}, 1), own = columns(offsets, begin, end),
+               of_own = rows_of(w, begin * in, end * in, out);
+  values both, in_line = slots,
+               gradients_in_line = gradient;  // the first rank's segments and the second's, in either row
   for (const int row : {0, 1})
     for (const int rank : {0, 1})
-      for (int e = 0; e < end - begin; ++e) both.push_back(own[static_cast<std::size_t>(row * (end - begin) + e)] + rank * tokens * picks);
+      for (int e = 0; e < end - begin; ++e)
+        both.push_back(own[static_cast<std::size_t>(row * (end - begin) + e)] + rank * tokens * picks);
   in_line.insert(in_line.end(), slots.begin(), slots.end());
   gradients_in_line.insert(gradients_in_line.end(), gradient.begin(), gradient.end());
-  const int first = static_cast<int>(offsets[static_cast<std::size_t>(begin)]), last = static_cast<int>(offsets[static_cast<std::size_t>(experts + end - 1)]);
-  const values up = run(on, "expert_up", s, {slots, w, offsets}), down = run(on, "expert_down", s, {gradient, w, offsets}),
+  const int first = static_cast<int>(offsets[static_cast<std::size_t>(begin)]),
+            last = static_cast<int>(offsets[static_cast<std::size_t>(experts + end - 1)]);
+  const values up = run(on, "expert_up", s, {slots, w, offsets}),
+               down = run(on, "expert_down", s, {gradient, w, offsets}),
                dw = rows_of(run(on, "expert_dw", s, {slots, gradient, offsets}), begin * in, end * in, out);
-  const auto expect = [&](const values& got, const values& want) { CHECK(deviation(got, want) <= on.tolerance()); };
+  const auto expect = [&](const values& got, const values& want) {
+    CHECK(deviation(got, want) <= on.tolerance());
+  };
   for (const int rank : {0, 1}) {
     const setting& of = rank == 0 ? some : twice;
     const int from = first + rank * tokens * picks, to = last + rank * tokens * picks;
-    const values &x = rank == 0 ? slots : in_line, &g = rank == 0 ? gradient : gradients_in_line, &by = rank == 0 ? own : both;
+    const values &x = rank == 0 ? slots : in_line, &g = rank == 0 ? gradient : gradients_in_line,
+                 &by = rank == 0 ? own : both;
     INFO(on.name() << " experts " << begin << " to " << end << (rank == 0 ? "" : ", of two ranks"));
     expect(rows_of(run(on, "expert_up", of, {x, of_own, by}), from, to, out), rows_of(up, first, last, out));
-    expect(rows_of(run(on, "expert_down", of, {g, of_own, by}), from, to, in), rows_of(down, first, last, in));
+    expect(rows_of(run(on, "expert_down", of, {g, of_own, by}), from, to, in),
+           rows_of(down, first, last, in));
     values sum = dw;
     for (double& element : sum) element *= 1 + rank;
     expect(run(on, "expert_dw", of, {x, g, by}), sum);
@@ -106,8 +122,10 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
 /// Of places and offsets of all experts' slots those of experts [begin, end), by the definition.
 void check_own(machine& on, const values& places, const values& offsets, int begin, int end) {
   setting s = sizes_of(static_cast<int>(places.size()) / picks);
-  s.size['g'] = end - begin; s.first = begin;
-  const double from = offsets[static_cast<std::size_t>(begin)], to = offsets[static_cast<std::size_t>(experts + end - 1)];
+  s.size['g'] = end - begin;
+  s.first = begin;
+  const double from = offsets[static_cast<std::size_t>(begin)],
+               to = offsets[static_cast<std::size_t>(experts + end - 1)];
   values own = places, of_own = columns(offsets, begin, end);
   for (double& place : own) place = place >= from && place < to ? place - from : -1;
   for (double& slot : of_own) slot -= from;
@@ -116,25 +134,33 @@ void check_own(machine& on, const values& places, const values& offsets, int beg
   CHECK(run(on, "own_slots", s, {places, offsets}, 1) == of_own);
 }
 
-/// What experts [0, middle) and the others make of tokens, each of its own slots alone, adds up to what all make.
+/// What experts [0, middle) and the others make of tokens, each of its own slots alone, adds up to what all
+/// make.
 void check_own_add_up(machine& on, const std::map<std::string, values>& given, int middle) {
   const setting all = sizes_of(tokens);
-  const values chosen = given.at("chosen"), places = run(on, "arrange", all, {chosen}), offsets = run(on, "arrange", all, {chosen}, 1);
+  const values chosen = given.at("chosen"), places = run(on, "arrange", all, {chosen}),
+               offsets = run(on, "arrange", all, {chosen}, 1);
   const passed whole = pass(on, given, 0, tokens);
   std::map<std::string, values> sum;
   for (const auto& [begin, end] : {std::pair(0, middle), {middle, experts}}) {
     check_own(on, places, offsets, begin, end);
     setting s = all;
-    s.size['r'] = s.size['g'] = end - begin; s.first = begin;
+    s.size['r'] = s.size['g'] = end - begin;
+    s.first = begin;
     setting of_places = all;
-    of_places.size['g'] = end - begin; of_places.first = begin;
-    const values own = run(on, "own_slots", of_places, {places, offsets}), by = run(on, "own_slots", of_places, {places, offsets}, 1),
-                 w = rows_of(given.at("w"), begin * in, end * in, out), rows = run(on, "dispatch", s, {given.at("x"), own}),
+    of_places.size['g'] = end - begin;
+    of_places.first = begin;
+    const values own = run(on, "own_slots", of_places, {places, offsets}),
+                 by = run(on, "own_slots", of_places, {places, offsets}, 1),
+                 w = rows_of(given.at("w"), begin * in, end * in, out),
+                 rows = run(on, "dispatch", s, {given.at("x"), own}),
                  up = run(on, "expert_up", s, {rows, w, by}), down = run(on, "expert_down", s, {up, w, by});
     const std::vector<values> gradient{given.at("dy"), down, given.at("weights"), own};
     const values dw = run(on, "expert_dw", s, {run(on, "combine_grad", s, gradient), up, by});
-    for (const auto& [name, part] : {std::pair("combined", run(on, "combine", s, {down, given.at("weights"), own})), {"collected", run(on, "collect", s, {down, own})},
-                                     {"dweights", run(on, "combine_grad", s, gradient, 1)}}) {
+    for (const auto& [name, part] :
+         {std::pair("combined", run(on, "combine", s, {down, given.at("weights"), own})),
+          {"collected", run(on, "collect", s, {down, own})},
+          {"dweights", run(on, "combine_grad", s, gradient, 1)}}) {
       values& to = sum[name];
       to.resize(part.size());
       for (std::size_t i = 0; i < part.size(); ++i) to[i] += part[i];
@@ -147,7 +173,8 @@ void check_own_add_up(machine& on, const std::map<std::string, values>& given, i
   }
 }
 
-/// Of each pick its place, by the definition: an expert takes the first picks of each group, and its slots are in the order of tokens.
+/// Of each pick its place, by the definition: an expert takes the first picks of each group, and its slots
+/// are in the order of tokens.
 values places_by_definition(const values& chosen, int group, int most, values& offsets) {
   values places(chosen.size(), -1.0);
   offsets.assign(2 * experts, 0.0);
@@ -156,7 +183,8 @@ values places_by_definition(const values& chosen, int group, int most, values& o
     offsets[static_cast<std::size_t>(e)] = next;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::size_t begin = i - i % static_cast<std::size_t>(group * picks);
-      const auto before = std::count(chosen.begin() + static_cast<std::ptrdiff_t>(begin), chosen.begin() + static_cast<std::ptrdiff_t>(i), e);
+      const auto before = std::count(chosen.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     chosen.begin() + static_cast<std::ptrdiff_t>(i), e);
       if (chosen[i] == e && before < most) places[i] = next++;
     }
     offsets[static_cast<std::size_t>(experts + e)] = next;
@@ -167,19 +195,25 @@ values places_by_definition(const values& chosen, int group, int most, values& o
 /// Experts that take so many picks of each group: which these are, and that nothing is made of the others.
 void check_limited(machine& on, int all, int group, int most) {
   setting s = sizes_of(all);
-  s.size['s'] = group; s.number = most;
+  s.size['s'] = group;
+  s.number = most;
   INFO(on.name() << " " << all << " tokens in groups of " << group << ", of which an expert takes " << most);
   const row& arrange = find_row("arrange_limited");
   const values chosen = random_port(on, arrange, 2, s, 1), places = run(on, "arrange_limited", s, {chosen});
   values offsets;
   CHECK(places == places_by_definition(chosen, group, most, offsets));
   CHECK(run(on, "arrange_limited", s, {chosen}, 1) == offsets);
-  for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}}) check_own(on, places, offsets, begin, end);
-  const values x = random_port(on, find_row("dispatch"), 1, s, 2), dy = random_port(on, find_row("dispatch"), 1, s, 3),
-               weights = random_port(on, find_row("combine"), 2, s, 4), slots = random_port(on, find_row("combine"), 1, s, 5);
-  const values rows = run(on, "dispatch", s, {x, places}), dslots = run(on, "combine_grad", s, {dy, slots, weights, places}),
+  for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}})
+    check_own(on, places, offsets, begin, end);
+  const values x = random_port(on, find_row("dispatch"), 1, s, 2),
+               dy = random_port(on, find_row("dispatch"), 1, s, 3),
+               weights = random_port(on, find_row("combine"), 2, s, 4),
+               slots = random_port(on, find_row("combine"), 1, s, 5);
+  const values rows = run(on, "dispatch", s, {x, places}),
+               dslots = run(on, "combine_grad", s, {dy, slots, weights, places}),
                dweights = run(on, "combine_grad", s, {dy, slots, weights, places}, 1);
-  values combined(x.size(), 0.0), collected = combined, made_rows, made_dslots, want_rows, want_dslots, want_dweights;
+  values combined(x.size(), 0.0), collected = combined, made_rows, made_dslots, want_rows, want_dslots,
+                                  want_dweights;
   int dropped = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t token = i / picks * in;
@@ -190,8 +224,10 @@ void check_limited(machine& on, int all, int group, int most) {
       combined[token + c] += weights[i] * slots[slot];
       collected[token + c] += slots[slot];
       want_dweights.back() += dy[token + c] * slots[slot];
-      made_rows.push_back(rows[slot]); want_rows.push_back(x[token + c]);
-      made_dslots.push_back(dslots[slot]); want_dslots.push_back(weights[i] * dy[token + c]);
+      made_rows.push_back(rows[slot]);
+      want_rows.push_back(x[token + c]);
+      made_dslots.push_back(dslots[slot]);
+      want_dslots.push_back(weights[i] * dy[token + c]);
     }
   }
   CHECK(made_rows == want_rows);
@@ -200,7 +236,9 @@ void check_limited(machine& on, int all, int group, int most) {
   CHECK(deviation(made_dslots, want_dslots) <= on.tolerance());
   CHECK(deviation(dweights, want_dweights) <= on.tolerance());
   for (std::size_t i = 0; i < places.size(); ++i) CHECK((places[i] >= 0 || dweights[i] == 0));
-  s.size['l'] = 3; s.size['i'] = picks; s.size['m'] = 1;
+  s.size['l'] = 3;
+  s.size['i'] = picks;
+  s.size['m'] = 1;
   values counts(3 * experts, 0.0);
   counts[2 * experts + 1] = dropped;
   CHECK(run(on, "dropped_statistics", s, {places}) == counts);
@@ -210,7 +248,13 @@ void check_limited(machine& on, int all, int group, int most) {
 }  // namespace
 
 void check_slots(machine& on) {
-  for (const auto& [all, group, most] : {std::tuple(12, 12, 3), {12, 4, 1}, {12, 3, 1}, {12, 12, 12}, {2000, 1000, 350}, {2000, 20, 4}, {2000, 2, 1}})
+  for (const auto& [all, group, most] : {std::tuple(12, 12, 3),
+                                         {12, 4, 1},
+                                         {12, 3, 1},
+                                         {12, 12, 12},
+                                         {2000, 1000, 350},
+                                         {2000, 20, 4},
+                                         {2000, 2, 1}})
     check_limited(on, all, group, most);
   std::map<std::string, values> given;
   const setting s = sizes_of(tokens);
@@ -221,7 +265,8 @@ void check_slots(machine& on) {
   given["weights"] = random_port(on, combine, 2, s, 4);
   given["w"] = random_port(on, up, 2, s, 5);
   for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}})
-    check_experts(on, given["chosen"], random_port(on, up, 1, s, 6), random_port(on, find_row("expert_down"), 1, s, 7), given["w"], begin, end);
+    check_experts(on, given["chosen"], random_port(on, up, 1, s, 6),
+                  random_port(on, find_row("expert_down"), 1, s, 7), given["w"], begin, end);
   for (const int middle : {1, 2, 4}) check_own_add_up(on, given, middle);
   const passed all = pass(on, given, 0, tokens);
   for (const int middle : {1, 4, 10}) {

@@ -36,7 +36,8 @@ struct exchanged_slots {
   std::vector<double> received, back;
   std::vector<std::int32_t> segments;
 };
-std::vector<exchanged_slots> send_around(const std::vector<own_slots>& given, const runtime::slot_exchange& by) {
+std::vector<exchanged_slots> send_around(const std::vector<own_slots>& given,
+                                         const runtime::slot_exchange& by) {
   std::vector<exchanged_slots> made(given.size());
   plan p(1, by.ranks, 1);
   train_body = [&](rank& r) {
@@ -102,7 +103,8 @@ TEST_CASE(
                     static_cast<std::size_t>((source.offsets[static_cast<std::size_t>(e)] + i) * width + c);
                 CHECK(made[static_cast<std::size_t>(from)].back[at] == (i < room ? source.rows[at] : 0));
               }
-            kept += room; dropped += all - room;
+            kept += room;
+            dropped += all - room;
           }
           for (int row = 0; row < slab; ++row)
             if (!is_slot[static_cast<std::size_t>(row)])
@@ -114,11 +116,14 @@ TEST_CASE(
   CHECK(dropped > 20);  // where slabs have less room than there are slots
 }
 
-TEST_CASE("a member gets the segments of all, each member's as of the rows behind those of the members before") {
+TEST_CASE(
+    "a member gets the segments of all, each member's as of the rows behind those of the members before") {
   for (const int ranks : {2, 3, 5})
     for (const auto& [each, slab] : {std::pair(1, 6), {4, 16}, {9, 2}}) {
       const runtime::slot_exchange by{ranks, slab, ranks * each};
-      const auto offset = [&, n = each](int member, int which, int s) { return (7 * member + 3 * (which * n + s)) % (slab + 1); };
+      const auto offset = [&, n = each](int member, int which, int s) {
+        return (7 * member + 3 * (which * n + s)) % (slab + 1);
+      };
       std::vector<std::vector<std::int32_t>> made(static_cast<std::size_t>(ranks));
       plan p(1, ranks, 1);
       train_body = [&, n = each](rank& r) {
@@ -127,7 +132,8 @@ TEST_CASE("a member gets the segments of all, each member's as of the rows behin
         for (int which = 0; which < 2; ++which)
           for (int s = 0; s < n; ++s) r.at<std::int32_t>(segments)[which * n + s] = offset(r.index, which, s);
         gather_offsets(r[compute], over::dp, {0, "offsets"}, all, scratch, segments, by);
-        made[static_cast<std::size_t>(r.index)].assign(r.at<std::int32_t>(all), r.at<std::int32_t>(all) + 2 * by.experts);
+        made[static_cast<std::size_t>(r.index)].assign(r.at<std::int32_t>(all),
+                                                       r.at<std::int32_t>(all) + 2 * by.experts);
       };
       p.install()->step(input(1));
       CAPTURE(ranks);
@@ -136,7 +142,8 @@ TEST_CASE("a member gets the segments of all, each member's as of the rows behin
         for (int from = 0; from < ranks; ++from)
           for (int which = 0; which < 2; ++which)
             for (int s = 0; s < each; ++s)
-              CHECK(m[static_cast<std::size_t>(which * by.experts + from * each + s)] == from * slab + offset(from, which, s));
+              CHECK(m[static_cast<std::size_t>(which * by.experts + from * each + s)] ==
+                    from * slab + offset(from, which, s));
     }
 }
 

@@ -18,7 +18,7 @@ namespace rankc::test::rows {
 template <class Lane, class T, class Wide>
 class typed_machine : public machine {
  public:
-  typed_machine(kernel_row op_row::*on, std::vector<kernel<Lane>> kernels)
+  typed_machine(kernel_row op_row::* on, std::vector<kernel<Lane>> kernels)
       : kernel_(on), kernels_(std::move(kernels)) {}
 
   const values& by_columns() const override { return by_columns_; }
@@ -27,7 +27,10 @@ class typed_machine : public machine {
   values rounded(const row& r, std::size_t port, const values& v) const override {
     values made = v;
     if (r.of(port).holds == element::index) return made;
-    for (double& x : made) x = is_fp8(r.of(port).holds) ? number_of(r, port, code_of(r, port, x)) : is_wide(r, port) ? through<Wide>(x) : through<T>(x);
+    for (double& x : made)
+      x = is_fp8(r.of(port).holds) ? number_of(r, port, code_of(r, port, x))
+          : is_wide(r, port)       ? through<Wide>(x)
+                                   : through<T>(x);
     return made;
   }
 
@@ -65,19 +68,23 @@ class typed_machine : public machine {
     if constexpr (std::is_same_v<U, double>) return x;
     else return static_cast<double>(static_cast<float>(U(static_cast<float>(x))));
   }
-  static bool is_wide(const row& r, std::size_t port) { return r.of(port).holds == element::wide || r.of(port).holds == element::index; }
+  static bool is_wide(const row& r, std::size_t port) {
+    return r.of(port).holds == element::wide || r.of(port).holds == element::index;
+  }
   static unsigned char code_of(const row& r, std::size_t port, double x) {
     const auto number = static_cast<float>(x);
-    return r.of(port).holds == element::e5m2 ? runtime::to_fp8<runtime::e5m2>(number).bits : runtime::to_fp8<runtime::e4m3>(number).bits;
+    return r.of(port).holds == element::e5m2 ? runtime::to_fp8<runtime::e5m2>(number).bits
+                                             : runtime::to_fp8<runtime::e4m3>(number).bits;
   }
   static double number_of(const row& r, std::size_t port, unsigned char code) {
-    return r.of(port).holds == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{code}) : runtime::from_fp8<double>(runtime::e4m3{code});
+    return r.of(port).holds == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{code})
+                                             : runtime::from_fp8<double>(runtime::e4m3{code});
   }
   static std::size_t element_bytes(const row& r, std::size_t port) {
-    return is_fp8(r.of(port).holds)           ? 1
+    return is_fp8(r.of(port).holds)             ? 1
            : r.of(port).holds == element::index ? sizeof(std::int32_t)
-           : is_wide(r, port)                 ? sizeof(Wide)
-                                              : sizeof(T);
+           : is_wide(r, port)                   ? sizeof(Wide)
+                                                : sizeof(T);
   }
   const kernel_row& kernel_of(const row& r) const { return r.op->*kernel_; }
 
@@ -114,7 +121,8 @@ class typed_machine : public machine {
     at_.clear();
     for (std::size_t p = 0; p < r.ports.size(); ++p) {
       const location l = locate(r, p, s, 0);
-      at_.push_back(locate(r, p, s, take(is_fp8(r.of(p).holds) ? fp8_bytes(r, p, l) : l.of(l.count - 1) + l.bytes)));
+      at_.push_back(
+          locate(r, p, s, take(is_fp8(r.of(p).holds) ? fp8_bytes(r, p, l) : l.of(l.count - 1) + l.bytes)));
     }
     if (instead) at_[instead->result] = at_[instead->operand];
     const auto bytes = kernel_of(r).scratch;
@@ -147,7 +155,8 @@ class typed_machine : public machine {
     const runtime::fp8_rows_layout many{rows, l.columns};
     const std::size_t turned = l.begin + one.by_columns() + j * rows + i;
     if (!in_rows(r, port)) return {turned, l.begin + one.factor(), l.begin + one.factor()};
-    return {turned, l.begin + many.row_factors() + i * sizeof(float), l.begin + many.column_factors() + j * sizeof(float)};
+    return {turned, l.begin + many.row_factors() + i * sizeof(float),
+            l.begin + many.column_factors() + j * sizeof(float)};
   }
   /// With a factor of 1, or, of rows and columns, with powers of two.
   void write_fp8(const row& r, std::size_t port, const values& v) {
@@ -171,8 +180,10 @@ class typed_machine : public machine {
       float of_row, of_column;
       std::memcpy(&of_row, image_.data() + from.row_factor, sizeof of_row);
       std::memcpy(&of_column, image_.data() + from.column_factor, sizeof of_column);
-      v[i] = number_of(r, port, std::to_integer<unsigned char>(image_[at_[port].of(i)])) * static_cast<double>(of_row);
-      by_columns_[i] = number_of(r, port, std::to_integer<unsigned char>(image_[from.by_columns])) * static_cast<double>(of_column);
+      v[i] = number_of(r, port, std::to_integer<unsigned char>(image_[at_[port].of(i)])) *
+             static_cast<double>(of_row);
+      by_columns_[i] = number_of(r, port, std::to_integer<unsigned char>(image_[from.by_columns])) *
+                       static_cast<double>(of_column);
       turned &= in_rows(r, port) || !has_columns() || image_[at_[port].of(i)] == image_[from.by_columns];
     }
     INFO(name() << " " << r.op->name << ": by columns other numbers than by rows");
@@ -236,14 +247,15 @@ class typed_machine : public machine {
     for (std::size_t p = 0; p < r.results(); ++p)
       if (const std::size_t begin = at_[p].begin; is_fp8(r.of(p).holds))
         std::memcpy(image_.data() + begin, before.data() + begin, fp8_bytes(r, p, at_[p]));
-      else for (std::size_t i = 0; i < at_[p].count; ++i)
-        std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
+      else
+        for (std::size_t i = 0; i < at_[p].count; ++i)
+          std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
     std::memcpy(image_.data() + scratch_.byte, before.data() + scratch_.byte, scratch_bytes_);
     INFO(name() << " " << r.op->name << " writes where it has no result");
     CHECK(std::memcmp(before.data(), image_.data(), end_) == 0);
   }
 
-  kernel_row op_row::*const kernel_;
+  kernel_row op_row::* const kernel_;
   const std::vector<kernel<Lane>> kernels_;
   std::vector<location> at_;  // of each port
   runtime::at scratch_{};

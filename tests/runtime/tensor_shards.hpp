@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tensors in shards of every kind, and an update of them that is exact in f32, so that what is left in bf16 depends on
-// random bits alone: for the kernels of both targets.
+// Two tensors in shards of every kind, and an update of them that is exact in f32, so that what is left in
+// bf16 depends on random bits alone: for the kernels of both targets.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/random_bits.hpp>
@@ -15,8 +15,9 @@ struct sharing {
   const char* name;
   int tp, shards, shard_dim;
 };
-inline constexpr sharing sharings[]{{"whole", 1, 1, -1},        {"rows over tp", 3, 1, 0},   {"columns over tp", 5, 1, 1},
-                                    {"dp_shard", 1, 4, -1},     {"columns, dp_shard", 5, 4, 1}, {"rows, dp_shard", 3, 2, 0}};
+inline constexpr sharing sharings[]{
+    {"whole", 1, 1, -1},    {"rows over tp", 3, 1, 0},      {"columns over tp", 5, 1, 1},
+    {"dp_shard", 1, 4, -1}, {"columns, dp_shard", 5, 4, 1}, {"rows, dp_shard", 3, 2, 0}};
 
 /// One rank's tables, and the elements of the whole tensors that it keeps: -1 past their end.
 class tensor_shards {
@@ -25,7 +26,9 @@ class tensor_shards {
   static constexpr std::size_t gap = 5;  // between the two
 
   tensor_shards(const sharing& s, int dp, int tp) {
-    about.tp = s.tp; about.shards = s.shards; about.dp = 2 * s.shards;
+    about.tp = s.tp;
+    about.shards = s.shards;
+    about.dp = 2 * s.shards;
     row = {0, dp, tp, {}};
     const int r = s.shard_dim == 0 ? rows / s.tp : rows, c = s.shard_dim == 1 ? columns / s.tp : columns;
     add("matrix", r, c, s.shard_dim, s, columns);
@@ -51,7 +54,8 @@ class tensor_shards {
     const int kept = (r + s.shards - 1) / s.shards, first = row.dp % s.shards * kept;
     for (int i = 0; i < kept; ++i)
       for (int j = 0; j < c; ++j) {
-        const int y = first + i + (shard_dim == 0 ? row.tp * r : 0), x = j + (shard_dim == 1 ? row.tp * c : 0);
+        const int y = first + i + (shard_dim == 0 ? row.tp * r : 0),
+                  x = j + (shard_dim == 1 ? row.tp * c : 0);
         elements.push_back(first + i < r ? static_cast<long>(y) * pitch + x : -1);
       }
     counts.push_back(static_cast<std::size_t>(kept * c));
@@ -67,8 +71,15 @@ void for_each_rank(auto&& f) {
 }
 
 /// SGD with momentum 1/2, decay 1/4 and learning rate 1/128.
-inline constexpr runtime::step_input exact_step{.lr = 0x1p-7, .weight_decay = 0.25, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1,
-                                                .step = 3, .momentum = 0.5, .rounding_seed = 11};
+inline constexpr runtime::step_input exact_step{.lr = 0x1p-7,
+                                                .weight_decay = 0.25,
+                                                .clip = 0,
+                                                .beta1 = 0,
+                                                .beta2 = 0,
+                                                .eps = 1,
+                                                .step = 3,
+                                                .momentum = 0.5,
+                                                .rounding_seed = 11};
 
 /// Of an element that lies somewhere: in bf16 and f32, with few bits. Past the end all are 0.
 struct given {
@@ -77,7 +88,10 @@ struct given {
 inline given given_of(bool vector, long element) {
   if (element < 0) return {};
   const auto draw = [&](int salt, float unit) {
-    const std::uint32_t word = runtime::philox({{static_cast<std::uint32_t>(element), vector, static_cast<std::uint32_t>(salt), 0}}, 1, 2).word[0];
+    const std::uint32_t word =
+        runtime::philox({{static_cast<std::uint32_t>(element), vector, static_cast<std::uint32_t>(salt), 0}},
+                        1, 2)
+            .word[0];
     return static_cast<float>(static_cast<int>(word % 255) - 127) * unit;
   };
   return {draw(0, 0x1p-7f), draw(1, 0x1p-6f), draw(2, 0x1p-7f)};
@@ -91,7 +105,8 @@ inline left left_of(bool vector, long element) {
   const given x = given_of(vector, element);
   const float by = x.gradient + (vector ? 0 : 0.25f) * x.weight, moment = 0.5f * x.moment + by;
   if (element < 0) return {};
-  runtime::bits_of_elements random(runtime::fnv1a64(vector ? "vector" : "matrix"), exact_step.rounding_seed, exact_step.step);
+  runtime::bits_of_elements random(runtime::fnv1a64(vector ? "vector" : "matrix"), exact_step.rounding_seed,
+                                   exact_step.step);
   const runtime::element_bits bits = random[static_cast<std::uint64_t>(element)];
   return {runtime::rounded_stochastically(x.weight - 0x1p-7f * moment, bits.weight),
           runtime::rounded_stochastically(moment, bits.first_moment)};

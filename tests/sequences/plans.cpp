@@ -34,8 +34,8 @@ constexpr schedules::zero_bubble_v v{3};
 constexpr schedules::dual_pipe_v both_ways{6};
 constexpr recomputation all{.full = true}, kinds{.attention = true, .activations = true, .norms = true};
 
-/// Heads exchanged in groups of two and four, and keys and values handed on between two, three and four of these, with every other
-/// technique.
+/// Heads exchanged in groups of two and four, and keys and values handed on between two, three and four of
+/// these, with every other technique.
 void add_rings_of_groups(list& l, const auto& gpt, const auto& llama, const auto& latent) {
   constexpr auto ring = cp_attention::ring;
   constexpr parallel_dims pairs{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = ring};
@@ -48,10 +48,18 @@ void add_rings_of_groups(list& l, const auto& gpt, const auto& llama, const auto
   l.add("gpt", "two_fours", gpt,
         {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate, .cp_attention = ring}, once);
   l.add("gpt", "pairs_replicas", gpt,
-        {.world = 8, .dp_replicate = 2, .cp = 4, .ulysses = 2, .cp_weights = cp_weights::replicate, .cp_attention = ring}, three);
-  l.add("llama", "pairs_shards", llama, {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = ring}, three);
+        {.world = 8,
+         .dp_replicate = 2,
+         .cp = 4,
+         .ulysses = 2,
+         .cp_weights = cp_weights::replicate,
+         .cp_attention = ring},
+        three);
+  l.add("llama", "pairs_shards", llama,
+        {.world = 8, .dp_shard = 2, .cp = 4, .ulysses = 2, .cp_attention = ring}, three);
   l.add("llama", "pairs_sp", llama,
-        {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true, .cp_attention = ring}, three, kinds);
+        {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true, .cp_attention = ring}, three,
+        kinds);
   l.add("gpt", "pairs_tp", gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .cp_attention = ring}, once);
   l.add("llama", "pairs_again", llama, pairs, three, all);
   l.add("gpt", "pairs_again_attention", gpt, pairs, once, {.attention = true});
@@ -72,15 +80,18 @@ void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, c
   l.add("gated", "ring", gated, two, once);
   l.add("latent", "ring", latent, two, once);
   l.add("llama", "ring_of_four", llama, {.world = 4, .cp = 4, .cp_attention = ring}, three);
-  l.add("gpt", "ring_of_four", gpt, {.world = 4, .cp = 4, .cp_weights = cp_weights::replicate, .cp_attention = ring}, once);
+  l.add("gpt", "ring_of_four", gpt,
+        {.world = 4, .cp = 4, .cp_weights = cp_weights::replicate, .cp_attention = ring}, once);
   l.add("gpt", "ring_replicas", gpt,
-        {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate, .cp_attention = ring}, three);
+        {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate, .cp_attention = ring},
+        three);
   l.add("llama", "ring_shards", llama, {.world = 4, .dp_shard = 2, .cp = 2, .cp_attention = ring}, three);
   l.add("llama", "ring_sp", llama,
         {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_attention = ring}, three, kinds);
   l.add("gpt", "ring_tp", gpt, {.world = 4, .cp = 2, .tp = 2, .cp_attention = ring}, once);
   l.add("llama", "ring_again", llama, two, three, all);
-  l.add("gpt", "ring_again_attention", gpt, {.world = 4, .cp = 4, .cp_attention = ring}, once, {.attention = true});
+  l.add("gpt", "ring_again_attention", gpt, {.world = 4, .cp = 4, .cp_attention = ring}, once,
+        {.attention = true});
   l.add("gpt", "ring_pp", gpt, pp, three);
   l.add("llama", "ring_zbv", llama, pp, v, all);
   l.add("gpt", "ring_zbv", gpt, pp, v);
@@ -88,7 +99,8 @@ void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, c
   l.seq = 24;  // that divides into six chunks
   l.add("thirds", "one", llama, {}, once);
   l.add("thirds", "ring", llama, {.world = 3, .cp = 3, .cp_attention = ring}, three);
-  l.add("thirds", "ring_kept", llama, {.world = 6, .dp_shard = 2, .cp = 3, .cp_weights = cp_weights::replicate, .cp_attention = ring},
+  l.add("thirds", "ring_kept", llama,
+        {.world = 6, .dp_shard = 2, .cp = 3, .cp_weights = cp_weights::replicate, .cp_attention = ring},
         three, kinds);
 }
 

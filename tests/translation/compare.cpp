@@ -58,8 +58,8 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
 
 using accesses = std::vector<rankc::codegen::access>;
 
-/// What a kernel touches of an op's accesses: of a tensor that ends in padding, which one view alone is given, its rows; what is behind
-/// elements of eight bits is no padding.
+/// What a kernel touches of an op's accesses: of a tensor that ends in padding, which one view alone is
+/// given, its rows; what is behind elements of eight bits is no padding.
 std::pair<accesses, accesses> touched_by(const op& o) {
   std::pair<accesses, accesses> of{o.reads, o.writes};
   for (const rankc::codegen::view& v : o.views) {
@@ -70,11 +70,13 @@ std::pair<accesses, accesses> touched_by(const op& o) {
     const auto uses = std::count_if(o.views.begin(), o.views.end(), [&](const rankc::codegen::view& other) {
       return other.written == v.written && other.accesses.first == v.accesses.first;
     });
-    if (o.row.empty() || o.row == "clear" || v.accesses.count != 1 || first >= all.size() || is_fp8(all[first].type) || uses != 1 || v.offset != 0 ||
+    if (o.row.empty() || o.row == "clear" || v.accesses.count != 1 || first >= all.size() ||
+        is_fp8(all[first].type) || uses != 1 || v.offset != 0 ||
         (v.shape.size() > 1 && v.stride != v.shape[1]))
       continue;
     constexpr std::size_t sizes[]{1, 4, 2, 4, 8};
-    const std::size_t end = all[first].begin + elements * sizes[static_cast<int>(all[first].type)], before = all[first].end;
+    const std::size_t end = all[first].begin + elements * sizes[static_cast<int>(all[first].type)],
+                      before = all[first].end;
     for (accesses* side : {&of.first, &of.second})
       for (rankc::codegen::access& a : *side)
         if (a.begin == all[first].begin && a.end == before) a.end = std::min(a.end, end);
@@ -131,14 +133,16 @@ class comparison {
     for (const rankc::codegen::view& v : o.views) {
       if (v.written || !v.port.ends_with("weight")) continue;
       const std::size_t at = o.reads[static_cast<std::size_t>(v.accesses[0])].begin;
-      const auto range = std::find_if(c.biases.begin(), c.biases.end(), [&](const bias_range& b) { return b.begin <= at && at < b.end; });
+      const auto range = std::find_if(c.biases.begin(), c.biases.end(),
+                                      [&](const bias_range& b) { return b.begin <= at && at < b.end; });
       const rankc::load_balance text = range == c.biases.end() ? rankc::load_balance{} : range->by;
       if (text != v.balances)
-        return fmt::format("the text's {} moves a bias by {} toward {} where {} and {} were proven", c.function, text.rate, text.mean, v.balances.rate,
-                           v.balances.mean);
+        return fmt::format("the text's {} moves a bias by {} toward {} where {} and {} were proven",
+                           c.function, text.rate, text.mean, v.balances.rate, v.balances.mean);
       begun += v.balances.any() && range->begin == at;
     }
-    return begun == c.biases.size() ? "" : fmt::format("the text's {} moves what is no parameter", c.function);
+    return begun == c.biases.size() ? ""
+                                    : fmt::format("the text's {} moves what is no parameter", c.function);
   }
 
   std::string difference(std::size_t i) const {
@@ -153,7 +157,8 @@ class comparison {
                          lane_name(o.stream));
     if (const std::string s = operands(c, o); !s.empty()) return s;
     if (c.slab && *c.slab != o.rows)
-      return fmt::format("the text's {} is of slabs of {} rows where {} were proven", c.function, *c.slab, o.rows);
+      return fmt::format("the text's {} is of slabs of {} rows where {} were proven", c.function, *c.slab,
+                         o.rows);
     if (c.number && *c.number != o.number)
       return fmt::format("the text's {} is given {} where {} was proven", c.function, *c.number, o.number);
     if (const std::string s = moved(c, o); !s.empty()) return s;
@@ -195,8 +200,8 @@ class comparison {
       return fmt::format("the text names site {} \"{}\" where {} \"{}\" was proven", t.site, t.name,
                          o.message, o.name);
     if (c.by_rows != (o.by_rows > 0))
-      return fmt::format("the text's {} is {} a product where it was proven {} one", c.function, c.by_rows ? "beside" : "not beside",
-                         o.by_rows > 0 ? "beside" : "apart from");
+      return fmt::format("the text's {} is {} a product where it was proven {} one", c.function,
+                         c.by_rows ? "beside" : "not beside", o.by_rows > 0 ? "beside" : "apart from");
     if (t.bytes != o.bytes)
       return fmt::format("the text moves {} bytes where {} were proven", t.bytes, o.bytes);
     const rankc::codegen::communicator& proven = p_.communicators[static_cast<std::size_t>(o.communicator)];

@@ -24,7 +24,8 @@ const runtime::parameter* parameter_at(at place) {
     if ((p.element < where.trained_count() && place.byte == where.gradients.byte + p.element * wide_size) ||
         ((p.element < where.trained_count() || about.bf16_weights || about.type != runtime::dtype::bf16) &&
          place.byte == where.weights.byte + p.element * (about.bf16_weights ? narrow : wide_size)) ||
-        (about.type == runtime::dtype::bf16 && !about.bf16_weights && place.byte == where.working_copy.byte + p.element * narrow))
+        (about.type == runtime::dtype::bf16 && !about.bf16_weights &&
+         place.byte == where.working_copy.byte + p.element * narrow))
       return &p;
   return nullptr;
 }
@@ -52,21 +53,27 @@ static void expect_shares(int tokens, int rows, int seq, int ranks, int first, i
   const int each = rows * about.chunks_of(recorder::active().row()).count() * neighbours;
   const bool is_split = tokens < each;
   if (is_split) expect("the number of tokens", tokens, each / about.tp);
-  expect("the first token", first, recorder::active().row().cp / neighbours * each + (is_split ? recorder::active().row().tp * tokens : 0));
+  expect("the first token", first,
+         recorder::active().row().cp / neighbours * each +
+             (is_split ? recorder::active().row().tp * tokens : 0));
 }
-void expect_chunks(int tokens, int rows, int seq, int ranks, int first) { expect_shares(tokens, rows, seq, ranks, first, 1); }
+void expect_chunks(int tokens, int rows, int seq, int ranks, int first) {
+  expect_shares(tokens, rows, seq, ranks, first, 1);
+}
 
 /// The ranks that this one exchanges heads with in a ring of such groups.
 static int ranks_of_group() {
   for (const runtime::lane_communicator& k : recorder::active().row().links)
     if (k.over == runtime::over::ulysses)
-      return static_cast<int>(recorder::active().about().communicators[static_cast<std::size_t>(k.communicator)].ranks.size());
+      return static_cast<int>(
+          recorder::active().about().communicators[static_cast<std::size_t>(k.communicator)].ranks.size());
   return 1;
 }
 
 void expect_step(int tokens, int rows, int seq, int ranks, double step, int first) {
   expect_shares(tokens, rows, seq, ranks, first, ranks_of_group());
-  if (!(step >= 0 && step < ranks && step == static_cast<int>(step))) recorder::active().misuse_in_call("it is no step of its ring");
+  if (!(step >= 0 && step < ranks && step == static_cast<int>(step)))
+    recorder::active().misuse_in_call("it is no step of its ring");
 }
 
 void expect_first_column(int vocab, int first) {

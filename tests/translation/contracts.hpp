@@ -14,7 +14,8 @@ void expect_first_row(at table, int rows, int first);
 /// rank order.
 void expect_first_token(int tokens, int first);
 
-/// `first` is the place of the rank's first token among those of all ranks of cp, of so many sequences of this length.
+/// `first` is the place of the rank's first token among those of all ranks of cp, of so many sequences of
+/// this length.
 void expect_chunks(int tokens, int rows, int seq, int ranks, int first);
 
 /// The same at a step of their ring.

@@ -14,18 +14,20 @@ using runtime::at;
 
 #include "rank_calls.ipp"
 template <class T>
-void gather_shards(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of) {
+void gather_shards(const lane& on, over what, message m, at to, at from,
+                   std::span<const runtime::shard_range> of) {
   for (const runtime::shard_range& s : of)
     all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
 }
 template <class T>
-void scatter_sums(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
-                  std::size_t runtime::shard_range::*kept) {
+void scatter_sums(const lane& on, over what, message m, at to, at from,
+                  std::span<const runtime::shard_range> of, std::size_t runtime::shard_range::* kept) {
   for (const runtime::shard_range& s : of)
     reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
 }
 
-/// What the texts would do with parts of rows is not recorded: with all rows at once, they make the calls that were proven.
+/// What the texts would do with parts of rows is not recorded: with all rows at once, they make the calls
+/// that were proven.
 template <class T>
 gathered_rows gather_by_rows(const lane& on, over, message, at, at, std::size_t) {
   recorder::active().move_by_rows("all_gather", on.index);
@@ -72,7 +74,8 @@ void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, in
 }
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   kernel(on, "softmax_statistics")
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<float>(runtime::blocks_of_statistics * 3 * experts))
@@ -80,7 +83,8 @@ void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen
       .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   kernel(on, "sigmoid_statistics")
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<float>(runtime::blocks_of_statistics * 3 * experts))
@@ -88,8 +92,8 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
       .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
-void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-               int dim, int q_stride, int kv_stride) {
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
@@ -102,8 +106,8 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
       .in(v, columns<T>(tokens, kv_width, kv_stride));
 }
 template <class T>
-void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                    int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), width = product(heads, dim),
@@ -130,26 +134,30 @@ attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int d
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                      int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
-  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq), kv_width = product(kv_heads, dim);
+  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
+                    kv_width = product(kv_heads, dim);
   kernel(on, "chunk_attention")
       .out(o, all<T>(tokens, heads, dim))
       .out(lse, all<float>(rows, heads, seq / ranks))
-      .out(scratch, all<std::byte>(chunk_attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
+      .out(scratch,
+           all<std::byte>(chunk_attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
       .in(q, columns<T>(tokens, product(heads, dim), q_stride))
       .in(k, columns<T>(keys, kv_width, kv_stride))
       .in(v, columns<T>(keys, kv_width, kv_stride));
   expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
 }
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                          int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
-  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq), width = product(heads, dim),
-                    kv_width = product(kv_heads, dim);
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                          int kv_stride, int ranks, int first) {
+  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
+                    width = product(heads, dim), kv_width = product(kv_heads, dim);
   kernel(on, "chunk_attention_grad")
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(keys, kv_width, kv_stride))
       .out(dv, columns<T>(keys, kv_width, kv_stride))
-      .out(scratch, all<std::byte>(chunk_attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
+      .out(scratch, all<std::byte>(chunk_attention_grad_scratch(
+                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
       .in(dout, all<T>(tokens, width))
       .in(q, columns<T>(tokens, width, q_stride))
       .in(k, columns<T>(keys, kv_width, kv_stride))
@@ -161,27 +169,30 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
-void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
-                    int ring, double step, int first) {
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<float>(rows, heads, own))
-      .out(scratch, all<std::byte>(attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
+      .out(scratch,
+           all<std::byte>(attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
       .in(v, all<T>(rows, own, kv_heads, dim));
   expect_step(rows * own, rows, seq, ring, step, first);
 }
 template <class T>
-void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
-                         int heads, int kv_heads, int dim, int ring, double step, int first) {
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
       .out(dv, all<T>(rows, own, kv_heads, dim))
-      .out(scratch, all<std::byte>(attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
+      .out(scratch,
+           all<std::byte>(attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
       .in(dout, all<T>(rows, own, heads, dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
@@ -210,22 +221,26 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
 /// What norms and activations make in eight bits, whose tensors have such a shape.
 using narrow_shape = shape (*)(std::size_t, std::size_t);
 template <class T>
-void norm_to(const lane& on, const char* name, narrow_shape narrow, at y, at stats, int each, at x, std::initializer_list<at> parameters,
-             int tokens, int width, double eps) {
+void norm_to(const lane& on, const char* name, narrow_shape narrow, at y, at stats, int each, at x,
+             std::initializer_list<at> parameters, int tokens, int width, double eps) {
   kernel of(on, name);
-  of.with(eps).out(y, narrow(tokens, width)).out(stats, all<float>(tokens, each)).in(x, all<T>(tokens, width));
+  of.with(eps)
+      .out(y, narrow(tokens, width))
+      .out(stats, all<float>(tokens, each))
+      .in(x, all<T>(tokens, width));
   for (const at& p : parameters) of.in(p, all<T>(width));
 }
 template <class T>
-void swiglu_to(const lane& on, const char* name, narrow_shape narrow, at y, at gate, at up, int tokens, int width, int stride) {
+void swiglu_to(const lane& on, const char* name, narrow_shape narrow, at y, at gate, at up, int tokens,
+               int width, int stride) {
   kernel(on, name)
       .out(y, narrow(tokens, width))
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
 template <class T>
-void swiglu_grad_to(const lane& on, const char* name, narrow_shape narrow, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
-                    int stride) {
+void swiglu_grad_to(const lane& on, const char* name, narrow_shape narrow, at dgate, at dup, at dy, at gate,
+                    at up, int tokens, int width, int stride) {
   kernel(on, name)
       .out(dgate, narrow(tokens, stride))
       .out(dup, {})  // columns of the same
@@ -234,7 +249,8 @@ void swiglu_grad_to(const lane& on, const char* name, narrow_shape narrow, at dg
       .in(up, columns<T>(tokens, width, stride));
 }
 template <class T>
-void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
+void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                     double eps) {
   norm_to<T>(on, "layer_norm_e4m3", fp8, y, stats, 2, x, {gain, shift}, tokens, width, eps);
 }
 template <class T>
@@ -250,11 +266,13 @@ void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, in
   swiglu_to<T>(on, "swiglu_e4m3", fp8, y, gate, up, tokens, width, stride);
 }
 template <class T>
-void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                      int stride) {
   swiglu_grad_to<T>(on, "swiglu_grad_e5m2", fp8, dgate, dup, dy, gate, up, tokens, width, stride);
 }
 template <class T>
-void layer_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
+void layer_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                          double eps) {
   norm_to<T>(on, "layer_norm_e4m3_rows", fp8_rows, y, stats, 2, x, {gain, shift}, tokens, width, eps);
 }
 template <class T>
@@ -270,64 +288,74 @@ void swiglu_e4m3_rows(const lane& on, at y, at gate, at up, int tokens, int widt
   swiglu_to<T>(on, "swiglu_e4m3_rows", fp8_rows, y, gate, up, tokens, width, stride);
 }
 template <class T>
-void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                           int stride) {
   swiglu_grad_to<T>(on, "swiglu_grad_e4m3_rows", fp8_rows, dgate, dup, dy, gate, up, tokens, width, stride);
 }
 
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
-void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                        int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride);
-  within_documents("document_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+  within_documents("document_attention", starts, product(rows, seq), scratch,
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
 }
 template <class T>
-void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                             at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                             int kv_stride) {
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             int q_stride, int kv_stride) {
   attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
                     kv_stride);
-  within_documents("document_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+  within_documents("document_attention_grad", starts, product(rows, seq), scratch,
+                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
-                              int first) {
-  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride, ranks,
-                     first);
-  within_documents("document_chunk_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                              int ranks, int first) {
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride,
+                     ranks, first);
+  within_documents("document_chunk_attention", starts, product(rows, seq), scratch,
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
 }
 template <class T>
-void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                                   int q_stride, int kv_stride, int ranks, int first) {
-  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
-                          kv_stride, ranks, first);
-  within_documents("document_chunk_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int q_stride, int kv_stride, int ranks, int first) {
+  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                          q_stride, kv_stride, ranks, first);
+  within_documents("document_chunk_attention_grad", starts, product(rows, seq), scratch,
+                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
 }
 template <class T>
-void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
   ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
-  within_documents("document_ring_attention", starts, product(rows, seq), scratch, attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+  within_documents("document_ring_attention", starts, product(rows, seq), scratch,
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
 }
 template <class T>
-void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
-                                  double step, int first) {
-  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ring, step,
-                         first);
-  within_documents("document_ring_attention_grad", starts, product(rows, seq), scratch, attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first) {
+  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                         ring, step, first);
+  within_documents("document_ring_attention_grad", starts, product(rows, seq), scratch,
+                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
 }
 
 #include "fused_kernels.ipp"
 
-#define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &gather_by_rows<T>, &deal_by_rows<T>, &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
-      &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
-      &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
-      &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>, &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, \
-      &layer_norm_e4m3_rows<T>, &rms_norm_e4m3_rows<T>, &gelu_e4m3_rows<T>, &swiglu_e4m3_rows<T>, &swiglu_grad_e4m3_rows<T>, RANKC_RECORDED_FUSED(T)
+#define RANKC_RECORDED(T)                                                                             \
+  RANKC_RECORDED_ALIKE(T), &gather_shards<T>, &scatter_sums<T>, &gather_by_rows<T>, &deal_by_rows<T>, \
+      &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &document_attention<T>,             \
+      &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>,   \
+      &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>,          \
+      &sigmoid_statistics<T>, &swiglu<T>, &swiglu_grad<T>, &layer_norm_e4m3<T>, &rms_norm_e4m3<T>,    \
+      &gelu_e4m3<T>, &swiglu_e4m3<T>, &swiglu_grad_e5m2<T>, &layer_norm_e4m3_rows<T>,                 \
+      &rms_norm_e4m3_rows<T>, &gelu_e4m3_rows<T>, &swiglu_e4m3_rows<T>, &swiglu_grad_e4m3_rows<T>,    \
+      RANKC_RECORDED_FUSED(T)
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 
@@ -338,8 +366,12 @@ namespace translation {
 recording record(const rankc::cuda::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::cuda::rank r;
-  r.about = &p.about; r.row = &with.row(); r.where = &with.where(); r.index = rank;
-  for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({.of = &r, .index = i});
+  r.about = &p.about;
+  r.row = &with.row();
+  r.where = &with.where();
+  r.index = rank;
+  for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i)
+    r.all_lanes.push_back({.of = &r, .index = i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();
 }

@@ -122,8 +122,8 @@ void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at 
 }
 
 template <class T>
-void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
-                     bool accumulate) {
+void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens,
+                     int width, bool accumulate) {
   kernel(on, "layer_norm_grad")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -134,8 +134,8 @@ void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at
       .in(gain, all<T>(width));
 }
 template <class T>
-void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
-                         int tokens, int width, bool accumulate) {
+void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain,
+                         at residual, int tokens, int width, bool accumulate) {
   kernel(on, "layer_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -147,8 +147,8 @@ void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x
       .in(residual, all<T>(tokens, width));
 }
 template <class T>
-void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats, at gain,
-                              at residual, int tokens, int width, bool accumulate) {
+void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats,
+                              at gain, at residual, int tokens, int width, bool accumulate) {
   kernel(on, "layer_norm_grad_add_bias")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -172,8 +172,8 @@ void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at ga
       .in(gain, all<T>(width));
 }
 template <class T>
-void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
-                       int width, bool accumulate) {
+void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual,
+                       int tokens, int width, bool accumulate) {
   kernel(on, "rms_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -194,8 +194,8 @@ void softmax_sums(const lane& on, at top, at sums, at logits, at targets, int to
   expect_first_column(vocab, 0);
 }
 template <class T>
-void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
-                  double scale) {
+void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
+                  int first, double scale) {
   kernel(on, "softmax_grad")
       .with(scale)
       .out(dlogits, all<T>(tokens, vocab))
@@ -206,7 +206,8 @@ void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at tar
   expect_first_column(vocab, first);
 }
 template <class T>
-void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double scale) {
+void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab,
+                       double scale) {
   kernel(on, "softmax_sums_grad")
       .with(scale)
       .out(dlogits, all<T>(tokens, vocab))
@@ -217,7 +218,8 @@ void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at target
 }
 
 template <class T>
-void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments, int experts) {
+void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out,
+                        int segments, int experts) {
   kernel(on, "grouped_linear_add")
       .out(y, all<T>(rows, out))
       .in(x, all<T>(rows, in))
@@ -226,7 +228,8 @@ void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residua
       .in(residual, all<T>(rows, out));
 }
 template <class T>
-void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments, int experts) {
+void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out,
+                        int segments, int experts) {
   kernel(on, "grouped_linear_two")
       .out(y, all<T>(rows, out))
       .in(x, all<T>(rows, in))
@@ -237,16 +240,19 @@ void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offse
 }
 
 /// A product of tensors of eight bits, which have such a shape, and what is added: a bias, a residual.
-kernel& product_of(kernel&& of, shape (*narrow)(std::size_t, std::size_t), at y, const shape& made, at x, at w, int tokens, int in, int out) {
+kernel& product_of(kernel&& of, shape (*narrow)(std::size_t, std::size_t), at y, const shape& made, at x,
+                   at w, int tokens, int in, int out) {
   return of.out(y, made).in(x, narrow(tokens, in)).in(w, narrow(out, in));
 }
 template <class T>
 void linear_bias_fp8(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
-  product_of(kernel(on, "linear_bias_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out).in(b, all<T>(out));
+  product_of(kernel(on, "linear_bias_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out)
+      .in(b, all<T>(out));
 }
 template <class T>
 void linear_add_fp8(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
-  product_of(kernel(on, "linear_add_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out).in(residual, all<T>(tokens, out));
+  product_of(kernel(on, "linear_add_fp8"), fp8, y, all<T>(tokens, out), x, w, tokens, in, out)
+      .in(residual, all<T>(tokens, out));
 }
 template <class T>
 void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
@@ -256,14 +262,17 @@ void linear_bias_add_fp8(const lane& on, at y, at x, at w, at b, at residual, in
 }
 template <class T>
 void linear_bias_fp8_rows(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
-  product_of(kernel(on, "linear_bias_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out).in(b, all<T>(out));
+  product_of(kernel(on, "linear_bias_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out)
+      .in(b, all<T>(out));
 }
 template <class T>
 void linear_add_fp8_rows(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
-  product_of(kernel(on, "linear_add_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out).in(residual, all<T>(tokens, out));
+  product_of(kernel(on, "linear_add_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out)
+      .in(residual, all<T>(tokens, out));
 }
 template <class T>
-void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in,
+                              int out) {
   product_of(kernel(on, "linear_bias_add_fp8_rows"), fp8_rows, y, all<T>(tokens, out), x, w, tokens, in, out)
       .in(b, all<T>(out))
       .in(residual, all<T>(tokens, out));
@@ -273,6 +282,7 @@ void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residua
   &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
       &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
       &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
-      &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>, &softmax_sums_grad<T>, \
-      &grouped_linear_add<T>, &grouped_linear_two<T>, &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>, \
-      &linear_bias_fp8_rows<T>, &linear_add_fp8_rows<T>, &linear_bias_add_fp8_rows<T>
+      &layer_norm_grad_add_bias<T>, &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>,          \
+      &softmax_grad<T>, &softmax_sums_grad<T>, &grouped_linear_add<T>, &grouped_linear_two<T>,           \
+      &linear_bias_fp8<T>, &linear_add_fp8<T>, &linear_bias_add_fp8<T>, &linear_bias_fp8_rows<T>,        \
+      &linear_add_fp8_rows<T>, &linear_bias_add_fp8_rows<T>

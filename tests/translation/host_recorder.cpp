@@ -14,7 +14,8 @@ using runtime::at;
 #include "rank_calls.ipp"
 
 /// No recorded step is run again.
-void retrace_call(const lane&, const void*, void (*)(const void*, operand_list&), void (*)(const lane&, const void*)) {
+void retrace_call(const lane&, const void*, void (*)(const void*, operand_list&),
+                  void (*)(const lane&, const void*)) {
   throw std::logic_error("a recorded step is run again");
 }
 
@@ -36,7 +37,8 @@ void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, in
 }
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   kernel(on, "softmax_statistics")
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<double>(3 * experts))
@@ -44,7 +46,8 @@ void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen
       .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   kernel(on, "sigmoid_statistics")
       .out(own, all<wide<T>>(3 * experts))
       .out(scratch, all<double>(3 * experts))
@@ -52,8 +55,8 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
       .in(chosen, all<std::int32_t>(tokens, picks));
 }
 template <class T>
-void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-               int dim) {
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim) {
   kernel(on, "attention")
       .out(o, all<T>(rows, seq, heads, dim))
       .out(lse, all<T>(rows, heads, seq))
@@ -63,8 +66,8 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
       .in(v, all<T>(rows, seq, kv_heads, dim));
 }
 template <class T>
-void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                    int seq, int heads, int kv_heads, int dim) {
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim) {
   kernel(on, "attention_grad")
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
@@ -79,8 +82,8 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
 }
 
 template <class T>
-void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-                     int dim, int ranks, int first) {
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int ranks, int first) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention")
       .out(o, all<T>(rows, own, heads, dim))
@@ -92,8 +95,8 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   expect_chunks(rows * own, rows, seq, ranks, first);
 }
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                          int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention_grad")
       .out(dq, all<T>(rows, own, heads, dim))
@@ -111,8 +114,8 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
-void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
-                    int ring, double step, int first) {
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
       .out(o, all<T>(rows, own, heads, dim))
@@ -124,8 +127,9 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
   expect_step(rows * own, rows, seq, ring, step, first);
 }
 template <class T>
-void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
-                         int heads, int kv_heads, int dim, int ring, double step, int first) {
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
       .out(dq, all<T>(rows, own, heads, dim))
@@ -157,14 +161,14 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
 
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
-void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim) {
+void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                        int seq, int heads, int kv_heads, int dim) {
   attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim);
   within_documents("document_attention", starts, product(rows, seq));
 }
 template <class T>
-void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                             at starts, int rows, int seq, int heads, int kv_heads, int dim) {
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim) {
   attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim);
   within_documents("document_attention_grad", starts, product(rows, seq));
 }
@@ -175,33 +179,33 @@ void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at
   within_documents("document_chunk_attention", starts, product(rows, seq));
 }
 template <class T>
-void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ranks,
-                                   int first) {
-  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ranks,
-                          first);
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int ranks, int first) {
+  chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                          ranks, first);
   within_documents("document_chunk_attention_grad", starts, product(rows, seq));
 }
 template <class T>
-void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
   ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
   within_documents("document_ring_attention", starts, product(rows, seq));
 }
 template <class T>
-void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
-                                  double step, int first) {
-  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, ring, step,
-                         first);
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first) {
+  ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                         ring, step, first);
   within_documents("document_ring_attention_grad", starts, product(rows, seq));
 }
 
-#define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, \
-      &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>, &document_chunk_attention_grad<T>, \
-      &document_ring_attention<T>, &document_ring_attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
-      &swiglu_grad<T>
+#define RANKC_RECORDED(T)                                                                               \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>,                  \
+      &document_attention<T>, &document_attention_grad<T>, &document_chunk_attention<T>,                \
+      &document_chunk_attention_grad<T>, &document_ring_attention<T>, &document_ring_attention_grad<T>, \
+      &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, &swiglu_grad<T>
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(double), RANKC_RECORDED_UPDATES(double)>;
 
@@ -212,7 +216,10 @@ namespace translation {
 recording record(const rankc::host::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::host::rank r;
-  r.about = &p.about; r.row = &with.row(); r.where = &with.where(); r.index = rank;
+  r.about = &p.about;
+  r.row = &with.row();
+  r.where = &with.where();
+  r.index = rank;
   r.all_lanes.clear();
   for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);

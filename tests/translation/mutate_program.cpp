@@ -87,7 +87,10 @@ class planter {
     if (list.empty()) return "";
     const access moved = list[below(list.size())];  // with its equals, which are columns of the same rows
     for (access& a : list)
-      if (a == moved) { a.begin += 4; a.end += 4; }
+      if (a == moved) {
+        a.begin += 4;
+        a.end += 4;
+      }
     return "an access is shifted";
   }
   std::string cut_access() {

@@ -33,11 +33,12 @@ struct place {
   statement what;
 };
 
-/// The call of a function, or the run of a kernel's struct, that begins at or behind a position. Either stands at the
-/// beginning of a line.
+/// The call of a function, or the run of a kernel's struct, that begins at or behind a position. Either
+/// stands at the beginning of a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
   const std::string lane = "(on|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)";
-  const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(" + lane + "[,)]|run\\(" + lane + ", " + function + "\\{)");
+  const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(" + lane + "[,)]|run\\(" + lane + ", " +
+                        function + "\\{)");
   std::smatch m;
   if (!std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), m, head)) return {};
   const std::size_t begin = from + static_cast<std::size_t>(m.position(2));

@@ -4,7 +4,9 @@
 void begin(const lane&, const char*) {}
 
 /// No recorded step is timed.
-void time_call(const lane&, const void*, const char*, void (*)(const lane&, const void*)) { throw std::logic_error("a recorded step is timed"); }
+void time_call(const lane&, const void*, const char*, void (*)(const lane&, const void*)) {
+  throw std::logic_error("a recorded step is timed");
+}
 
 void act(const lane& on, const char*, void (*work)(const lane&)) {
   recorder::active().enter_action(on.index);
@@ -18,7 +20,8 @@ void wait(const lane& on, event e) { recorder::active().wait(on.index, e); }
 void follow(const lane& next, const lane& before) { recorder::active().follow(next.index, before.index); }
 
 /// A message: the first of the pair sends it, the second receives it.
-static call& pass(const lane& on, const char* function, message m, at data, std::size_t bytes, std::size_t place) {
+static call& pass(const lane& on, const char* function, message m, at data, std::size_t bytes,
+                  std::size_t place) {
   call& c = recorder::active().add(function, on.index);
   c.communicates = {recorder::active().meet(on.index, over::peer, m, bytes)};
   c.operands = {data.byte};
@@ -43,7 +46,8 @@ static void sum(const lane& on, const char* function, over what, message m, at d
   c.has_padding = true;
 }
 /// A sum of which each member gets `bytes`.
-static void deal_out(const lane& on, const char* function, over what, message m, at to, at from, std::size_t bytes) {
+static void deal_out(const lane& on, const char* function, over what, message m, at to, at from,
+                     std::size_t bytes) {
   call& c = recorder::active().add(function, on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
   c.operands = {to.byte, from.byte};
@@ -68,18 +72,22 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
 }
 
 template <class T>
-void all_to_all(const lane& on, over what, message m, at to, at scratch, at from, const runtime::head_exchange& by) {
-  const std::size_t bytes = static_cast<std::size_t>(by.count()) * static_cast<std::size_t>(by.width) * sizeof(T);
+void all_to_all(const lane& on, over what, message m, at to, at scratch, at from,
+                const runtime::head_exchange& by) {
+  const std::size_t bytes =
+      static_cast<std::size_t>(by.count()) * static_cast<std::size_t>(by.width) * sizeof(T);
   call& c = recorder::active().add("all_to_all", on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
   c.operands = {to.byte, scratch.byte, from.byte};
   c.reads = {{from.byte, bytes}};
   c.writes = {{to.byte, bytes}, {scratch.byte, bytes}};
-  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks)) recorder::active().misuse_in_call("it is of other ranks");
+  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks))
+    recorder::active().misuse_in_call("it is of other ranks");
 }
 
 template <class T>
-void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from, std::size_t count, ring_way way) {
+void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from,
+           std::size_t count, ring_way way) {
   const std::size_t bytes = count * sizeof(T);
   call& c = recorder::active().add(way == ring_way::next ? "shift" : "shift_back", on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, 2 * bytes)};
@@ -88,38 +96,48 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   c.writes = {{to.byte, bytes}, {second_to.byte, bytes}};
 }
 /// Slots, or offsets: `blocks` bytes go to the members and come from them, by way of scratch.
-static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks, const runtime::slot_exchange& by) {
+static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks,
+                            const runtime::slot_exchange& by) {
   call& c = recorder::active().add(function, on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, blocks)};
-  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks)) recorder::active().misuse_in_call("it is of other ranks");
+  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks))
+    recorder::active().misuse_in_call("it is of other ranks");
   c.slab = by.slab;
   return c;
 }
 template <class T>
-void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets, const runtime::slot_exchange& by) {
-  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
+void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets,
+                const runtime::slot_exchange& by) {
+  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T),
+                    bytes = product(by.ranks, by.slab) * row;
   call& c = exchange_slots(on, "to_experts", what, m, bytes, by);
   c.operands = {received.byte, scratch.byte, slots.byte, offsets.byte};
-  c.reads = {{slots.byte, product(by.slots) * row}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
+  c.reads = {{slots.byte, product(by.slots) * row},
+             {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
   c.writes = {{received.byte, bytes}, {scratch.byte, bytes}};
 }
 template <class T>
-void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets, const runtime::slot_exchange& by) {
-  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
+void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets,
+                  const runtime::slot_exchange& by) {
+  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T),
+                    bytes = product(by.ranks, by.slab) * row;
   call& c = exchange_slots(on, "from_experts", what, m, bytes, by);
   c.operands = {slots.byte, scratch.byte, received.byte, offsets.byte};
   c.reads = {{received.byte, bytes}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
   c.writes = {{slots.byte, product(by.slots) * row}, {scratch.byte, bytes}};
 }
-void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets,
+                   const runtime::slot_exchange& by) {
   const std::size_t bytes = product(2, by.experts) * sizeof(std::int32_t);
   call& c = exchange_slots(on, "share_offsets", what, m, bytes, by);
   c.operands = {segments.byte, scratch.byte, offsets.byte};
   c.reads = {{offsets.byte, bytes}};
   c.writes = {{segments.byte, bytes}, {scratch.byte, bytes}};
 }
-void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments, const runtime::slot_exchange& by) {
-  const std::size_t bytes = product(2, by.experts_of_rank()) * sizeof(std::int32_t), of_all = bytes * static_cast<std::size_t>(by.ranks);
+void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments,
+                    const runtime::slot_exchange& by) {
+  const std::size_t bytes = product(2, by.experts_of_rank()) * sizeof(std::int32_t),
+                    of_all = bytes * static_cast<std::size_t>(by.ranks);
   call& c = exchange_slots(on, "gather_offsets", what, m, bytes, by);
   c.operands = {all.byte, scratch.byte, segments.byte};
   c.reads = {{segments.byte, bytes}};
@@ -135,10 +153,12 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
   sum(on, "all_reduce_in_bf16", what, m, data, count * sizeof(float));
   check_rounds(on);
 }
-void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
-                          std::size_t runtime::shard_range::*kept) {
+void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from,
+                          std::span<const runtime::shard_range> of,
+                          std::size_t runtime::shard_range::* kept) {
   for (const runtime::shard_range& s : of) {
-    deal_out(on, "reduce_scatter_in_bf16", what, m, to + s.*kept * sizeof(float), from + s.gathered * sizeof(float), s.count * sizeof(float));
+    deal_out(on, "reduce_scatter_in_bf16", what, m, to + s.*kept * sizeof(float),
+             from + s.gathered * sizeof(float), s.count * sizeof(float));
     check_rounds(on);
   }
 }

@@ -48,14 +48,18 @@ call& recorder::add(std::string function, int lane) {
   queue& q = on(lane);
   const bool by_rows = lane == by_rows_on_ && function == by_rows_;
   if (by_rows) by_rows_.clear();
-  out_.calls.push_back({.function = std::move(function), .lane = lane, .by_rows = by_rows, .waits = std::exchange(q.waits, {})});
+  out_.calls.push_back({.function = std::move(function),
+                        .lane = lane,
+                        .by_rows = by_rows,
+                        .waits = std::exchange(q.waits, {})});
   q.last = {static_cast<int>(out_.calls.size()) - 1};
   return out_.calls.back();
 }
 
 void recorder::move_by_rows(std::string function, int lane) {
   if (!by_rows_.empty()) misuse("rows move by " + function + " while those of " + by_rows_ + " do");
-  by_rows_ = std::move(function); by_rows_on_ = lane;
+  by_rows_ = std::move(function);
+  by_rows_on_ = lane;
 }
 
 communication recorder::meet(int lane, runtime::over what, const runtime::message& site, std::size_t bytes) {

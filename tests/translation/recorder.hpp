@@ -64,7 +64,7 @@ class recorder {
 
   const runtime::description& about_;
   const runtime::rank_row& row_;
-  std::vector<queue> queues_;       // by lane
+  std::vector<queue> queues_;               // by lane
   std::map<int, std::vector<int>> events_;  // what each stands for the end of
   int acting_on_ = 0;
   std::string by_rows_;  // the function whose rows are to move so; empty: none
@@ -82,8 +82,12 @@ shape all(auto... sizes) {
   return {product(sizes...) * sizeof(T)};
 }
 /// A tensor of eight bits, with what is behind its elements.
-inline shape fp8(std::size_t rows, std::size_t columns) { return {runtime::fp8_layout{rows, columns}.bytes()}; }
-inline shape fp8_rows(std::size_t rows, std::size_t columns) { return {runtime::fp8_rows_layout{rows, columns}.bytes()}; }
+inline shape fp8(std::size_t rows, std::size_t columns) {
+  return {runtime::fp8_layout{rows, columns}.bytes()};
+}
+inline shape fp8_rows(std::size_t rows, std::size_t columns) {
+  return {runtime::fp8_rows_layout{rows, columns}.bytes()};
+}
 /// Rows of `width` elements that begin `stride` elements apart.
 template <class T>
 shape columns(std::size_t rows, std::size_t width, int stride) {
@@ -114,7 +118,9 @@ class kernel {
   /// Those of the ranges that are moved by choices of experts.
   kernel& moves(at weights, std::size_t size, std::span<const runtime::range> ranges) {
     for (const runtime::range& g : ranges)
-      if (g.balances.any()) c_.biases.push_back({weights.byte + g.first * size, weights.byte + (g.first + g.count) * size, g.balances});
+      if (g.balances.any())
+        c_.biases.push_back(
+            {weights.byte + g.first * size, weights.byte + (g.first + g.count) * size, g.balances});
     return *this;
   }
   /// What is written besides the operands.

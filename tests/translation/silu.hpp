@@ -6,11 +6,19 @@
 #include <cstddef>
 
 #if defined(RANKC_HOST_KERNELS)
-namespace rankc::host { struct lane; }
-namespace user { using lane = rankc::host::lane; }
+namespace rankc::host {
+struct lane;
+}
+namespace user {
+using lane = rankc::host::lane;
+}
 #else
-namespace rankc::cuda { struct lane; }
-namespace user { using lane = rankc::cuda::lane; }
+namespace rankc::cuda {
+struct lane;
+}
+namespace user {
+using lane = rankc::cuda::lane;
+}
 #endif
 
 namespace user {
@@ -18,6 +26,7 @@ namespace user {
 template <class T>
 void silu(const lane&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
 template <class T>
-void silu_grad(const lane&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
+void silu_grad(const lane&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x,
+               std::size_t count);
 
 }  // namespace user

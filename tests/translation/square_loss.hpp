@@ -6,8 +6,10 @@
 namespace user {
 
 template <class T>
-void square_loss(const lane&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale, bool accumulate);
+void square_loss(const lane&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+                 bool accumulate);
 template <class T>
-void square_loss_grad(const lane&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
+void square_loss_grad(const lane&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
+                      double scale);
 
 }  // namespace user

@@ -31,7 +31,8 @@ class places {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
       const std::size_t moment = about_.bf16_moments ? 2 : wide_;
-      const bool trained = p.element < where_.trained_count(), copied = about_.type == runtime::dtype::bf16 && !about_.bf16_weights;
+      const bool trained = p.element < where_.trained_count(),
+                 copied = about_.type == runtime::dtype::bf16 && !about_.bf16_weights;
       if (trained || !copied) add(where_.weights, about_.bf16_weights ? 2 : wide_);
       if (trained && about_.trains && about_.moments > 0) add(where_.first_moment, moment);
       if (trained && about_.trains && about_.moments > 1) add(where_.second_moment, moment);
@@ -44,10 +45,12 @@ class places {
     std::vector<interval> list = kept();
     for (const runtime::rope_table& t : where_.ropes)
       list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
-    const std::size_t ids = static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
+    const std::size_t ids =
+        static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
     const std::size_t starts = about_.tokens_of_microbatch() * sizeof(std::int32_t);
     for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
-      for (const auto& [reads, at, bytes] : {std::tuple(where_.reads_tokens, where_.tokens, ids), {where_.reads_targets, where_.targets, ids},
+      for (const auto& [reads, at, bytes] : {std::tuple(where_.reads_tokens, where_.tokens, ids),
+                                             {where_.reads_targets, where_.targets, ids},
                                              {where_.reads_starts, where_.starts, starts}})
         if (reads) list.emplace_back(at.byte + m * bytes, at.byte + (m + 1) * bytes);
     return list;
@@ -98,13 +101,17 @@ std::string difference(const std::vector<interval>& tables, const std::vector<in
 }
 
 /// A rotary table that the text has filled otherwise than was proven.
-std::string difference_of_ropes(const runtime::layout& where, int ranks_of_sequence, const rankc::codegen::op& begin) {
+std::string difference_of_ropes(const runtime::layout& where, int ranks_of_sequence,
+                                const rankc::codegen::op& begin) {
   for (const runtime::rope_table& t : where.ropes)
     for (std::size_t i = 0; i < begin.holds.size(); ++i) {
       const rankc::codegen::holding& h = begin.holds[i];
       if (h.kind != rankc::codegen::holding_kind::rotary || begin.writes[i].begin != t.where.byte) continue;
-      if (t.positions * ranks_of_sequence != h.positions || t.dim != h.dim || t.theta != h.theta || t.scaling != h.scaling)
-        return fmt::format("the rotary table at {} has base {} where {} was proven, or other positions, dims or scaling", t.where.byte, t.theta, h.theta);
+      if (t.positions * ranks_of_sequence != h.positions || t.dim != h.dim || t.theta != h.theta ||
+          t.scaling != h.scaling)
+        return fmt::format(
+            "the rotary table at {} has base {} where {} was proven, or other positions, dims or scaling",
+            t.where.byte, t.theta, h.theta);
     }
   return "";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer; every use of
-// the layer shares the text and differs only in offsets.
+// A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer;
+// every use of the layer shares the text and differs only in offsets.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
 #include <rankc/program/layer.hpp>
@@ -17,15 +17,15 @@ namespace rankc::codegen {
 
 using runtime::dtype;
 
+using rankc::layer_form;
 using rankc::program::accumulation;
 using rankc::program::aligned;
 using rankc::program::alignment;
 using rankc::program::element_kind;
 using rankc::program::group;
 using rankc::program::group_layout;
-using rankc::layer_form;
-using rankc::program::layer_parameter;
 using rankc::program::in_step;
+using rankc::program::layer_parameter;
 using rankc::program::lifetime;
 using rankc::program::local_dim;
 using rankc::program::local_shape;
@@ -57,15 +57,17 @@ struct constant {
 
 /// The identifiers of a layer's text.
 struct body_names {
-  std::vector<std::string> values, parameters, packed;  // packed: of each composed dim that is rows of parameters
-  std::vector<std::string> converted;                   // what messages call the values of the trace
-  std::vector<constant> constants;                      // of the sizes
-  std::map<std::pair<std::string_view, std::int64_t>, std::string> constant_of;  // one for each name and value
+  std::vector<std::string> values, parameters,
+      packed;                          // packed: of each composed dim that is rows of parameters
+  std::vector<std::string> converted;  // what messages call the values of the trace
+  std::vector<constant> constants;     // of the sizes
+  std::map<std::pair<std::string_view, std::int64_t>, std::string>
+      constant_of;  // one for each name and value
 };
 
 struct body : rankc::program::layer_program {
-  std::string name;  // of the layer, and of no other
-  std::string id;    // in the generated text
+  std::string name;      // of the layer, and of no other
+  std::string id;        // in the generated text
   std::size_t kind = 0;  // of the plan's
   rankc::program::layer_setting setting;
   std::int64_t tokens_of_step = 0;
@@ -99,9 +101,10 @@ extent size_of(const body&, const node&, std::string_view symbol);
 
 struct watcher;
 
-/// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
-/// storage, offsets and names. The watcher, if there is one, sees each pass.
+/// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none,
+/// fusions, storage, offsets and names. The watcher, if there is one, sees each pass.
 /// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
-body lower_layer(const plan_data&, const layer_form&, const std::string& name, dtype, target, watcher* = nullptr);
+body lower_layer(const plan_data&, const layer_form&, const std::string& name, dtype, target,
+                 watcher* = nullptr);
 
 }  // namespace rankc::codegen

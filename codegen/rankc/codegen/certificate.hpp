@@ -16,10 +16,10 @@ struct proven {
   codegen::verdict verdict;
 };
 
-/// Write programs of one plan and the witnesses of their verdicts as JSON, one op a line: same programs, same bytes.
-/// Ranks that run the same ops are given them once: with communicators and values by numbers of their own, which each
-/// rank's line says the meaning of. The certificate of a program that was not proven is refused by `verify`, as it should
-/// be.
+/// Write programs of one plan and the witnesses of their verdicts as JSON, one op a line: same programs, same
+/// bytes. Ranks that run the same ops are given them once: with communicators and values by numbers of their
+/// own, which each rank's line says the meaning of. The certificate of a program that was not proven is
+/// refused by `verify`, as it should be.
 std::string certificate(const std::vector<proven>&, const specification& model = {});
 std::string certificate(const program&, const verdict&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifiers of generated text, made from the names that users give layers, parameters and dims: legal, no name of the
-// runtime's, and each given once.
+// Identifiers of generated text, made from the names that users give layers, parameters and dims: legal, no
+// name of the runtime's, and each given once.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -24,8 +24,8 @@ class name_scope {
   /// With what generated text calls its own there.
   name_scope(const std::vector<std::string_view>& reserved = {});
 
-  /// The identifier for `wanted`, with a number at its end where it is taken. Those of further forms ("d_*") are
-  /// taken with it.
+  /// The identifier for `wanted`, with a number at its end where it is taken. Those of further forms ("d_*")
+  /// are taken with it.
   std::string take(std::string_view wanted, std::initializer_list<std::string_view> forms = {});
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rank program after lowering: for every rank the list of its ops in issue order, each with its stream, the
-// events it waits for, the bytes it reads and writes, what its kernel is given, and what it communicates. This is what is placed, proven,
-// certified and printed. A value is a name for the contents of some bytes: it is written by one op and read by
-// others; an accumulation reads one value and writes the next. All ops are asynchronous on their streams.
+// The rank program after lowering: for every rank the list of its ops in issue order, each with its stream,
+// the events it waits for, the bytes it reads and writes, what its kernel is given, and what it communicates.
+// This is what is placed, proven, certified and printed. A value is a name for the contents of some bytes: it
+// is written by one op and read by others; an accumulation reads one value and writes the next. All ops are
+// asynchronous on their streams.
 #pragma once
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
@@ -16,7 +17,8 @@
 namespace rankc::codegen {
 
 enum class element_type { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
-inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2", "e4m3_rows"};
+inline constexpr const char* element_type_names[]{"bytes", "i32",  "bf16", "f32",
+                                                  "f64",   "e4m3", "e5m2", "e4m3_rows"};
 constexpr bool is_fp8(element_type t) { return t >= element_type::e4m3; }
 
 /// Bytes [begin, end) of the rank's arena holding `value` (unique within the whole program).
@@ -34,21 +36,37 @@ enum class op_kind {
   send,     // to `peer`, on `communicator`
   receive,
   collective,  // all members of `communicator`, in the same order
-  end,      // last op of a rank: waits for every stream, reads the values that must exist after the step
+  end,         // last op of a rank: waits for every stream, reads the values that must exist after the step
 };
 
-/// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes, and
-/// reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of a member's tokens
-/// (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its tokens) and, after it, scratch;
-/// its sequences are the op's. shift and shift_back read two tensors and write two of their sizes, as the member before has them,
-/// or the one after: one exchange, in which each member sends and receives. The next three exchange slots of tokens, and their
-/// offsets, by way of scratch: slots lie in slabs of rows, one for each member, where they are those of a member's experts; the
-/// offsets that say which slots these are are those of the member's own tokens, and its second read. gather_offsets writes what
-/// members have of the last one's, as of slabs of the op's rows that lie in line.
-enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back, to_experts, from_experts, share_offsets, gather_offsets };
-inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all",
-                                                     "shift", "shift_back", "to_experts", "from_experts", "share_offsets", "gather_offsets"};
-constexpr bool is_shift(collective_kind k) { return k == collective_kind::shift || k == collective_kind::shift_back; }
+/// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes,
+/// and reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of
+/// a member's tokens (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its
+/// tokens) and, after it, scratch; its sequences are the op's. shift and shift_back read two tensors and
+/// write two of their sizes, as the member before has them, or the one after: one exchange, in which each
+/// member sends and receives. The next three exchange slots of tokens, and their offsets, by way of scratch:
+/// slots lie in slabs of rows, one for each member, where they are those of a member's experts; the offsets
+/// that say which slots these are are those of the member's own tokens, and its second read. gather_offsets
+/// writes what members have of the last one's, as of slabs of the op's rows that lie in line.
+enum class collective_kind {
+  all_reduce,
+  all_reduce_max,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  shift,
+  shift_back,
+  to_experts,
+  from_experts,
+  share_offsets,
+  gather_offsets
+};
+inline constexpr const char* collective_kind_names[]{
+    "all_reduce", "all_reduce_max", "all_gather",   "reduce_scatter", "all_to_all",    "shift",
+    "shift_back", "to_experts",     "from_experts", "share_offsets",  "gather_offsets"};
+constexpr bool is_shift(collective_kind k) {
+  return k == collective_kind::shift || k == collective_kind::shift_back;
+}
 constexpr bool exchanges_slots(collective_kind k) { return k >= collective_kind::to_experts; }
 
 /// Indices one after the other.
@@ -57,7 +75,10 @@ struct index_range {
   struct iterator {
     int at;
     int operator*() const { return at; }
-    iterator& operator++() {  ++at; return *this; }
+    iterator& operator++() {
+      ++at;
+      return *this;
+    }
     bool operator==(const iterator&) const = default;
   };
   std::size_t size() const { return static_cast<std::size_t>(count); }
@@ -80,29 +101,43 @@ struct tensor_shape {
   bool operator==(const tensor_shape&) const = default;
 };
 
-/// What a kernel is given for a port of its row: a tensor in row-major order, its rows `stride` elements apart, that begins
+/// What a kernel is given for a port of its row: a tensor in row-major order, its rows `stride` elements
+/// apart, that begins
 /// `offset` bytes into an access of the op.
 struct view {
-  std::string_view port;       // "dw"; of the table of ops, so that it is there as long as the program is
-  bool written = false;        // else read
-  bool adds = false;           // written: to what these bytes held, which the op reads too
-  index_range accesses = {};   // of the op's writes or reads; each further one continues the one before
-  std::size_t offset = 0;      // bytes
-  tensor_shape shape = {};     // on this rank; none: a number
-  std::int64_t unit = 1;       // elements of a unit of the last dim: of a head
-  std::int64_t stride = 1;     // elements from one row to the next; of one dim or none: 1
-  std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
-  std::int64_t next_first = 0; // until ranks are told apart: where that of the next rank of cp does
-  int alike = 1;               // or that of the rank so many further, those between being in one group
-  bool of_experts = false;     // and whether `first` is that of rank 1 of ep, else of tp
-  load_balance balances = {};  // of an update: how the bias of a router's choice is moved
+  std::string_view port;      // "dw"; of the table of ops, so that it is there as long as the program is
+  bool written = false;       // else read
+  bool adds = false;          // written: to what these bytes held, which the op reads too
+  index_range accesses = {};  // of the op's writes or reads; each further one continues the one before
+  std::size_t offset = 0;     // bytes
+  tensor_shape shape = {};    // on this rank; none: a number
+  std::int64_t unit = 1;      // elements of a unit of the last dim: of a head
+  std::int64_t stride = 1;    // elements from one row to the next; of one dim or none: 1
+  std::int64_t first = 0;  // "vocab@first": where this rank's part of the dim begins that the row says so of
+  std::int64_t next_first = 0;  // until ranks are told apart: where that of the next rank of cp does
+  int alike = 1;                // or that of the rank so many further, those between being in one group
+  bool of_experts = false;      // and whether `first` is that of rank 1 of ep, else of tp
+  load_balance balances = {};   // of an update: how the bias of a router's choice is moved
   bool operator==(const view&) const = default;
 };
 
 /// What a tensor of a rank is at the begin of a step and at its end.
-enum class holding_kind { weight, working_copy, first_moment, second_moment, padding, rotary, ids, targets, starts, loss, norm };
-inline constexpr const char* holding_names[]{"weight", "working copy", "first moment", "second moment", "padding",
-                                             "rotary", "ids",          "targets",      "starts",        "loss",   "norm"};
+enum class holding_kind {
+  weight,
+  working_copy,
+  first_moment,
+  second_moment,
+  padding,
+  rotary,
+  ids,
+  targets,
+  starts,
+  loss,
+  norm
+};
+inline constexpr const char* holding_names[]{"weight",  "working copy", "first moment", "second moment",
+                                             "padding", "rotary",       "ids",          "targets",
+                                             "starts",  "loss",         "norm"};
 
 /// Part of a tensor of the model: of each dim `count` from `first` on.
 struct box_range {
@@ -110,13 +145,15 @@ struct box_range {
   bool operator==(const box_range&) const = default;
 };
 
-/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments; parts of the ids of all tokens of a
-/// step, of their targets, or of the starts of their documents; of so many positions the cosines and sines, of all or of those in the box.
+/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments; parts of the ids of
+/// all tokens of a step, of their targets, or of the starts of their documents; of so many positions the
+/// cosines and sines, of all or of those in the box.
 struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter
   std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
-  std::int64_t expert_rows = 0;     // until ranks are told apart, of weights and moments of experts: rows of each rank of ep
+  std::int64_t expert_rows =
+      0;  // until ranks are told apart, of weights and moments of experts: rows of each rank of ep
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
   rope_scaling scaling{};
@@ -124,8 +161,9 @@ struct holding {
 
 struct op {
   op_kind kind = op_kind::compute;
-  std::string name;  // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
-  int stream = 0;    // index of a lane of the rank
+  std::string
+      name;        // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
+  int stream = 0;  // index of a lane of the rank
   std::vector<int> waits;  // ops of this rank, earlier in issue order, whose end this op waits for
   std::vector<access> reads, writes;
   int communicator = -1;  // communication only: index into program::communicators
@@ -133,23 +171,26 @@ struct op {
   std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
   int message = -1;       // communication only: the site's index, the same on all sides
   collective_kind does = collective_kind::all_reduce;  // collective only
-  bool in_bf16 = false;   // collective only: its members send their f32 parts of the sum in bf16
-  int by_rows = 0;        // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so many
-                          // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
-                          // gone afterwards; 0: it goes alone
-  int action = -1;        // index of the action this op belongs to; -1: none
+  bool in_bf16 = false;  // collective only: its members send their f32 parts of the sum in bf16
+  int by_rows =
+      // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so
+      // many
+      0;
+  // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
+  // gone afterwards; 0: it goes alone
+  int action = -1;                         // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
-  std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
-  std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged
+  std::string_view row = {};       // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
+  std::vector<view> views = {};    // of a row: its ports in their order, scratch left out
+  std::int64_t rows = 0, seq = 0;  // the row's attributes; rows of a slab, where slots are exchanged
   double number = 0;
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 
-/// How a tensor relates to those of the same name on the other members of a communicator: each is a part of their sum,
-/// all are the same, or each is another shard: the letters of the typed language, P, R, S. D: each is a part of a sum that
-/// a reduce_scatter deals out, and a shard from then on.
+/// How a tensor relates to those of the same name on the other members of a communicator: each is a part of
+/// their sum, all are the same, or each is another shard: the letters of the typed language, P, R, S. D: each
+/// is a part of a sum that a reduce_scatter deals out, and a shard from then on.
 enum class placement { partial, replicated, sharded, dealt };
 inline constexpr const char* placement_letters[]{"P", "R", "S", "D"};
 
@@ -163,8 +204,9 @@ struct byte_range {
   auto operator<=>(const byte_range&) const = default;
 };
 
-/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss, the norm of
-/// the gradients, or how often experts were chosen, which is in no norm. These are facts about the plan, and what the sums of a program are held to.
+/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss,
+/// the norm of the gradients, or how often experts were chosen, which is in no norm. These are facts about
+/// the plan, and what the sums of a program are held to.
 struct sum {
   sum_kind kind = sum_kind::gradient;
   std::string name;  // the same on all ranks that have a part in it: "layers.2.wq"
@@ -173,11 +215,12 @@ struct sum {
     int communicator;
     placement as;
   };
-  std::vector<relation> over;  // what a contribution is over each communicator whose members have one
-  int terms = 0;               // contributions of this rank; of a norm: gradients that it counts
+  std::vector<relation> over;       // what a contribution is over each communicator whose members have one
+  int terms = 0;                    // contributions of this rank; of a norm: gradients that it counts
   std::vector<byte_range> updates;  // of a gradient: what is written once it is whole, and must be by the end
-  bool counted = true;              // of a gradient: in the norm, which counts each parameter on one of its holders
-  byte_range collected = {};        // where contributions are added up, if they are dealt out to `at` from elsewhere
+  bool counted = true;  // of a gradient: in the norm, which counts each parameter on one of its holders
+  byte_range collected =
+      {};  // where contributions are added up, if they are dealt out to `at` from elsewhere
 };
 
 struct rank_program {
@@ -195,12 +238,12 @@ struct communicator {
 };
 
 struct program {
-  std::string plan;             // the plan's name
+  std::string plan;  // the plan's name
   std::uint64_t plan_hash = 0;
   int streams = 0;
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
-  int world = 0;  // more than there are ranks where these stand for all; 0: as many
+  int world = 0;              // more than there are ranks where these stand for all; 0: as many
   std::string step = "step";  // what it is a program of: "train", "evaluate"
 };
 

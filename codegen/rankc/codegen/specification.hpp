@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are held to. Its ops
-// are those of forward alone.
+// The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are
+// held to. Its ops are those of forward alone.
 #pragma once
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
@@ -17,8 +17,8 @@ struct specification {
     std::vector<std::int64_t> shape;  // the first dim of what is made of ids is the tokens
     std::int64_t unit = 1;
   };
-  /// An op of the table by its row's name; `in` and `out` are values, in the order of the row's ports. Conversions are left
-  /// in: on one device each is a copy.
+  /// An op of the table by its row's name; `in` and `out` are values, in the order of the row's ports.
+  /// Conversions are left in: on one device each is a copy.
   struct op {
     std::string row;
     std::vector<int> in, out;
@@ -39,17 +39,22 @@ struct specification {
     std::vector<op> ops;
     int input = -1, targets = -1, result = -1;
     int starts = -1;  // of documents; -1: sequences have none
-    int statistics = -1, statistics_result = -1;  // of routers: those of the layers before, and with this one's; -1: there are none
+    int statistics = -1,
+        statistics_result =
+            -1;  // of routers: those of the layers before, and with this one's; -1: there are none
     std::vector<int> side_losses;
     std::vector<parameter> parameters;
   };
-  /// A layer where the model has it: the results of one are the inputs of the next, that of the last is the loss.
+  /// A layer where the model has it: the results of one are the inputs of the next, that of the last is the
+  /// loss.
   struct use {
     int layer = 0;
-    std::string name;                     // "layers.2"
-    std::vector<std::string> parameters;  // their names in the whole model, in the order of the layer's; equal names: one tensor
+    std::string name;  // "layers.2"
+    std::vector<std::string>
+        parameters;  // their names in the whole model, in the order of the layer's; equal names: one tensor
   };
-  /// What makes new weights of gradients: the row of its op, what it keeps of every weight, and how ranks sum gradients.
+  /// What makes new weights of gradients: the row of its op, what it keeps of every weight, and how ranks sum
+  /// gradients.
   struct update {
     std::string row = "adamw";
     int moments = 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a certificate. It shares neither code nor method with the proof: it searches for nothing, follows
-// the order that the certificate gives, and knows the program from the JSON alone. What it has to believe the file
-// says under "trusted".
+// the order that the certificate gives, and knows the program from the JSON alone. What it has to believe the
+// file says under "trusted".
 #pragma once
 #include <string>
 

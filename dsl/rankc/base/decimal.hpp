@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shortest decimal of a double, for sentences that are made while compiling: std::to_chars is not constexpr there.
+// The shortest decimal of a double, for sentences that are made while compiling: std::to_chars is not
+// constexpr there.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -68,7 +69,8 @@ struct decimal {
 
 /// The fewest digits that only this double is nearest to, and of these the nearest.
 /// Takes: a finite number above 0.
-/// Source: Steele and White 1990, "How to print floating-point numbers accurately", free-format, in whole numbers.
+/// Source: Steele and White 1990, "How to print floating-point numbers accurately", free-format, in whole
+/// numbers.
 constexpr decimal shortest(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const int stored = static_cast<int>(bits >> 52);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rule book, two readers. A rule is a constexpr function that appends diagnostics to a report; the command
-// lines call it at run time, and the concept `valid` calls it at compile time and puts what it said into the
-// name of a type, which g++ and clang print once, at the user's static_assert.
+// One rule book, two readers. A rule is a constexpr function that appends diagnostics to a report; the
+// command lines call it at run time, and the concept `valid` calls it at compile time and puts what it said
+// into the name of a type, which g++ and clang print once, at the user's static_assert.
 #pragma once
 #include <rankc/base/text.hpp>
 
@@ -10,9 +10,9 @@
 
 namespace rankc {
 
-/// A broken rule: its number (RC101 is 101; 1xx dims and mesh, 2xx model and stages, 3xx schedule, 4xx memory and
-/// placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives. A warning is legal but
-/// costs something.
+/// A broken rule: its number (RC101 is 101; 1xx dims and mesh, 2xx model and stages, 3xx schedule, 4xx memory
+/// and placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives. A warning
+/// is legal but costs something.
 struct diagnostic {
   int id;
   sentence text;
@@ -73,8 +73,8 @@ constexpr spoken speak(const report& all) {
   return out;
 }
 
-// Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of its
-// own instead of a constraint that is silently not satisfied.
+// Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of
+// its own instead of a constraint that is silently not satisfied.
 template <const auto& Plan>
 inline constexpr spoken said = [] {
   if constexpr (requires { diagnose_memory(Plan); })  // rankc/peak_bytes.hpp

@@ -13,9 +13,10 @@ namespace rankc {
 enum class precision : unsigned char { f32, f64, bf16 };
 using enum precision;
 
-/// What backward computes again instead of keeping it from forward, in repeated layers: everything, so that of a layer only
-/// its input is kept, or the results of ops of some kinds, with the gathers that follow them. Of the repeated layers, which
-/// are counted through the model, every so many-th does so: with `every` 2 layers.1, layers.3, ...
+/// What backward computes again instead of keeping it from forward, in repeated layers: everything, so that
+/// of a layer only its input is kept, or the results of ops of some kinds, with the gathers that follow them.
+/// Of the repeated layers, which are counted through the model, every so many-th does so: with `every` 2
+/// layers.1, layers.3, ...
 /// Errors: RC239, from `check_recompute`.
 /// Source: Chen et al. 2016; by kinds of ops: Korthikanti et al. 2022.
 struct recomputation {
@@ -53,20 +54,22 @@ struct parameter_names {
   constexpr bool operator==(const parameter_names&) const = default;
 };
 
-/// What products of linear layers in repeated layers are of: numbers of the plan's precision, or of eight bits. With `fp8` what
-/// such a layer is given and its weights are rounded to e4m3, gradients to e5m2, each tensor on a rank multiplied by the largest
-/// number of its type over its own largest; sums are in f32, weights, what products give and all else as without. With `fp8_rows`
-/// all are rounded to e4m3, each row of what a product sums along by a scale of its own, the next lower power of two; GPUs of
-/// Hopper have such products. Both are of layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers and
-/// what lora adds are left out.
+/// What products of linear layers in repeated layers are of: numbers of the plan's precision, or of eight
+/// bits. With `fp8` what such a layer is given and its weights are rounded to e4m3, gradients to e5m2, each
+/// tensor on a rank multiplied by the largest number of its type over its own largest; sums are in f32,
+/// weights, what products give and all else as without. With `fp8_rows` all are rounded to e4m3, each row of
+/// what a product sums along by a scale of its own, the next lower power of two; GPUs of Hopper have such
+/// products. Both are of layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers
+/// and what lora adds are left out.
 /// Source: Micikevicius et al. 2022; the scales as torchao's tensorwise and rowwise recipes have them.
 enum class linear_precision : unsigned char { plain, fp8, fp8_rows };
 inline constexpr linear_precision fp8 = linear_precision::fp8, fp8_rows = linear_precision::fp8_rows;
 inline constexpr std::string_view linear_precision_names[]{"plain", "fp8", "fp8_rows"};
 
 /// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
-/// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a, which starts
-/// uniform in +-1 / sqrt(in), and <w>.lora_b, which starts with zeros. All other parameters are frozen, but for those in
+/// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a,
+/// which starts uniform in +-1 / sqrt(in), and <w>.lora_b, which starts with zeros. All other parameters are
+/// frozen, but for those in
 /// `trained`.
 /// Source: Hu et al. 2021; the start of a as PEFT has it, Kaiming-uniform with slope sqrt(5).
 struct low_rank_adaptation {
@@ -77,7 +80,8 @@ struct low_rank_adaptation {
   constexpr bool operator==(const low_rank_adaptation&) const = default;
 };
 
-/// What makes new weights of gradients. AdamW keeps two moments of each weight, SGD one where it has momentum.
+/// What makes new weights of gradients. AdamW keeps two moments of each weight, SGD one where it has
+/// momentum.
 enum class optimizer_kind : unsigned char { adamw, sgd };
 using enum optimizer_kind;
 
@@ -85,24 +89,29 @@ using enum optimizer_kind;
 enum class bf16_rounding : unsigned char { nearest, stochastic };
 using enum bf16_rounding;
 
-/// The learning rate over the steps, in pieces: {lr::warm_up(20), lr::constant(300), lr::linear(80, 0)}, lr::cosine, lr::wsd.
+/// The learning rate over the steps, in pieces: {lr::warm_up(20), lr::constant(300), lr::linear(80, 0)},
+/// lr::cosine, lr::wsd.
 using runtime::lr_schedule;
 namespace lr = runtime::lr;
 
-/// One training run's recipe: optimizer, global-norm clipping, and the learning rate, in the pieces of lr_schedule or else
-/// constant or warm-up-cosine.
-/// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
-///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves the weights.
+/// One training run's recipe: optimizer, global-norm clipping, and the learning rate, in the pieces of
+/// lr_schedule or else constant or warm-up-cosine.
+/// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps
+/// lr constant
+///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves
+///        the weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
-/// SGD takes lr, weight_decay, clip and the numbers after `optimizer`; its weight decay is added to the gradient. Decay is of
-/// parameters with more than one dim. Moments in f32 are in f64 where the program is. A bf16 plan without master_weights has
-/// its weights in bf16 alone. Where `reductions` is bf16, gradients are rounded to it for the way over dp, and kept in f32 on
-/// both ends. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
-/// index in all of it: the same bits in every layout.
-/// With `end_of_document`, a token of the vocabulary, sequences are of documents: each ends with that token, and its tokens attend to
-/// it alone, from position 0 on; one that began before the sequence begins with it. -1: a sequence is one document.
-/// Of `frozen` parameters there is no gradient, and no moments are kept; with `lora` they are all but its own.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, from `check_batch`, `check_recipe`, `check_recompute`
+/// SGD takes lr, weight_decay, clip and the numbers after `optimizer`; its weight decay is added to the
+/// gradient. Decay is of parameters with more than one dim. Moments in f32 are in f64 where the program is. A
+/// bf16 plan without master_weights has its weights in bf16 alone. Where `reductions` is bf16, gradients are
+/// rounded to it for the way over dp, and kept in f32 on both ends. Stochastic rounding follows from
+/// rounding_seed, the step, a parameter's name and the element's index in all of it: the same bits in every
+/// layout. With `end_of_document`, a token of the vocabulary, sequences are of documents: each ends with that
+/// token, and its tokens attend to it alone, from position 0 on; one that began before the sequence begins
+/// with it. -1: a sequence is one document. Of `frozen` parameters there is no gradient, and no moments are
+/// kept; with `lora` they are all but its own.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, from `check_batch`, `check_recipe`,
+/// `check_recompute`
 ///         and `tuning`.
 /// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
 struct training {
@@ -137,7 +146,9 @@ struct training {
     return pieces;
   }
   /// The learning rate of step `step`, counted from 1: what the program takes.
-  constexpr double learning_rate(long long step) const { return runtime::learning_rate(schedule_of_lr(), lr, step); }
+  constexpr double learning_rate(long long step) const {
+    return runtime::learning_rate(schedule_of_lr(), lr, step);
+  }
   /// Whether a parameter of the model is trained, where its layer does not freeze it.
   constexpr bool trains(std::string_view name) const {
     return !frozen.has(name) && (!lora.any() || lora.trained.has(name));
@@ -146,7 +157,8 @@ struct training {
 };
 
 /// The machines a plan is for.
-/// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown); bandwidths in
+/// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown);
+/// bandwidths in
 ///        bytes per second, rank and direction (0: unknown).
 /// Errors: RC110, RC121, from `check_cluster`.
 struct cluster {
@@ -159,23 +171,24 @@ struct cluster {
 };
 
 namespace clusters {
-/// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB, 989 TFLOP/s in bf16, NVLink of 900 GB/s in both directions
-/// together; NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
+/// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB, 989 TFLOP/s in bf16, NVLink of 900 GB/s in
+/// both directions together; NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 template <int Nodes>
 inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
-/// Nodes of eight H100s. Source: NVIDIA H100 datasheet, SXM5: 80 GB, 989 TFLOP/s, NVLink as above; NVIDIA DGX H100 datasheet.
+/// Nodes of eight H100s. Source: NVIDIA H100 datasheet, SXM5: 80 GB, 989 TFLOP/s, NVLink as above; NVIDIA DGX
+/// H100 datasheet.
 template <int Nodes>
 inline constexpr cluster h100{Nodes, 8, 80'000'000'000, 989e12, 450e9, 50e9, "h100"};
-/// Nodes of eight A100s. Source: NVIDIA A100 datasheet, SXM: 80 GB, 312 TFLOP/s, NVLink of 600 GB/s in both directions together;
-/// NVIDIA DGX A100 datasheet, one ConnectX-6 of 200 Gb/s for each GPU.
+/// Nodes of eight A100s. Source: NVIDIA A100 datasheet, SXM: 80 GB, 312 TFLOP/s, NVLink of 600 GB/s in both
+/// directions together; NVIDIA DGX A100 datasheet, one ConnectX-6 of 200 Gb/s for each GPU.
 template <int Nodes>
 inline constexpr cluster a100{Nodes, 8, 80'000'000'000, 312e12, 300e9, 25e9, "a100"};
-/// Nodes of eight B200s. Source: NVIDIA DGX B200 datasheet: 1,440 GB and 18 PFLOP/s of eight, NVLink of 1.8 TB/s in both directions
-/// together, one ConnectX-7 of 400 Gb/s for each.
+/// Nodes of eight B200s. Source: NVIDIA DGX B200 datasheet: 1,440 GB and 18 PFLOP/s of eight, NVLink of 1.8
+/// TB/s in both directions together, one ConnectX-7 of 400 Gb/s for each.
 template <int Nodes>
 inline constexpr cluster b200{Nodes, 8, 180'000'000'000, 2.25e15, 900e9, 50e9, "b200"};
-/// Racks of 72 GB200s, all connected by NVLink; 64 take part, as in MLPerf Training 5.0, for degrees divide these. Source: NVIDIA GB200
-/// NVL72 datasheet: 13.4 TB and 180 PFLOP/s of 72, the rest as of a B200.
+/// Racks of 72 GB200s, all connected by NVLink; 64 take part, as in MLPerf Training 5.0, for degrees divide
+/// these. Source: NVIDIA GB200 NVL72 datasheet: 13.4 TB and 180 PFLOP/s of 72, the rest as of a B200.
 template <int Nodes>
 inline constexpr cluster gb200{Nodes, 64, 186'000'000'000, 2.5e15, 900e9, 50e9, "gb200"};
 /// One machine without GPUs; its ranks are threads.

@@ -13,7 +13,8 @@ namespace rankc {
 /// What names layers, parameters and dims: it stands in generated text, messages and checkpoints.
 constexpr bool is_name(std::string_view s) {
   for (char c : s)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'))
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+          c == '-' || c == '.'))
       return false;
   return !s.empty();
 }
@@ -56,7 +57,8 @@ class sentence {
       if (d.count > 1) *this << "." << digits.substr(1);
       return *this << "e" << d.exponent - 1;
     }
-    if (d.exponent <= 0) return *this << std::string_view("0.0", static_cast<std::size_t>(2 - d.exponent)) << digits;
+    if (d.exponent <= 0)
+      return *this << std::string_view("0.0", static_cast<std::size_t>(2 - d.exponent)) << digits;
     const auto before = static_cast<std::size_t>(d.exponent);
     if (digits.size() > before) return *this << digits.substr(0, before) << "." << digits.substr(before);
     return *this << digits << std::string_view("0000000", before - digits.size());

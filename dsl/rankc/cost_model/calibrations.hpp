@@ -5,10 +5,10 @@
 
 namespace rankc::cost_model {
 
-/// Source: rankc-calibrate on one H200 of 700 W, whose rows are tests/cost_model/h200.jsonl, and rankc calibrate of these;
-/// in_steps: two steps of programs there, of GPT-2 124M and of eight layers of Llama 3 8B; node.bandwidth, beside and
-/// link_power: a step of these layers on two ranks of dp; messages: NCCL 2.28 between two; networks: NVIDIA DGX H200
-/// datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
+/// Source: rankc-calibrate on one H200 of 700 W, whose rows are tests/cost_model/h200.jsonl, and rankc
+/// calibrate of these; in_steps: two steps of programs there, of GPT-2 124M and of eight layers of Llama 3
+/// 8B; node.bandwidth, beside and link_power: a step of these layers on two ranks of dp; messages: NCCL 2.28
+/// between two; networks: NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 inline constexpr gpu_speed h200{
     .name = "h200",
     .processors = 132,
@@ -39,7 +39,8 @@ inline constexpr gpu_speed h200{
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
 
-/// Source: the same of one H100 of 80 GB and 700 W, whose rows are tests/cost_model/h100.jsonl; the rest as of an H200.
+/// Source: the same of one H100 of 80 GB and 700 W, whose rows are tests/cost_model/h100.jsonl; the rest as
+/// of an H200.
 inline constexpr gpu_speed h100{
     .name = "h100",
     .processors = 132,
@@ -73,46 +74,69 @@ inline constexpr gpu_speed h100{
 /// Of GPUs whose energy was not measured: what power allows is in how fast they are.
 constexpr gpu_speed without_energy(gpu_speed g) {
   for (attention_speed* s : {g.forward, g.backward}) s[0].joules = s[1].joules = 0;
-  g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0; g.in_steps = 1;
+  g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0;
+  g.in_steps = 1;
   return g;
 }
 
-/// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted by every fourth step of
-/// Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain's on many nodes (tests/cost_model/published.jsonl).
-/// Source: processors, peak, memory, power: NVIDIA A100 datasheet; sweeps: nine tenths of its memory's; attention: an H100's by the peaks;
-/// the rest as of an H100.
+/// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted by
+/// every fourth step of Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain's
+/// on many nodes (tests/cost_model/published.jsonl).
+/// Source: processors, peak, memory, power: NVIDIA A100 datasheet; sweeps: nine tenths of its memory's;
+/// attention: an H100's by the peaks; the rest as of an H100.
 inline constexpr gpu_speed a100 = [] {
   gpu_speed g = h100;
-  g.name = "a100"; g.processors = 108; g.peak = 3.12e+14; g.memory = 2.039e+12; g.power = 400;
-  g.products = 2.616e+14; g.stores_beside = 0.3412;
-  g.forward[0].per_second = 1.497e+14; g.forward[1].per_second = 2.298e+14;
-  g.backward[0].per_second = 1.462e+14; g.backward[1].per_second = 2.038e+14;
-  g.passes.per_second = g.column_sums.per_second = 1.248e+12; g.sweeps.per_second = 1.83e+12;
-  g.node = {2e-05, 2e+11, 2e+11}; g.network = {3e-05, 2.366e+10, 2.366e+10};
+  g.name = "a100";
+  g.processors = 108;
+  g.peak = 3.12e+14;
+  g.memory = 2.039e+12;
+  g.power = 400;
+  g.products = 2.616e+14;
+  g.stores_beside = 0.3412;
+  g.forward[0].per_second = 1.497e+14;
+  g.forward[1].per_second = 2.298e+14;
+  g.backward[0].per_second = 1.462e+14;
+  g.backward[1].per_second = 2.038e+14;
+  g.passes.per_second = g.column_sums.per_second = 1.248e+12;
+  g.sweeps.per_second = 1.83e+12;
+  g.node = {2e-05, 2e+11, 2e+11};
+  g.network = {3e-05, 2.366e+10, 2.366e+10};
   return without_energy(g);
 }();
 
-/// One B200, as an H200 but for what is said here. products is fitted by every fourth step that SimuMax published of Megatron-LM;
-/// attention is an H200's by a factor that is fitted by these and by those of a GB200.
-/// Source: processors: NVIDIA Blackwell architecture brief; peak, power, passes by 8 TB/s and links by NVLink's 1.8 TB/s, against an
-/// H200's: NVIDIA DGX B200 datasheet.
+/// One B200, as an H200 but for what is said here. products is fitted by every fourth step that SimuMax
+/// published of Megatron-LM; attention is an H200's by a factor that is fitted by these and by those of a
+/// GB200.
+/// Source: processors: NVIDIA Blackwell architecture brief; peak, power, passes by 8 TB/s and links by
+/// NVLink's 1.8 TB/s, against an H200's: NVIDIA DGX B200 datasheet.
 inline constexpr gpu_speed b200 = [] {
   gpu_speed g = h200;
-  g.name = "b200"; g.processors = 148; g.peak = 2.25e+15; g.memory = 8e+12; g.power = 1000;
+  g.name = "b200";
+  g.processors = 148;
+  g.peak = 2.25e+15;
+  g.memory = 8e+12;
+  g.power = 1000;
   g.products = 9.95e+14;
-  g.forward[0].per_second = 6.719e+14; g.forward[1].per_second = 1.02e+15;
-  g.backward[0].per_second = 6.447e+14; g.backward[1].per_second = 8.877e+14;
-  g.passes.per_second = 7.147e+12; g.column_sums.per_second = 5.085e+12; g.sweeps.per_second = 7.56e+12;
+  g.forward[0].per_second = 6.719e+14;
+  g.forward[1].per_second = 1.02e+15;
+  g.backward[0].per_second = 6.447e+14;
+  g.backward[1].per_second = 8.877e+14;
+  g.passes.per_second = 7.147e+12;
+  g.column_sums.per_second = 5.085e+12;
+  g.sweeps.per_second = 7.56e+12;
   g.node = {2e-05, 3.24e+11, 5.46e+11};
   return without_energy(g);
 }();
 
-/// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step of NeMo in bf16 in NVIDIA's
-/// dgxc-benchmarking, and in MLPerf Training 5.0.
+/// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step
+/// of NeMo in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0.
 /// Source: NVIDIA GB200 NVL72 datasheet.
 inline constexpr gpu_speed gb200 = [] {
   gpu_speed g = b200;
-  g.name = "gb200"; g.processors = 152; g.peak = 2.5e+15; g.power = 1200;
+  g.name = "gb200";
+  g.processors = 152;
+  g.peak = 2.5e+15;
+  g.power = 1200;
   g.products = 1.348e+15;
   return g;
 }();

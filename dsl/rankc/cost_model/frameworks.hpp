@@ -5,9 +5,10 @@
 
 namespace rankc::cost_model {
 
-/// Megatron-LM as it was for Narayanan et al. 2021, and Megatron-DeepSpeed of these years. Its loss is computed in f32: of a logit
-/// a cast, the largest, a difference, an exponential, two sums, a quotient and the gradient. Its optimizer unscales gradients,
-/// looks for infinities among them, and clips them, each in a pass.
+/// Megatron-LM as it was for Narayanan et al. 2021, and Megatron-DeepSpeed of these years. Its loss is
+/// computed in f32: of a logit a cast, the largest, a difference, an exponential, two sums, a quotient and
+/// the gradient. Its optimizer unscales gradients, looks for infinities among them, and clips them, each in a
+/// pass.
 /// Source: github.com/NVIDIA/Megatron-LM; of its messages, Narayanan et al. 2021, section 4.1.
 inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
                                          .keeps_scores = true,
@@ -26,22 +27,31 @@ inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
 /// Source: github.com/NVIDIA/Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication.
 inline constexpr framework megatron_2022 = [] {
   framework f = megatron_2021;
-  f.name = "Megatron-LM 2022"; f.adds_apart = false; f.tensor_sums_beside = true;
+  f.name = "Megatron-LM 2022";
+  f.adds_apart = false;
+  f.tensor_sums_beside = true;
   return f;
 }();
 
 /// With fused attention, an optimizer whose state is sharded, and gradients that are summed beside backward.
-inline constexpr framework megatron_2025{.name = "Megatron-LM 2025", .copies_to_send = true, .tensor_sums_beside = true};
+inline constexpr framework megatron_2025{
+    .name = "Megatron-LM 2025", .copies_to_send = true, .tensor_sums_beside = true};
 
-/// NeMo, which sends in parts what tp's products take and make. joules and waits_for_tensor are fitted, by every fourth step of its
-/// own in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0 (tests/cost_model/published.jsonl).
-inline constexpr framework nemo_2025{.name = "NeMo 2025", .joules = 1.049, .waits_for_tensor = 0.2956, .copies_to_send = true, .tensor_sums_beside = true};
+/// NeMo, which sends in parts what tp's products take and make. joules and waits_for_tensor are fitted, by
+/// every fourth step of its own in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0
+/// (tests/cost_model/published.jsonl).
+inline constexpr framework nemo_2025{.name = "NeMo 2025",
+                                     .joules = 1.049,
+                                     .waits_for_tensor = 0.2956,
+                                     .copies_to_send = true,
+                                     .tensor_sums_beside = true};
 
-/// With products of 8 bits, which GPUs have twice the peak of; activations are read in 16 bits and written in 8, in two layouts, and tp
-/// gathers them in 8. The joules of an operation are fitted by the same steps.
+/// With products of 8 bits, which GPUs have twice the peak of; activations are read in 16 bits and written in
+/// 8, in two layouts, and tp gathers them in 8. The joules of an operation are fitted by the same steps.
 inline constexpr framework nemo_2025_fp8 = [] {
   framework f = nemo_2025;
-  f.name = "NeMo 2025, fp8"; f.products = {.speed = 2, .joules = 0.5244, .gathered = 0.5, .cast_bytes = 4};
+  f.name = "NeMo 2025, fp8";
+  f.products = {.speed = 2, .joules = 0.5244, .gathered = 0.5, .cast_bytes = 4};
   return f;
 }();
 

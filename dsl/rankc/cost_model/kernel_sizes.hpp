@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel does: the operations of the node that it is, and the bytes that pass through memory, by the row of its op.
+// What a kernel does: the operations of the node that it is, and the bytes that pass through memory, by the
+// row of its op.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/program/layer.hpp>
@@ -15,18 +16,26 @@ constexpr work work_of(const op_row& row) {
   if (row.communicates()) return work::communication;
   if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
   bool sums = false, writes = false;  // columns; rows
-  for (const port& p : row.used_ports()) { sums |= p.as == use::sum && p.shape.ndim == 1; writes |= p.as == use::out; }
+  for (const port& p : row.used_ports()) {
+    sums |= p.as == use::sum && p.shape.ndim == 1;
+    writes |= p.as == use::out;
+  }
   return sums && writes ? work::column_sum : work::pass;
 }
 
-/// Whether a product is of eight bits, whether with a scale for each row, and whether a row makes operands for such.
+/// Whether a product is of eight bits, whether with a scale for each row, and whether a row makes operands
+/// for such.
 constexpr bool reads(const op_row& row, auto is) {
   for (const port& p : row.used_ports())
     if (p.is_read() && is(p.holds)) return true;
   return false;
 }
-constexpr bool takes_fp8(const op_row& row) { return reads(row, [](element e) { return is_fp8(e); }); }
-constexpr bool takes_fp8_rows(const op_row& row) { return reads(row, [](element e) { return e == element::e4m3_rows; }); }
+constexpr bool takes_fp8(const op_row& row) {
+  return reads(row, [](element e) { return is_fp8(e); });
+}
+constexpr bool takes_fp8_rows(const op_row& row) {
+  return reads(row, [](element e) { return e == element::e4m3_rows; });
+}
 constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds); }
 
 /// The kernels of a layer on one rank.
@@ -38,10 +47,11 @@ class kernel_sizes {
     slots_ = picks_ * (s.dims.ep == 1 ? 1 : repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp);
   }
 
-  /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the rows that were
-  /// picked and no others; elsewhere all.
+  /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the
+  /// rows that were picked and no others; elsewhere all.
   constexpr double sent(const program::node& n, int ranks_per_node) const {
-    const bool is_of_slots = n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
+    const bool is_of_slots =
+        n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
     if (!is_of_slots || s_.dims.world > ranks_per_node) return 1;
     return std::min(1.0, picks_ / static_cast<double>(l_.part(n).dims[0].width()));
   }
@@ -55,7 +65,8 @@ class kernel_sizes {
   constexpr double bytes(const program::node& n, std::size_t p) const {
     const port& as = n.row->ports[p];
     if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
-    const auto element = static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
+    const auto element =
+        static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
     const double all = element * static_cast<double>(shape(n, p).elements());
     if (is_fp8_cast(*n.row)) return 2 * all;  // read twice, and written by rows and by columns
     const bool adds = as.as == use::sum && n.accumulate != program::accumulation::overwrite;
@@ -68,13 +79,17 @@ class kernel_sizes {
     return work_of(*n.row) == work::attention ? all / 2 : all;
   }
 
-  /// Of the slots that a product of experts has room for those that are taken, where all experts are as much in demand.
+  /// Of the slots that a product of experts has room for those that are taken, where all experts are as much
+  /// in demand.
   constexpr double filled(const program::node& n) const {
     const int offsets = n.row->find("offsets"), slots = n.row->find("x");
     if (offsets < 0 || slots < 0 || slots_ == 0) return 1;
-    return std::min(1.0, slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
+    return std::min(1.0,
+                    slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
   }
-  constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const { return l_.shape(n.ports[p]); }
+  constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const {
+    return l_.shape(n.ports[p]);
+  }
 
  protected:
   const program::layer_program& l_;
@@ -89,7 +104,8 @@ class kernel_sizes {
   constexpr double looked_up(const program::node& n) const {
     double most = 0;  // elements of the tokens' rows
     for (std::size_t p = 0; p < n.ports.size(); ++p)
-      if (n.ports[p].shape >= 0 && !is_looked_up(n, p)) most = std::max(most, static_cast<double>(shape(n, p).elements()));
+      if (n.ports[p].shape >= 0 && !is_looked_up(n, p))
+        most = std::max(most, static_cast<double>(shape(n, p).elements()));
     return most;
   }
 

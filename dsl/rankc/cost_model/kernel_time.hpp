@@ -15,7 +15,8 @@ namespace rankc::cost_model {
 struct effort {
   double seconds = 0, joules = 0;
   constexpr effort& operator+=(const effort& more) {
-    seconds += more.seconds; joules += more.joules;
+    seconds += more.seconds;
+    joules += more.joules;
     return *this;
   }
   constexpr effort operator*(double times) const { return {seconds * times, joules * times}; }
@@ -24,8 +25,12 @@ struct effort {
 /// The kernels of a layer on one rank.
 class kernel_times : public kernel_sizes {
  public:
-  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, const framework& f = rankc_itself)
-      : kernel_sizes(l, s), g_(g), f_(f), products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {}
+  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s,
+                         const framework& f = rankc_itself)
+      : kernel_sizes(l, s),
+        g_(g),
+        f_(f),
+        products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {}
 
   constexpr const small_products& products() const { return products_; }
 
@@ -51,20 +56,30 @@ class kernel_times : public kernel_sizes {
     bool has_bias = false;
     for (std::size_t p = n.ports.size(); p-- > 0;) {
       const port& as = n.row->ports[p];
-      if (as.is_written() && as.shape.ndim == 2) { written = p; ++results; }
+      if (as.is_written() && as.shape.ndim == 2) {
+        written = p;
+        ++results;
+      }
       has_bias |= as.shape.ndim == 1 && (as.as == use::sum || as.as == use::parameter);
     }
     const bool of_weight = n.row->ports[written].as == use::sum;
     const program::local_shape& y = shape(n, written);
-    const auto rows = static_cast<long long>(static_cast<double>(y.dims[0].width()) * (of_weight ? 1 : filled(n)) + 0.5), columns = y.dims[1].width();
-    const auto depth = static_cast<long long>(operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
+    const auto rows = static_cast<long long>(
+                   static_cast<double>(y.dims[0].width()) * (of_weight ? 1 : filled(n)) + 0.5),
+               columns = y.dims[1].width();
+    const auto depth = static_cast<long long>(
+        operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
     const kept_apart apart = apart_of(n, written, has_bias);
-    const double share = apart.any ? 1 : results > 1 ? g_.two_results : has_bias && !of_weight ? g_.with_bias : 1;
+    const double share = apart.any                ? 1
+                         : results > 1            ? g_.two_results
+                         : has_bias && !of_weight ? g_.with_bias
+                                                  : 1;
     const bool in_fp8 = takes_fp8(*n.row);
     const double of_rows = takes_fp8_rows(*n.row) ? fp8_rows_share : 1;
     effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product,
                           share * (in_fp8 ? fp8_speed * of_rows : products_.speed)),
-             operations * g_.joules_of_product * (in_fp8 ? fp8_joules / of_rows : products_.joules) + passing * g_.joules_of_byte};
+             operations * g_.joules_of_product * (in_fp8 ? fp8_joules / of_rows : products_.joules) +
+                 passing * g_.joules_of_byte};
     e += pass(apart.passed_over);
     if (!of_weight) e += pass(products_.cast_bytes * static_cast<double>(rows) * static_cast<double>(depth));
     e += dropout(n);
@@ -75,7 +90,9 @@ class kernel_times : public kernel_sizes {
   constexpr effort attention(const program::node& n, double operations, double passing) const {
     const bool backward = n.row->find("d_o") >= 0;
     const auto q = static_cast<std::size_t>(n.row->find("q"));
-    if (f_.keeps_scores) return {scores_time(g_, sizes_of_attention(n, q), backward, f_.dropouts), 2 * operations * g_.joules_of_product};
+    if (f_.keeps_scores)
+      return {scores_time(g_, sizes_of_attention(n, q), backward, f_.dropouts),
+              2 * operations * g_.joules_of_product};
     const bool narrow = shape(n, q).dims[1].unit <= 64;
     const attention_speed& s = (backward ? g_.backward : g_.forward)[narrow ? 0 : 1];
     return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
@@ -107,22 +124,29 @@ class kernel_times : public kernel_sizes {
   constexpr double bytes_beside(const program::node& n, bool (port::*side)() const) const {
     double all = 0;
     for (std::size_t p = 0; p < n.ports.size(); ++p)
-      if (const port& as = n.row->ports[p]; (as.name == "before" || as.name == "residual") && (as.*side)()) all += bytes(n, p);
+      if (const port& as = n.row->ports[p]; (as.name == "before" || as.name == "residual") && (as.*side)())
+        all += bytes(n, p);
     return all;
   }
-  /// What is added to the residual is dropped in part: forward keeps a byte of each element, of which backward makes a pass.
+  /// What is added to the residual is dropped in part: forward keeps a byte of each element, of which
+  /// backward makes a pass.
   constexpr effort dropout(const program::node& n) const {
     if (!f_.dropouts || n.row->find("residual") < 0) return {};
     const double dropped = elements(n, "residual");
-    return n.row->find("dy") >= 0 ? pass(5 * dropped) : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
+    return n.row->find("dy") >= 0 ? pass(5 * dropped)
+                                  : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
   }
-  /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold meanwhile.
+  /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold
+  /// meanwhile.
   constexpr bool is_read_twice(const program::node& n) const {
     if (n.only != program::in_step::training || n.row->find("dlogits") < 0) return false;
     const auto tokens = static_cast<double>(l_.shape(n["logits"]).dims[0].width());
-    return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) > tokens * static_cast<double>(cuda::held_logits);
+    return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) >
+           tokens * static_cast<double>(cuda::held_logits);
   }
-  constexpr double elements(const program::node& n, std::string_view name) const { return static_cast<double>(l_.shape(n[name]).elements()); }
+  constexpr double elements(const program::node& n, std::string_view name) const {
+    return static_cast<double>(l_.shape(n[name]).elements());
+  }
   constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }
 
   const gpu_speed& g_;

@@ -23,10 +23,15 @@ struct spent {
   }
   constexpr double seconds() const { return computing().seconds + links; }
   constexpr spent& operator+=(const spent& more) {
-    products += more.products; attention += more.attention; passes += more.passes; links += more.links;
+    products += more.products;
+    attention += more.attention;
+    passes += more.passes;
+    links += more.links;
     return *this;
   }
-  constexpr spent operator*(double times) const { return {products * times, attention * times, passes * times, links * times}; }
+  constexpr spent operator*(double times) const {
+    return {products * times, attention * times, passes * times, links * times};
+  }
 };
 
 /// Between ranks that have tokens of their own.
@@ -40,13 +45,15 @@ constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
   if (over == axis::cp) return span_of(d.cp, d.tp, ranks_per_node);
   if (over == axis::etp) return span_of(d.etp, 1, ranks_per_node);
   if (over == axis::ep) return span_of(d.ep, repeats_tokens(d) ? d.cp * d.tp : d.etp, ranks_per_node);
-  if (over == axis::replicas) return span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
+  if (over == axis::replicas)
+    return span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
   if (over == axis::fsdp) return span_of(weight_shards(d), stride_of_data(d), ranks_per_node);
   return span_of(d.dp_replicate * d.dp_shard * d.cp, stride_of_data(d), ranks_per_node);
 }
 
 /// Of the time of a conversion that is not beside computation, the share that computation waits.
-constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products, const program::node& n, program::phase does) {
+constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products,
+                              const program::node& n, program::phase does) {
   if (n.over != axis::tp) return 1;
   const conversion by = n.row->converts;
   if (by == conversion::all_gather) return f.waits_for_tensor * products.gathered;
@@ -55,44 +62,59 @@ constexpr double share_waited(const gpu_speed& g, const framework& f, const smal
   return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
 }
 
-/// Of the time in which rows move, what computation in the meantime does not hide, or takes longer; where they are dealt out, the sum
-/// of what has arrived, too. Units: seconds; `bytes` of all that each rank has before or after.
-constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double meanwhile, int ranks, double bytes) {
+/// Of the time in which rows move, what computation in the meantime does not hide, or takes longer; where
+/// they are dealt out, the sum of what has arrived, too. Units: seconds; `bytes` of all that each rank has
+/// before or after.
+constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double meanwhile, int ranks,
+                              double bytes) {
   const double hidden = std::min(moves, meanwhile);
   return moves - hidden + g.beside * hidden + (deals ? g.passes.time(bytes * (ranks + 1) / ranks) : 0);
 }
 
 /// What the nodes of a phase take.
-constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, program::phase does,
-                        int ranks_per_node, const framework& f = rankc_itself) {
+constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s,
+                        program::phase does, int ranks_per_node, const framework& f = rankc_itself) {
   const kernel_times kernels(g, l, s, f);
   spent all;
   const std::span<const program::node> list = l.calls(does);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const program::node& n = list[i];
     if (n.runs_in(s.trains)) switch (work_of(*n.row)) {
-      case work::communication: {
-        const program::local_shape& part = l.part(n);
-        const auto bytes = static_cast<double>(part.elements()) * static_cast<double>(s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
-        const span ranks = span_of(n.over, s.dims, ranks_per_node);
-        const bool of_shard = n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
-        const std::size_t product = f.by_rows ? program::find_partner(list, i) : i;
-        const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
-        const double share = n.is_beside() ? n.row->count(false) * g.beside : share_waited(g, f, kernels.products(), n, does);
-        const double moves = conversion_time(g, n.row->converts, ranks, sent, n.is_beside() ? waiting::beside : waits_for(f));
-        if (product == i) {
-          all.links += share * moves;
+        case work::communication: {
+          const program::local_shape& part = l.part(n);
+          const auto bytes = static_cast<double>(part.elements()) *
+                             static_cast<double>(
+                                 s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
+          const span ranks = span_of(n.over, s.dims, ranks_per_node);
+          const bool of_shard =
+              n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
+          const std::size_t product = f.by_rows ? program::find_partner(list, i) : i;
+          const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
+          const double share = n.is_beside() ? n.row->count(false) * g.beside
+                                             : share_waited(g, f, kernels.products(), n, does);
+          const double moves = conversion_time(g, n.row->converts, ranks, sent,
+                                               n.is_beside() ? waiting::beside : waits_for(f));
+          if (product == i) {
+            all.links += share * moves;
+            break;
+          }
+          double meanwhile = kernels.of(list[product]).seconds * (ranks.ranks - 1) /
+                             ranks.ranks;  // of other rows than those that move
+          for (std::size_t k = std::min(i, product) + 1; k < std::max(i, product); ++k)
+            meanwhile += kernels.of(list[k]).seconds;
+          all.links += wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, meanwhile,
+                                    ranks.ranks, sent);
           break;
         }
-        double meanwhile = kernels.of(list[product]).seconds * (ranks.ranks - 1) / ranks.ranks;  // of other rows than those that move
-        for (std::size_t k = std::min(i, product) + 1; k < std::max(i, product); ++k) meanwhile += kernels.of(list[k]).seconds;
-        all.links += wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, meanwhile, ranks.ranks, sent);
-        break;
+        case work::product:
+          all.products += kernels.of(n);
+          break;
+        case work::attention:
+          all.attention += kernels.of(n);
+          break;
+        default:
+          all.passes += kernels.of(n);
       }
-      case work::product: all.products += kernels.of(n); break;
-      case work::attention: all.attention += kernels.of(n); break;
-      default: all.passes += kernels.of(n);
-    }
   }
   return all;
 }

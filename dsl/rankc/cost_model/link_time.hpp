@@ -17,8 +17,8 @@ struct span {
   int ranks = 1, in_node = 1;
 };
 
-/// `ranks` ranks, `stride` apart, on nodes of so many. Where groups do not divide a node, some lie on two: of that which has
-/// fewest on a node.
+/// `ranks` ranks, `stride` apart, on nodes of so many. Where groups do not divide a node, some lie on two: of
+/// that which has fewest on a node.
 constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   const int block = ranks * stride;
   if (ranks_per_node % block == 0) return {ranks, ranks};
@@ -29,11 +29,15 @@ constexpr span span_of(int ranks, int stride, int ranks_per_node) {
 enum class waiting { beside, alone };
 
 /// Where computation waits for a collective.
-constexpr waiting waits_for(const framework& f) { return f.copies_to_send ? waiting::beside : waiting::alone; }
+constexpr waiting waits_for(const framework& f) {
+  return f.copies_to_send ? waiting::beside : waiting::alone;
+}
 
-constexpr double latency(const gpu_speed& g, const span& s) { return s.in_node == s.ranks ? g.node.latency : g.network.latency; }
-/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A collective alone is
-/// as fast as a message.
+constexpr double latency(const gpu_speed& g, const span& s) {
+  return s.in_node == s.ranks ? g.node.latency : g.network.latency;
+}
+/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A
+/// collective alone is as fast as a message.
 constexpr double bandwidth(const gpu_speed& g, const span& s, waiting how) {
   const auto of = [how](const link& l) { return how == waiting::alone ? l.message_bandwidth : l.bandwidth; };
   return s.in_node == s.ranks ? of(g.node) : std::min(of(g.node), of(g.network) * s.in_node);
@@ -48,21 +52,28 @@ constexpr double reducing_time(const gpu_speed& g, const span& s, double bytes, 
 }
 constexpr double message_time(const gpu_speed& g, const span& s, double bytes) {
   if (s.ranks < 2) return 0;
-  const double of_one = s.in_node == s.ranks ? g.node.message_bandwidth : std::min(g.node.message_bandwidth, g.network.message_bandwidth);
+  const double of_one = s.in_node == s.ranks
+                            ? g.node.message_bandwidth
+                            : std::min(g.node.message_bandwidth, g.network.message_bandwidth);
   return latency(g, s) + bytes / of_one;
 }
 
 /// What a conversion takes. Source: Thakur et al. 2005, rings.
-constexpr double conversion_time(const gpu_speed& g, conversion by, const span& s, double bytes, waiting how) {
+constexpr double conversion_time(const gpu_speed& g, conversion by, const span& s, double bytes,
+                                 waiting how) {
   switch (by) {
     case conversion::none:
-    case conversion::replicate: return 0;
+    case conversion::replicate:
+      return 0;
     case conversion::all_reduce:
     case conversion::all_reduce_max:
-    case conversion::all_reduce_batch: return reducing_time(g, s, bytes, how);
+    case conversion::all_reduce_batch:
+      return reducing_time(g, s, bytes, how);
     case conversion::shift:
-    case conversion::shift_back: return message_time(g, s, bytes);
-    default: return gathering_time(g, s, bytes, how);
+    case conversion::shift_back:
+      return message_time(g, s, bytes);
+    default:
+      return gathering_time(g, s, bytes, how);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of Megatron-LM needs in memory, of its core of 2025: with the distributed optimizer, fused attention and
-// Transformer Engine's layers.
+// What a step of Megatron-LM needs in memory, of its core of 2025: with the distributed optimizer, fused
+// attention and Transformer Engine's layers.
 #pragma once
 #include <rankc/program/layer.hpp>
 #include <rankc/program/memory.hpp>
@@ -16,21 +16,26 @@ namespace detail {
 /// Counts what the ranks of one pipeline coordinate allocate at their peak. Units: bytes.
 class megatron_counter {
  public:
-  constexpr megatron_counter(const std::vector<program::layer_program>& layers, const parallel_dims& d) : layers_(layers), d_(d) {}
+  constexpr megatron_counter(const std::vector<program::layer_program>& layers, const parallel_dims& d)
+      : layers_(layers), d_(d) {}
 
   constexpr void add_stage(const std::vector<int>& forms) {
     ++stages_;
     for (const int f : forms) add_layer(f);
   }
   /// Shapes: `in_flight` microbatches of one stage.
-  constexpr double at_peak(int in_flight) const { return parameters_ + unused_ + kept_ / stages_ * in_flight + most_; }
+  constexpr double at_peak(int in_flight) const {
+    return parameters_ + unused_ + kept_ / stages_ * in_flight + most_;
+  }
 
  private:
   constexpr void add_layer(int form) {
     const program::layer_program& l = layers_[static_cast<std::size_t>(form)];
-    const bool is_new = std::find(forms_.begin(), forms_.end(), form) == forms_.end(), has_products = l.x_bytes > 0;
+    const bool is_new = std::find(forms_.begin(), forms_.end(), form) == forms_.end(),
+               has_products = l.x_bytes > 0;
     for (const program::layer_parameter& w : l.parameters) {
-      if (!w.shared || std::find(shared_.begin(), shared_.end(), w.name) == shared_.end()) parameters_ += of(w);
+      if (!w.shared || std::find(shared_.begin(), shared_.end(), w.name) == shared_.end())
+        parameters_ += of(w);
       if (w.shared) shared_.push_back(w.name);
       if (is_new && has_products && w.ndim == 2) unused_ += 2 * static_cast<double>(w.elements());
     }
@@ -43,12 +48,14 @@ class megatron_counter {
     }
   }
 
-  /// A weight in bf16 and its gradient in f32; and of the ranks that share it out each its part of two moments and of the weight in f32.
+  /// A weight in bf16 and its gradient in f32; and of the ranks that share it out each its part of two
+  /// moments and of the weight in f32.
   static constexpr double of(const program::layer_parameter& w) {
     const auto elements = static_cast<double>(w.elements());
     return 6 * elements + 12 * elements / w.shards;
   }
-  /// Of a microbatch: the layer's input, and what rankc's keeps; but what tp gathered is gathered again in backward.
+  /// Of a microbatch: the layer's input, and what rankc's keeps; but what tp gathered is gathered again in
+  /// backward.
   constexpr double kept(const program::layer_program& l) const {
     auto bytes = static_cast<double>(l.saved_bytes + l.x_bytes);
     for (const program::node& n : l.forward) {
@@ -64,8 +71,9 @@ class megatron_counter {
   const std::vector<program::layer_program>& layers_;
   const parallel_dims& d_;
   double parameters_ = 0, kept_ = 0;
-  double unused_ = 0;  // gradients that products are given though they add to sums: of each kind of layer once
-  double most_ = 0;    // that a layer has besides, while it runs
+  double unused_ =
+      0;             // gradients that products are given though they add to sums: of each kind of layer once
+  double most_ = 0;  // that a layer has besides, while it runs
   int stages_ = 0;
   std::vector<int> forms_;
   std::vector<parameter_name> shared_;
@@ -74,10 +82,12 @@ class megatron_counter {
 }  // namespace detail
 
 /// Of the ranks of each pipeline coordinate.
-/// Shapes: `layers` of each of the plan's forms, lowered for CUDA; the result (pp). Units: bytes that are allocated; what CUDA and NCCL
-/// take is not among them.
-/// Source: github.com/NVIDIA/Megatron-LM, DistributedOptimizer; github.com/NVIDIA/TransformerEngine, get_dummy_wgrad.
-constexpr std::vector<double> megatron_memory(const auto& plan, const std::vector<program::layer_program>& layers) {
+/// Shapes: `layers` of each of the plan's forms, lowered for CUDA; the result (pp). Units: bytes that are
+/// allocated; what CUDA and NCCL take is not among them.
+/// Source: github.com/NVIDIA/Megatron-LM, DistributedOptimizer; github.com/NVIDIA/TransformerEngine,
+/// get_dummy_wgrad.
+constexpr std::vector<double> megatron_memory(const auto& plan,
+                                              const std::vector<program::layer_program>& layers) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   const std::vector<int> in_flight = total(plan.actions, plan.expected).peak_activations;
   std::vector<double> all;

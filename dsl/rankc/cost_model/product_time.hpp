@@ -12,10 +12,13 @@ constexpr long long blocks(long long n, long long size) { return (n + size - 1) 
 
 }  // namespace detail
 
-/// A product of m x k and k x n in tiles that the processors take in waves, of k in so many parts as is fastest.
+/// A product of m x k and k x n in tiles that the processors take in waves, of k in so many parts as is
+/// fastest.
 /// `bytes`: of all operands; `share`: of the speed, that what it does besides leaves it.
-constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes, double share) {
-  constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
+constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes,
+                              double share) {
+  constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192},
+                           {128, 128}, {128, 64},  {64, 128},  {64, 64}};
   constexpr double widest = 1.0 / 256 + 1.0 / 128;
   constexpr long long step = 64, least = 256;  // of k: that tiles take at a time, that a part has
   const double passing = bytes / g.passes.per_second;
@@ -23,12 +26,16 @@ constexpr double product_time(const gpu_speed& g, long long m, long long n, long
   for (const auto& [rows, columns] : tiles)
     for (const int parts : {1, 2, 3, 4, 6, 8, 16}) {
       if (parts > 1 && k < parts * least) break;
-      const double speed = g.products * share / g.processors * (1 + g.narrow_tile) / (1 + g.narrow_tile * (1.0 / rows + 1.0 / columns) / widest);
+      const double speed = g.products * share / g.processors * (1 + g.narrow_tile) /
+                           (1 + g.narrow_tile * (1.0 / rows + 1.0 / columns) / widest);
       const auto depth = static_cast<double>(detail::blocks(detail::blocks(k, parts), step) * step);
-      const auto waves = static_cast<double>(detail::blocks(detail::blocks(m, rows) * detail::blocks(n, columns) * parts, g.processors));
+      const auto waves = static_cast<double>(
+          detail::blocks(detail::blocks(m, rows) * detail::blocks(n, columns) * parts, g.processors));
       const double computing = waves * (2.0 * rows * columns * depth / speed + g.tile_start);
       double takes = std::max(computing, passing) + g.stores_beside * std::min(computing, passing);
-      if (parts > 1) takes += g.split_sums * 8.0 * parts * static_cast<double>(m) * static_cast<double>(n) / g.passes.per_second;
+      if (parts > 1)
+        takes += g.split_sums * 8.0 * parts * static_cast<double>(m) * static_cast<double>(n) /
+                 g.passes.per_second;
       if (best < 0 || takes < best) best = takes;
     }
   return g.product_start + best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does in a step, and what that takes where it waits for no other: its layers, its optimizer, what goes over links
-// beside these, and power.
+// What a rank does in a step, and what that takes where it waits for no other: its layers, its optimizer,
+// what goes over links beside these, and power.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
 #include <rankc/program/memory.hpp>
@@ -13,10 +13,13 @@ namespace rankc::cost_model {
 /// Units: seconds.
 struct step_prediction {
   double step = 0;
-  double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0, bubble = 0;  // of the rank that has most to do
+  double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0,
+         bubble = 0;   // of the rank that has most to do
   double limited = 0;  // what power makes of these more
   /// All of these but the start of a step.
-  constexpr double sum() const { return products + attention + passes + optimizer + links + bubble + limited; }
+  constexpr double sum() const {
+    return products + attention + passes + optimizer + links + bubble + limited;
+  }
 };
 
 namespace detail {
@@ -33,7 +36,8 @@ struct stage_spent {
   }
 };
 
-/// Parameters of a pipeline rank, in elements: that it keeps and trains; that it gathers, and whose gradients it sums.
+/// Parameters of a pipeline rank, in elements: that it keeps and trains; that it gathers, and whose gradients
+/// it sums.
 struct held {
   double trained = 0, gathered = 0, summed = 0;
   constexpr held& operator+=(const program::layer_parameter& w) {
@@ -43,17 +47,21 @@ struct held {
     return *this;
   }
   constexpr held& operator+=(const held& more) {
-    trained += more.trained; gathered += more.gathered; summed += more.summed;
+    trained += more.trained;
+    gathered += more.gathered;
+    summed += more.summed;
     return *this;
   }
 };
 
 /// What the phases of a layer take.
-constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s, int ranks_per_node,
+constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l,
+                                const program::layer_setting& s, int ranks_per_node,
                                 const framework& f = rankc_itself) {
   using program::phase;
   const auto takes = [&](phase does) { return time_of(g, l, s, does, ranks_per_node, f); };
-  stage_spent one{.forward = takes(phase::forward), .input = {}, .weight = {}, .again = takes(phase::recompute)};
+  stage_spent one{
+      .forward = takes(phase::forward), .input = {}, .weight = {}, .again = takes(phase::recompute)};
   one.input = takes(l.in_halves ? phase::backward_input : phase::backward);
   if (l.in_halves) one.weight = takes(phase::backward_weight);
   if (f.repeats_whole_layers && s.recompute.full && l.repeated > 0) one.again = one.forward;
@@ -68,41 +76,53 @@ struct timed_form {
   std::size_t boundary = 0;
 };
 
-/// What the optimizer passes over of each weight: it and its moments are read and written, its gradient is read, and a copy written.
+/// What the optimizer passes over of each weight: it and its moments are read and written, its gradient is
+/// read, and a copy written.
 /// Units: bytes.
 constexpr double updated_bytes(const program::optimizer_state& kept, double real, double wide) {
-  return 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) + wide + (kept.working_copy ? real : 0);
+  return 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) +
+         wide + (kept.working_copy ? real : 0);
 }
 
 /// The optimizer and the norm, which pass over all that is trained.
-constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s, double trained,
-                       const framework& f = rankc_itself) {
+constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s,
+                       double trained, const framework& f = rankc_itself) {
   if (!s.trains) return {};
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
-  const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real), s.bytes(program::element_kind::wide), s.trains);
+  const auto real = static_cast<double>(s.bytes(program::element_kind::real)),
+             wide = static_cast<double>(s.bytes(program::element_kind::wide));
+  const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real),
+                                                          s.bytes(program::element_kind::wide), s.trains);
   const double bytes = trained * (updated_bytes(kept, real, wide) + wide + f.sweep_bytes);
   return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
 }
 
 /// What goes over links beside computation: weights that are gathered, gradients that are summed.
-constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node, const training& recipe, const program::layer_setting& s,
-                        int microbatches, const held& h) {
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)), wide = static_cast<double>(s.bytes(program::element_kind::wide));
+constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node,
+                        const training& recipe, const program::layer_setting& s, int microbatches,
+                        const held& h) {
+  const auto real = static_cast<double>(s.bytes(program::element_kind::real)),
+             wide = static_cast<double>(s.bytes(program::element_kind::wide));
   const double sum = recipe.reductions == bf16 ? real : wide;
   const span shards = span_of(weight_shards(d), stride_of_data(d), ranks_per_node),
              replicas = span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
   const bool again = reshards_after_layer(d);
   const double times = again ? microbatches : 1;
   return gathering_time(g, shards, h.gathered * real, waiting::beside) * times * (again ? 2 : 1) +
-         gathering_time(g, shards, h.gathered * sum, waiting::beside) * times + reducing_time(g, replicas, h.summed * sum, waiting::beside);
+         gathering_time(g, shards, h.gathered * sum, waiting::beside) * times +
+         reducing_time(g, replicas, h.summed * sum, waiting::beside);
 }
 
 /// What a rank takes without waiting for other ranks.
-constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links, const framework& f = rankc_itself) {
+constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links,
+                                const framework& f = rankc_itself) {
   const double slowed = f.sums_beside ? over_links * g.beside : 0;
-  const double waited = work.links + (f.sums_beside ? std::max(0.0, over_links - work.seconds()) : over_links);  // what computation is too short to hide
-  step_prediction out{.products = work.products.seconds, .attention = work.attention.seconds, .passes = work.passes.seconds,
-                      .optimizer = swept.seconds, .links = waited + slowed};
+  const double waited = work.links + (f.sums_beside ? std::max(0.0, over_links - work.seconds())
+                                                    : over_links);  // what computation is too short to hide
+  step_prediction out{.products = work.products.seconds,
+                      .attention = work.attention.seconds,
+                      .passes = work.passes.seconds,
+                      .optimizer = swept.seconds,
+                      .links = waited + slowed};
   const double busy = work.computing().seconds + swept.seconds + slowed + g.step_start;
   out.step = busy + waited;
   // While a rank waits for a link, power is not saved up for it: clocks follow in milliseconds.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention takes whose scores are in memory, all of them: products of each head, and the passes between.
+// What attention takes whose scores are in memory, all of them: products of each head, and the passes
+// between.
 #pragma once
 #include <rankc/cost_model/product_time.hpp>
 
@@ -10,8 +11,9 @@ struct attention_sizes {
   long long heads, seq, dim;
 };
 
-/// The softmax scales and masks, too: of what it reads half is masked, and it writes all. Dropout keeps a byte of each score.
-/// A result goes into the order of tokens, and the gradients of queries, keys and values into one.
+/// The softmax scales and masks, too: of what it reads half is masked, and it writes all. Dropout keeps a
+/// byte of each score. A result goes into the order of tokens, and the gradients of queries, keys and values
+/// into one.
 /// Units: seconds. Source: Megatron-LM; Korthikanti et al. 2022, figure 3.
 constexpr double scores_time(const gpu_speed& g, const attention_sizes& a, bool backward, bool dropout) {
   constexpr double element = 2;
@@ -20,9 +22,11 @@ constexpr double scores_time(const gpu_speed& g, const attention_sizes& a, bool 
   const double operands = element * (scores + 2 * values);
   const double of_scores = product_time(g, a.heads * a.seq, a.seq, a.dim, operands, 1);
   const double of_values = product_time(g, a.heads * a.seq, a.dim, a.seq, operands, 1);
-  const double softmax = element * scores * (backward ? 2 : 1.5), dropped = dropout ? (2 * element + 1) * scores : 0;
+  const double softmax = element * scores * (backward ? 2 : 1.5),
+               dropped = dropout ? (2 * element + 1) * scores : 0;
   const double copied = 2 * element * values * (backward ? 3 : 1);
-  return (backward ? of_scores + 3 * of_values : of_scores + of_values) + g.passes.time(softmax) + g.passes.time(dropped) + g.passes.time(copied);
+  return (backward ? of_scores + 3 * of_values : of_scores + of_values) + g.passes.time(softmax) +
+         g.passes.time(dropped) + g.passes.time(copied);
 }
 
 }  // namespace rankc::cost_model

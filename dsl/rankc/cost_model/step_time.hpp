@@ -16,15 +16,17 @@ namespace detail {
 template <class Plan, class Form>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s, const std::vector<Form>& layers,
-                      const framework& f = rankc_itself)
+  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s,
+                      const std::vector<Form>& layers, const framework& f = rankc_itself)
       : p_(p), g_(g), f_(f), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
       stages_.emplace_back();
       for (int f : forms) {
         const stage_spent& one = layers_[static_cast<std::size_t>(f)].takes;
-        stages_.back().forward += one.forward; stages_.back().input += one.input;
-        stages_.back().weight += one.weight; stages_.back().again += one.again;
+        stages_.back().forward += one.forward;
+        stages_.back().input += one.input;
+        stages_.back().weight += one.weight;
+        stages_.back().again += one.again;
       }
     }
     if (!f_.sends_beside) add_messages();
@@ -39,15 +41,18 @@ class predictor {
     double slowed = 1, busy = 0;  // by power, of the rank that it limits most; of the one that has most to do
     for (const pipeline_rank& r : ranks_) {
       slowed = std::max(slowed, 1 + r.alone.limited / (r.alone.step - r.alone.limited));
-      if (r.alone.step > out.step) { out = r.alone; busy = r.busy; }
+      if (r.alone.step > out.step) {
+        out = r.alone;
+        busy = r.busy;
+      }
     }
     out.bubble = std::max(0.0, slowed * (makespan - busy));
     out.step += out.bubble;
     return out;
   }
 
-  /// What no order of the actions is faster than: a rank begins when a microbatch can have reached it; where backward is
-  /// whole, its last gradient has to reach the first stage.
+  /// What no order of the actions is faster than: a rank begins when a microbatch can have reached it; where
+  /// backward is whole, its last gradient has to reach the first stage.
   constexpr double least_makespan(bool in_halves) const {
     const double send = in_flight_time();
     double longest = 0;
@@ -55,7 +60,8 @@ class predictor {
       double before = 0;
       for (int stage = 0; !p_.actions.has_stage(rank, stage); ++stage) {
         const stage_spent& takes = stages_[static_cast<std::size_t>(stage)];
-        before += takes.forward.seconds() + (in_halves ? 0 : takes.input.seconds() + takes.weight.seconds() + takes.again.seconds());
+        before += takes.forward.seconds() +
+                  (in_halves ? 0 : takes.input.seconds() + takes.weight.seconds() + takes.again.seconds());
         if (sends(static_cast<std::size_t>(stage))) before += in_halves ? send : 2 * send;
       }
       longest = std::max(longest, before + ranks_[static_cast<std::size_t>(rank)].busy);
@@ -81,9 +87,10 @@ class predictor {
     for (int rank = 0; rank < p_.dims.pp; ++rank) {
       const held keeps = held_on(rank, own);
       const spent work = work_of(rank);
-      ranks_.push_back({work.seconds(),
-                        alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained, f_),
-                              beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_, p_.actions.microbatches, keeps), f_)});
+      ranks_.push_back({work.seconds(), alone(g_, work, sweep(g_, p_.recipe, s_, keeps.trained, f_),
+                                              beside(g_, p_.dims, p_.machines.ranks_per_node, p_.recipe, s_,
+                                                     p_.actions.microbatches, keeps),
+                                              f_)});
     }
   }
   constexpr held held_on(int rank, const std::vector<held>& own) const {
@@ -94,7 +101,10 @@ class predictor {
       for (int f : forms_[static_cast<std::size_t>(stage)]) {
         h += own[static_cast<std::size_t>(f)];
         for (const program::layer_parameter& w : layers_[static_cast<std::size_t>(f)].parameters)
-          if (w.shared && std::find(seen.begin(), seen.end(), w.name) == seen.end()) { seen.push_back(w.name); h += w; }
+          if (w.shared && std::find(seen.begin(), seen.end(), w.name) == seen.end()) {
+            seen.push_back(w.name);
+            h += w;
+          }
       }
     }
     return h;
@@ -104,10 +114,14 @@ class predictor {
   constexpr costs action_costs() const {
     costs c{.forward = 1, .input_grad = 1, .weight_grad = 1};
     double forward = 0, weight = 0;
-    for (const stage_spent& s : stages_) { forward += s.forward.seconds(); weight += s.weight.seconds(); }
+    for (const stage_spent& s : stages_) {
+      forward += s.forward.seconds();
+      weight += s.weight.seconds();
+    }
     c.weight_grad = forward > 0 ? weight / forward : 0;
     for (const stage_spent& s : stages_) {
-      const double f = s.forward.seconds(), whole = s.input.seconds() + s.weight.seconds() + s.again.seconds();
+      const double f = s.forward.seconds(),
+                   whole = s.input.seconds() + s.weight.seconds() + s.again.seconds();
       c.stage.push_back(f);
       c.again.push_back(whole - f * (c.input_grad + c.weight_grad));
     }
@@ -116,20 +130,27 @@ class predictor {
   }
 
   /// Whether a stage's result goes to another rank.
-  constexpr bool sends(std::size_t stage) const { return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1]; }
+  constexpr bool sends(std::size_t stage) const {
+    return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1];
+  }
   /// Messages that a rank waits for until they are sent.
   constexpr void add_messages() {
     const double send = sending_time();
     for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage)
-      if (sends(stage)) { stages_[stage].forward.links += send; stages_[stage + 1].input.links += send; }
+      if (sends(stage)) {
+        stages_[stage].forward.links += send;
+        stages_[stage + 1].input.links += send;
+      }
   }
   /// Of a message, while its sender goes on.
   constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }
   constexpr double sending_time() const {
     const double bytes = bytes_between_stages();
-    if (!f_.scatters_messages || p_.dims.tp == 1 || p_.dims.sequence_parallel) return message_time(g_, across_stages(), bytes);
+    if (!f_.scatters_messages || p_.dims.tp == 1 || p_.dims.sequence_parallel)
+      return message_time(g_, across_stages(), bytes);
     const span gather = span_of(axis::tp, p_.dims, p_.machines.ranks_per_node);
-    return message_time(g_, across_stages(), bytes / p_.dims.tp) + gathering_time(g_, gather, bytes, waits_for(f_));
+    return message_time(g_, across_stages(), bytes / p_.dims.tp) +
+           gathering_time(g_, gather, bytes, waits_for(f_));
   }
 
   constexpr span across_stages() const {
@@ -162,32 +183,39 @@ class predictor {
   std::vector<pipeline_rank> ranks_;
 };
 
-constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
-                                             const std::vector<program::layer_program>& layers, const framework& f) {
+constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g,
+                                             const program::layer_setting& s,
+                                             const std::vector<program::layer_program>& layers,
+                                             const framework& f) {
   std::vector<timed_form> forms;
-  for (const program::layer_program& l : layers) forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes});
+  for (const program::layer_program& l : layers)
+    forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes});
   return forms;
 }
 }  // namespace detail
 
 /// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
-                                       const std::vector<program::layer_program>& layers, const framework& f = rankc_itself) {
+                                       const std::vector<program::layer_program>& layers,
+                                       const framework& f = rankc_itself) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);
   const detail::predictor steps(plan, g, s, forms, f);
   return steps.predict(steps.scheduled().makespan);
 }
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const framework& f = rankc_itself) {
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g,
+                                       const framework& f = rankc_itself) {
   const program::layer_setting s = program::setting_of(plan, plan.recipe.precision, program::target::cuda);
   return predict_step(plan, g, s, program::lower_layers(plan, s), f);
 }
 
-/// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it repeats. Units: seconds.
+/// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it
+/// repeats. Units: seconds.
 struct stage_times {
   double forward, input, weight;  // a whole backward is `input`
 };
 /// Shapes: the result (stages).
-constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
+constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g,
+                                                  const program::layer_setting& s,
                                                   const std::vector<program::layer_program>& layers) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, rankc_itself);
   std::vector<stage_times> all;

@@ -11,9 +11,10 @@
 
 namespace rankc::cost_model {
 
-/// What a rank sends in a step, in a ring or to each other rank: but for the loss and the norm, which are a number each.
-/// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for all_reduce
-/// (Patarasuk and Yuan 2009).
+/// What a rank sends in a step, in a ring or to each other rank: but for the loss and the norm, which are a
+/// number each.
+/// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for
+/// all_reduce (Patarasuk and Yuan 2009).
 struct traffic {
   double layers = 0;    // of activations and their gradients, within layers
   double messages = 0;  // of activations and their gradients, between stages
@@ -22,17 +23,21 @@ struct traffic {
 };
 
 /// What a node sends. Units: bytes.
-constexpr double sent_by(const program::layer_program& l, const program::node& n, const program::layer_setting& s) {
+constexpr double sent_by(const program::layer_program& l, const program::node& n,
+                         const program::layer_setting& s) {
   const conversion by = n.row->converts;
   const double ranks = span_of(n.over, s.dims, 1).ranks;
   const auto bytes = static_cast<double>(program::message_bytes(l, n, s));
-  const bool is_part = by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
-  const bool is_sum = by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
+  const bool is_part =
+      by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
+  const bool is_sum =
+      by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
   if (by == conversion::shift || by == conversion::shift_back) return bytes;
   return bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
 }
 /// What the nodes of a phase send.
-constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s, program::phase does) {
+constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s,
+                         program::phase does) {
   double all = 0;
   for (const program::node& n : l.calls(does))
     if (n.row->communicates()) all += sent_by(l, n, s);
@@ -46,18 +51,29 @@ template <class Plan, class Layers>
 class traffic_counter {
  public:
   constexpr traffic_counter(const Plan& plan, const Layers& layers, const program::layer_setting& s, int rank)
-      : t_(plan.actions), layers_(layers), forms_(forms_of_stages(plan)), s_(s), rank_(rank), is_summed_(weight_replicas(s.dims) > 1) {
-    const std::size_t wide = s.bytes(program::element_kind::wide), real = s.bytes(program::element_kind::real);
-    sum_bytes_ = static_cast<double>(program::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
+      : t_(plan.actions),
+        layers_(layers),
+        forms_(forms_of_stages(plan)),
+        s_(s),
+        rank_(rank),
+        is_summed_(weight_replicas(s.dims) > 1) {
+    const std::size_t wide = s.bytes(program::element_kind::wide),
+                      real = s.bytes(program::element_kind::real);
+    sum_bytes_ = static_cast<double>(
+        program::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
     turns_.emplace(s.dims, t_, evaluation_of(t_, s.dims), rank, says_unshard(t_));
     for (int stage = 0; stage < t_.stages(); ++stage)
-      for (std::size_t i = 0; t_.has_stage(rank, stage) && i < forms(stage).size(); ++i) add(stage, forms(stage)[i]);
+      for (std::size_t i = 0; t_.has_stage(rank, stage) && i < forms(stage).size(); ++i)
+        add(stage, forms(stage)[i]);
   }
 
   constexpr traffic count() const {
     traffic sent;
     for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i)
-      if (const action& a = t_.actions[i]; computes(a.kind)) { sent.layers += sent_in(a); sent.messages += handed_on(a); }
+      if (const action& a = t_.actions[i]; computes(a.kind)) {
+        sent.layers += sent_in(a);
+        sent.messages += handed_on(a);
+      }
     sent.weights = reshards_after_layer(s_.dims) ? gathered_by_layers() : gathered_by_stages();
     if (s_.trains) sent.gradients = dealt_out() + summed();
     return sent;
@@ -81,7 +97,8 @@ class traffic_counter {
     uses_.push_back({stage, form, at.weights});
     const auto gathered = program::lay_out(layer(form).parameters);
     for (int g = 0; g < program::n_groups; ++g)
-      if (program::is_shared_out(static_cast<program::group>(g), s_.dims)) turns_->take(at, gathered.size[g], false);
+      if (program::is_shared_out(static_cast<program::group>(g), s_.dims))
+        turns_->take(at, gathered.size[g], false);
     for (const program::layer_parameter& w : layer(form).parameters) {
       if (w.shared) turns_->take(turns_->shared(), program::aligned_elements(w.stored()), false);
       const auto is_same = [&](const tensor& t) { return t.as->name == w.name; };
@@ -95,7 +112,10 @@ class traffic_counter {
   constexpr double real_bytes() const { return static_cast<double>(s_.bytes(program::element_kind::real)); }
 
   constexpr static phase phase_of(action_kind k) {
-    return k == action_kind::B ? phase::backward : k == action_kind::I ? phase::backward_input : k == action_kind::W ? phase::backward_weight : phase::forward;
+    return k == action_kind::B   ? phase::backward
+           : k == action_kind::I ? phase::backward_input
+           : k == action_kind::W ? phase::backward_weight
+                                 : phase::forward;
   }
   constexpr static bool repeats(phase p) { return p == phase::backward || p == phase::backward_input; }
   constexpr static bool sums(action_kind k) { return k == action_kind::B || k == action_kind::W; }
@@ -103,7 +123,8 @@ class traffic_counter {
   constexpr double sent_in(const action& a) const {
     double all = 0;
     const phase p = phase_of(a.kind);
-    for (int f : forms(a.stage)) all += sent_of(layer(f), s_, p) + (repeats(p) ? sent_of(layer(f), s_, phase::recompute) : 0);
+    for (int f : forms(a.stage))
+      all += sent_of(layer(f), s_, p) + (repeats(p) ? sent_of(layer(f), s_, phase::recompute) : 0);
     return all;
   }
 
@@ -111,19 +132,23 @@ class traffic_counter {
   constexpr double handed_on(const action& a) const {
     const bool on = a.kind == action_kind::F;
     const int to = a.stage + (on ? 1 : -1);
-    if (a.kind == action_kind::W || to < 0 || to >= t_.stages() || t_.rank_of(to, a.microbatch) == rank_) return 0;
+    if (a.kind == action_kind::W || to < 0 || to >= t_.stages() || t_.rank_of(to, a.microbatch) == rank_)
+      return 0;
     return static_cast<double>(layer(forms(on ? to : a.stage).front()).x_bytes);
   }
 
   /// How often a rank does something of a stage.
   constexpr int count(int stage, auto is) const {
     int n = 0;
-    for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i) n += t_.actions[i].stage == stage && is(t_.actions[i].kind);
+    for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i)
+      n += t_.actions[i].stage == stage && is(t_.actions[i].kind);
     return n;
   }
 
   /// Of a weight that ranks share out, its share for each other one.
-  constexpr static double shares(const program::layer_parameter& w) { return static_cast<double>(w.shard()) * (w.shards - 1); }
+  constexpr static double shares(const program::layer_parameter& w) {
+    return static_cast<double>(w.shard()) * (w.shards - 1);
+  }
 
   /// Once, or where the table says so; what layers share, once.
   constexpr double gathered_by_stages() const {
@@ -142,7 +167,8 @@ class traffic_counter {
     std::vector<int> reads;
     for (const layer_use& use : uses_) {
       bytes.push_back(0);
-      for (const program::layer_parameter& w : layer(use.form).parameters) bytes.back() += shares(w) * real_bytes();
+      for (const program::layer_parameter& w : layer(use.form).parameters)
+        bytes.back() += shares(w) * real_bytes();
       memory.push_back({begins[use.place], begins[use.place] + turns_->weights.size(use.place)});
     }
     for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i) add_reads(t_.actions[i], bytes, reads);
@@ -159,7 +185,9 @@ class traffic_counter {
     for (std::size_t u = 0; u < uses_.size(); ++u) {
       const auto& l = layer(uses_[u].form);
       if (uses_[u].stage != a.stage || bytes[u] == 0 || l.calls(p).empty()) continue;
-      if (l.uses(p, program::space::weight) || (repeats(p) && l.uses(phase::recompute, program::space::weight))) reads.push_back(static_cast<int>(u));
+      if (l.uses(p, program::space::weight) ||
+          (repeats(p) && l.uses(phase::recompute, program::space::weight)))
+        reads.push_back(static_cast<int>(u));
     }
     if (p != phase::forward) std::reverse(reads.begin() + static_cast<std::ptrdiff_t>(first), reads.end());
   }
@@ -181,17 +209,20 @@ class traffic_counter {
   constexpr double summed() const {
     const auto is_reduction = [](action_kind k) { return k == action_kind::reduce_grad; };
     double all = 0;
-    for (const tensor& t : tensors_) all += summed(t) * (t.as->sum_over_tp ? 1 : count(t.stage, is_reduction));
+    for (const tensor& t : tensors_)
+      all += summed(t) * (t.as->sum_over_tp ? 1 : count(t.stage, is_reduction));
     for (const tensor& t : shared_) all += summed(t);
     return all;
   }
   constexpr double summed(const tensor& t) const {
     if (!t.as->trainable) return 0;
     const auto elements = static_cast<double>(program::aligned_elements(t.as->shard()));
-    const double wide = elements * static_cast<double>(s_.bytes(program::element_kind::wide)), replicas = weight_replicas(s_.dims), tp = s_.dims.tp;
+    const double wide = elements * static_cast<double>(s_.bytes(program::element_kind::wide)),
+                 replicas = weight_replicas(s_.dims), tp = s_.dims.tp;
     double all = 0;
     if (t.as->sum_over_tp) all += 2 * (tp - 1) / tp * wide;
-    if (is_summed_ && !t.as->differs_over_replicas) all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
+    if (is_summed_ && !t.as->differs_over_replicas)
+      all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
     return is_tied(t) ? all + wide : all;
   }
   /// Whether another pipeline rank has it, too.
@@ -221,9 +252,11 @@ class traffic_counter {
 
 /// What the ranks of each pipeline coordinate send.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
-constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers, const program::layer_setting& s) {
+constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers,
+                                          const program::layer_setting& s) {
   std::vector<traffic> all;
-  for (int rank = 0; rank < plan.dims.pp; ++rank) all.push_back(detail::traffic_counter(plan, layers, s, rank).count());
+  for (int rank = 0; rank < plan.dims.pp; ++rank)
+    all.push_back(detail::traffic_counter(plan, layers, s, rank).count());
   return all;
 }
 

@@ -10,7 +10,8 @@ namespace rankc {
 
 namespace detail {
 
-/// Whether the enum has a value. Source: what g++ and clang write for one that has no name, "(rankc::axis)26".
+/// Whether the enum has a value. Source: what g++ and clang write for one that has no name,
+/// "(rankc::axis)26".
 template <axis A>
 consteval bool is_enumerator() {
   return std::string_view(__PRETTY_FUNCTION__).find("A = (") == std::string_view::npos;
@@ -18,7 +19,7 @@ consteval bool is_enumerator() {
 
 struct an_int {
   template <class T>
-  requires std::same_as<T, int>
+    requires std::same_as<T, int>
   operator T() const;
 };
 /// How many members an aggregate begins with that are ints.
@@ -63,7 +64,8 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const axis_row& r = rows[i];
     if (static_cast<std::size_t>(r.id) != i)
-      return fault(r, "stands in row ", i, ", which is that of another; rows are in the order of the enum, one each");
+      return fault(r, "stands in row ", i,
+                   ", which is that of another; rows are in the order of the enum, one each");
     if (const std::string_view what = detail::fault_of(r); !what.empty()) return fault(r, what);
     degrees += r.degree != nullptr;
     for (std::size_t j = 0; j < i; ++j) {
@@ -75,7 +77,8 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
       if (r.joins.has(x.id) && x.joins != axis_set{} && !x.degree)
         return fault(r, "joins '", x.name, "', which joins others: name those");
   }
-  if (degrees != declared) s << "parallel_dims has " << declared << " degrees, and " << degrees << " have a row";
+  if (degrees != declared)
+    s << "parallel_dims has " << declared << " degrees, and " << degrees << " have a row";
   return s;
 }
 

@@ -11,7 +11,7 @@ inline constexpr int n_axis_rows = static_cast<int>(sizeof axis_rows / sizeof *a
 
 struct named_degree {
   std::string_view name;
-  int parallel_dims::*degree;
+  int parallel_dims::* degree;
   axis along;
 };
 

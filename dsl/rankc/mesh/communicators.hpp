@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicators that a layout needs: one for every distinct shape of groups, none of size 1, made in one order that
-// all ranks follow. Each is one split of the world (colour `groups.first(rank)`, key `groups.place(rank)`).
+// The communicators that a layout needs: one for every distinct shape of groups, none of size 1, made in one
+// order that all ranks follow. Each is one split of the world (colour `groups.first(rank)`, key
+// `groups.place(rank)`).
 #pragma once
 #include <rankc/mesh/layout.hpp>
 
@@ -16,7 +17,9 @@ struct communicator_purpose {
 };
 
 namespace detail {
-constexpr communicator_purpose purpose_of(const axis_row& r) { return {r.id, r.carries.purpose, r.carries.what}; }
+constexpr communicator_purpose purpose_of(const axis_row& r) {
+  return {r.id, r.carries.purpose, r.carries.what};
+}
 consteval list_of<communicator_purpose> list_purposes() {
   list_of<communicator_purpose> out;
   for (const axis_row& r : axis_rows)
@@ -38,7 +41,8 @@ struct planned_communicator {
 
 /// Equal groups of two views share a communicator. With `tied_embeddings` the ends of the pipeline have one.
 /// Experts' communicators are planned where `experts` says that the model has some.
-constexpr std::vector<planned_communicator> plan_communicators(const layout& l, bool experts, bool tied_embeddings) {
+constexpr std::vector<planned_communicator> plan_communicators(const layout& l, bool experts,
+                                                               bool tied_embeddings) {
   std::vector<planned_communicator> out;
   auto add = [&](const communicator_purpose& c) {
     const group_shape g = l.groups(c.over);
@@ -56,18 +60,21 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   return out;
 }
 
-/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are on lanes of
-/// their own.
+/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are
+/// on lanes of their own.
 constexpr int count_purposes(const planned_communicator& c) {
-  return static_cast<int>(std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
+  return static_cast<int>(
+      std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
 }
 
-/// The communicators of a step, experts' where they are spread over ranks: losses have none of their own, for they are summed
-/// along one axis after the other, and replicas of experts none, for they are replicas of all weights.
+/// The communicators of a step, experts' where they are spread over ranks: losses have none of their own, for
+/// they are summed along one axis after the other, and replicas of experts none, for they are replicas of all
+/// weights.
 constexpr std::vector<planned_communicator> communicators_of_step(const layout& l) {
   std::vector<planned_communicator> all = plan_communicators(l, l.dims().ep > 1, false);
   for (planned_communicator& c : all)
-    if (c.serves.size() > 1) std::erase_if(c.serves, [](const communicator_purpose& p) { return p.over == axis::expert_replicas; });
+    if (c.serves.size() > 1)
+      std::erase_if(c.serves, [](const communicator_purpose& p) { return p.over == axis::expert_replicas; });
   std::erase_if(all, [](const planned_communicator& c) { return count_purposes(c) == 0; });
   return all;
 }

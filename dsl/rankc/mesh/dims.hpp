@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the degrees of parallel dims say together: which multiply to the world, and what the one that is left out is.
+// What the degrees of parallel dims say together: which multiply to the world, and what the one that is left
+// out is.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 
 namespace rankc {
 
 constexpr bool spans_world(const parallel_dims& d, const named_degree& a) {
-  return row(a.along).fills == fills::world || (row(a.along).dense == seen::if_independent && detail::is_independent(d));
+  return row(a.along).fills == fills::world ||
+         (row(a.along).dense == seen::if_independent && detail::is_independent(d));
 }
-constexpr bool spans_world(const parallel_dims& d, int parallel_dims::*degree) {
+constexpr bool spans_world(const parallel_dims& d, int parallel_dims::* degree) {
   for (const named_degree& a : all_degrees)
     if (a.degree == degree) return spans_world(d, a);
   return false;
 }
 
-/// The product of the degrees that are known and span the world. It stops growing above `world`, so it cannot overflow.
+/// The product of the degrees that are known and span the world. It stops growing above `world`, so it cannot
+/// overflow.
 constexpr long long known_product(const parallel_dims& d) {
   long long product = 1;
   for (const named_degree& a : all_degrees)
@@ -30,7 +33,9 @@ constexpr bool factors_world(const parallel_dims& d) {
 }
 
 /// RC107: cp divides into rings, as far as both are known.
-constexpr bool makes_rings(const parallel_dims& d) { return d.cp < 1 || d.ulysses < 1 || d.cp % d.ulysses == 0; }
+constexpr bool makes_rings(const parallel_dims& d) {
+  return d.cp < 1 || d.ulysses < 1 || d.cp % d.ulysses == 0;
+}
 
 /// RC108: the expert groups divide their region, of dims that factor the world.
 constexpr bool places_experts(const parallel_dims& d) {
@@ -42,9 +47,9 @@ constexpr bool has_layout(const parallel_dims& d) {
   return factors_world(d) && d.ulysses >= 1 && makes_rings(d) && places_experts(d);
 }
 
-/// The same dims with the inferred degree filled in, where it is the only one, the others are at least 1 and a whole
-/// number fits; else unchanged. A degree that does not span the world takes all that it can: ep and etp their region,
-/// ulysses the whole of cp.
+/// The same dims with the inferred degree filled in, where it is the only one, the others are at least 1 and
+/// a whole number fits; else unchanged. A degree that does not span the world takes all that it can: ep and
+/// etp their region, ulysses the whole of cp.
 constexpr parallel_dims resolve(parallel_dims d) {
   const named_degree* unknown = nullptr;
   for (const named_degree& a : all_degrees) {

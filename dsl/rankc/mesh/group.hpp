@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks: those that differ along some axes of a view and along no others. The shape of such groups has one
-// canonical form, so that two shapes have the same groups exactly where they are equal.
+// Groups of ranks: those that differ along some axes of a view and along no others. The shape of such groups
+// has one canonical form, so that two shapes have the same groups exactly where they are equal.
 #pragma once
 #include <rankc/mesh/view.hpp>
 
@@ -40,7 +40,9 @@ class group_shape {
     return n;
   }
   /// Whether a rank is in a group with others.
-  constexpr bool has(int rank) const { return count_ > 0 && (below_ == 0 || rank < below_ || rank >= runs_[0].stride); }
+  constexpr bool has(int rank) const {
+    return count_ > 0 && (below_ == 0 || rank < below_ || rank >= runs_[0].stride);
+  }
   /// The lowest rank of a rank's group: the colour of a communicator split.
   constexpr int first(int rank) const {
     if (has(rank))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of legal dims: the dense and the expert view of one span of ranks, coordinates in both, and the groups of
-// every axis and alias. An alias is always defined, possibly of size 1.
+// The layout of legal dims: the dense and the expert view of one span of ranks, coordinates in both, and the
+// groups of every axis and alias. An alias is always defined, possibly of size 1.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/mesh/group.hpp>
@@ -17,7 +17,7 @@ struct along {
 };
 
 /// A rank's indices along the axes of one view; 0 along one that it is not in.
-template <seen axis_row::*View>
+template <seen axis_row::* View>
 class coordinates {
  public:
   constexpr coordinates() = default;
@@ -45,7 +45,7 @@ inline constexpr int n_aliases = n_axis_rows;
 
 namespace detail {
 /// A view of resolved dims: the axes that it has, in the order of their rows.
-constexpr view make_view(const parallel_dims& d, seen axis_row::*of) {
+constexpr view make_view(const parallel_dims& d, seen axis_row::* of) {
   axis_extent sizes[n_axis_rows]{};
   int n = 0;
   for (const axis_row& r : axis_rows)
@@ -64,7 +64,9 @@ constexpr int rank_at(const view& v, const auto& at) {
 class layout {
  public:
   explicit constexpr layout(const parallel_dims& d)
-      : dims_(d), dense_(detail::make_view(d, &axis_row::dense)), expert_(detail::make_view(d, &axis_row::expert)) {}
+      : dims_(d),
+        dense_(detail::make_view(d, &axis_row::dense)),
+        expert_(detail::make_view(d, &axis_row::expert)) {}
 
   constexpr const parallel_dims& dims() const { return dims_; }
   constexpr int ranks() const { return dense_.span(); }
@@ -93,8 +95,14 @@ class layout {
 };
 
 /// A rank's node and GPU in a cluster whose nodes have `per_node` ranks, filled in order.
-struct node_index { int index = 0; constexpr bool operator==(const node_index&) const = default; };
-struct gpu_index { int index = 0; constexpr bool operator==(const gpu_index&) const = default; };
+struct node_index {
+  int index = 0;
+  constexpr bool operator==(const node_index&) const = default;
+};
+struct gpu_index {
+  int index = 0;
+  constexpr bool operator==(const gpu_index&) const = default;
+};
 struct machine_coord {
   node_index node;
   gpu_index gpu;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of ranks. Two views
-// of one span of ranks share an axis where its size and stride are equal, since these determine its groups.
+// A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of
+// ranks. Two views of one span of ranks share an axis where its size and stride are equal, since these
+// determine its groups.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 
@@ -42,10 +43,12 @@ class view {
  public:
   constexpr view() = default;
   /// Strides follow from the sizes: the last axis has stride 1.
-  constexpr view(std::initializer_list<axis_extent> sizes) : view(sizes.begin(), static_cast<int>(sizes.size())) {}
+  constexpr view(std::initializer_list<axis_extent> sizes)
+      : view(sizes.begin(), static_cast<int>(sizes.size())) {}
   constexpr view(const axis_extent* sizes, int count) : count_(count) {
     for (int i = 0; i < count; ++i) axes_[static_cast<std::size_t>(i)] = sizes[i];
-    for (int i = count_; i-- > 0; span_ *= axes_[static_cast<std::size_t>(i)].size) axes_[static_cast<std::size_t>(i)].stride = span_;
+    for (int i = count_; i-- > 0; span_ *= axes_[static_cast<std::size_t>(i)].size)
+      axes_[static_cast<std::size_t>(i)].stride = span_;
   }
   constexpr const axis_extent* begin() const { return axes_.data(); }
   constexpr const axis_extent* end() const { return axes_.data() + count_; }

@@ -14,10 +14,12 @@ constexpr void check_model_routers(report& out, const model_routers& r) {
   constexpr double most = 1e6;
   for (const auto& [name, coefficient] : {std::pair("balance", l.balance), std::pair("z", l.z)})
     if (!(coefficient >= 0 && coefficient <= most))
-      refuse(out, 256) << "router_losses." << name << "=" << coefficient << "; a coefficient is at least 0 (none) and at most " << most
+      refuse(out, 256) << "router_losses." << name << "=" << coefficient
+                       << "; a coefficient is at least 0 (none) and at most " << most
                        << ": 0.001 and 0.01 are usual";
   if (r.counted && l.any() && l.local)
-    refuse(out, 256) << "expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the load is of the "
+    refuse(out, 256) << "expert_load=true with router_losses.local=true, whose sums are of the tokens of one "
+                        "rank; the load is of the "
                      << "batch: local=false";
 }
 
@@ -27,30 +29,40 @@ constexpr void check_capacity(report& out, double capacity, int group, const mod
   const int experts = r.experts;
   const router_losses& l = r.losses;
   if (!(capacity >= 0 && capacity <= most))
-    refuse(out, 258) << "capacity=" << capacity << "; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops nothing, and "
-                     << most << " is the most";
+    refuse(out, 258)
+        << "capacity=" << capacity
+        << "; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops nothing, and "
+        << most << " is the most";
   if (group < 0 || (group > 0 && capacity == 0))
-    refuse(out, 258) << "capacity_group=" << group << (group < 0 ? "" : " with capacity=0, which drops nothing")
+    refuse(out, 258) << "capacity_group=" << group
+                     << (group < 0 ? "" : " with capacity=0, which drops nothing")
                      << "; a capacity is of groups of 1 token or more, or of whole sequences: 0";
   if (r.overflow == overflow::fail && capacity == 0)
-    refuse(out, 258) << "overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, or leave overflow out";
-  if (capacity > 0 && experts < 2) refuse(out, 258) << "capacity=" << capacity << " of experts=" << experts << "; it is of 2 or more that tokens choose from";
+    refuse(out, 258) << "overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, "
+                        "or leave overflow out";
+  if (capacity > 0 && experts < 2)
+    refuse(out, 258) << "capacity=" << capacity << " of experts=" << experts
+                     << "; it is of 2 or more that tokens choose from";
   if (capacity > 0 && l.any() && l.local)
-    refuse(out, 258) << "capacity=" << capacity << " with router_losses.local=true, whose sums are of the tokens of one rank; picks that are "
-                     << "dropped are counted over the batch: local=false";
+    refuse(out, 258)
+        << "capacity=" << capacity
+        << " with router_losses.local=true, whose sums are of the tokens of one rank; picks that are "
+        << "dropped are counted over the batch: local=false";
 }
 
-/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen; the width of
-/// one that every token goes through beside these, 0: there is none; and how many picks an expert takes of so many positions of a
-/// sequence in line, as a multiple of an even share: 0 all, and 0 positions a whole sequence. Weights of the picks that are left
-/// stay as they are. Source: Lepikhin et al. 2020 (GShard); Megatron-LM, moe_expert_capacity_factor.
+/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are
+/// chosen; the width of one that every token goes through beside these, 0: there is none; and how many picks
+/// an expert takes of so many positions of a sequence in line, as a multiple of an even share: 0 all, and 0
+/// positions a whole sequence. Weights of the picks that are left stay as they are. Source: Lepikhin et al.
+/// 2020 (GShard); Megatron-LM, moe_expert_capacity_factor.
 struct experts_of_layer {
   int count = 0, picks = 0, ffn = 0;
   router_rule router{};
   int shared_ffn = 0;
   double capacity = 0;
   int capacity_group = 0;
-  /// What experts take of sequences of `seq` tokens: of a group the share, rounded up, and no more than a pick of each token.
+  /// What experts take of sequences of `seq` tokens: of a group the share, rounded up, and no more than a
+  /// pick of each token.
   constexpr expert_limit limit(int seq) const {
     if (capacity == 0) return {};
     const int group = capacity_group ? capacity_group : seq;
@@ -63,35 +75,42 @@ struct experts_of_layer {
 
 namespace detail {
 
-/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): on each rank of ep experts, on each of etp columns
-/// of these; else of each the columns of a rank of tp.
+/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): on each rank of ep
+/// experts, on each of etp columns of these; else of each the columns of a rank of tp.
 struct expert_weights {
   dim all, ffn;
   bool by_experts, by_columns;
   constexpr value declare(trace& t, std::string_view name, double std) const {
-    if (by_columns) return t.parameter(name, {all, ffn}, {{axis::ep, all.name}, {axis::etp, ffn.name}}, initial::normal, std);
-    return t.parameter(name, {all, ffn}, {by_experts ? shard{axis::ep, all.name} : shard{axis::tp, ffn.name}}, initial::normal, std);
+    if (by_columns)
+      return t.parameter(name, {all, ffn}, {{axis::ep, all.name}, {axis::etp, ffn.name}}, initial::normal,
+                         std);
+    return t.parameter(name, {all, ffn}, {by_experts ? shard{axis::ep, all.name} : shard{axis::tp, ffn.name}},
+                       initial::normal, std);
   }
 };
 /// SwiGLU of each expert's slots.
-constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, const expert_weights& of, int layers) {
+constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, const expert_weights& of,
+                               int layers) {
   value gate = as("gate", expert_up(rows, of.declare(t, "experts.gate", 0.02), by));
   value up = as("up", expert_up(rows, of.declare(t, "experts.up", 0.02), by));
   value act = as("act", swiglu(gate, up));
   return as("down", expert_down(act, of.declare(t, "experts.down", residual_std(layers)), by));
 }
 
-/// SwiGLU of all tokens, of which each rank of tp makes a part. Source: Dai et al. 2024 (DeepSeekMoE), for shared experts.
+/// SwiGLU of all tokens, of which each rank of tp makes a part. Source: Dai et al. 2024 (DeepSeekMoE), for
+/// shared experts.
 constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
   const dim hidden = t.of(rows).shape[1];
-  value gate = as("shared_gate", column_parallel(t, rows, "shared.gate", ffn)), up = as("shared_up", column_parallel(t, rows, "shared.up", ffn));
-  return as("shared_down", row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
+  value gate = as("shared_gate", column_parallel(t, rows, "shared.gate", ffn)),
+        up = as("shared_up", column_parallel(t, rows, "shared.up", ffn));
+  return as("shared_down",
+            row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
 }
 
-/// The statistics of a layer's router. A rank of tp that has the picks of others' tokens too, as these are gathered, chooses for
-/// its own once more, and arranges them, to count them.
-constexpr void keep_own_statistics(value logits, value bias, const experts_of_layer& e, value chosen, value places, bool has_others,
-                                   const layer_context& c) {
+/// The statistics of a layer's router. A rank of tp that has the picks of others' tokens too, as these are
+/// gathered, chooses for its own once more, and arranges them, to count them.
+constexpr void keep_own_statistics(value logits, value bias, const experts_of_layer& e, value chosen,
+                                   value places, bool has_others, const layer_context& c) {
   if (!c.routers.any()) return;
   const bool limited = e.limit(c.seq).any();
   if (has_others) {
@@ -101,20 +120,25 @@ constexpr void keep_own_statistics(value logits, value bias, const experts_of_la
   keep_statistics(logits, chosen, e.router, c.routers, limited ? places : value{});
 }
 
-/// Where ranks of ep have the same tokens: what experts make of these, each rank's of its own slots, summed up.
-constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arrangement& slots, const expert_weights& weights, int layers) {
+/// Where ranks of ep have the same tokens: what experts make of these, each rank's of its own slots, summed
+/// up.
+constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arrangement& slots,
+                               const expert_weights& weights, int layers) {
   const arrangement own = own_slots(slots);
-  as("own_places", own.places); as("own_offsets", own.offsets);
+  as("own_places", own.places);
+  as("own_offsets", own.offsets);
   value rows = as("rows", dispatch(replicate(n2, axis::ep), own));
   value down = swiglu_experts(t, rows, own, weights, layers);
   return all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep);
 }
 
 /// Where each has its own: slots go to the ranks of their experts, and back.
-constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arrangement& slots, const expert_weights& weights, int layers,
-                               const experts_of_layer& e, const layer_context& c) {
+constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arrangement& slots,
+                               const expert_weights& weights, int layers, const experts_of_layer& e,
+                               const layer_context& c) {
   value rows = as("rows", dispatch(n2, slots));
-  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, e.limit(c.seq));
+  const dim own = t.of(rows).shape[0],
+            from_all = received_slots(own, e.count, c.ep, c.token_ranks, e.limit(c.seq));
   arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
   value received = as("received", to_experts(rows, slots.offsets, from_all));
   if (weights.by_columns) {
@@ -131,21 +155,33 @@ constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arr
 }  // namespace detail
 
 /// x plus what experts make of its norm.
-constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps, const layer_context& c) {
+constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps,
+                            const layer_context& c) {
   const dim hidden = t.of(x).shape[1];
-  const bool spread = c.ep > 1;               // experts over ranks
-  const bool in_parts = spread && c.etp > 1;  // of which several have parts of the same, and all slots of these
+  const bool spread = c.ep > 1;  // experts over ranks
+  const bool in_parts =
+      spread && c.etp > 1;  // of which several have parts of the same, and all slots of these
   const dim shared{"shared_ffn", e.shared_ffn};
-  const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread, in_parts};
+  const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name},
+                                       dim{"expert_ffn", e.ffn}, spread, in_parts};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
-  value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
+  value logits =
+      as("logits",
+         linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   const expert_limit limit = e.limit(c.seq);
-  const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks, e.router, c.loss_scale) : value{};
-  // Where ranks of ep have the same tokens, or those of tp a part of every expert, each makes a part of the gradient of the picks' weights.
-  const routing routed = route(!spread ? enter_tp(logits, c) : c.repeats_tokens ? replicate(logits, axis::ep) : logits, e.picks, e.router, bias);
+  const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks,
+                                                          e.router, c.loss_scale)
+                                         : value{};
+  // Where ranks of ep have the same tokens, or those of tp a part of every expert, each makes a part of the
+  // gradient of the picks' weights.
+  const routing routed = route(!spread            ? enter_tp(logits, c)
+                               : c.repeats_tokens ? replicate(logits, axis::ep)
+                                                  : logits,
+                               e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
-  as("places", slots.places); as("offsets", slots.offsets);
+  as("places", slots.places);
+  as("offsets", slots.offsets);
   detail::keep_own_statistics(logits, bias, e, chosen, slots.places, c.sequence_parallel && !spread, c);
   if (!spread) {
     value h2 = enter_tp(n2, c);

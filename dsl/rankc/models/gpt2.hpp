@@ -14,7 +14,8 @@ struct embedding {
   parameter_handle table;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
     value words = t.parameter(table);
-    value positions = t.parameter("wpe", {dim{"positions", c.seq}, table.shape[1]}, {}, initial::normal, 0.02);
+    value positions =
+        t.parameter("wpe", {dim{"positions", c.seq}, table.shape[1]}, {}, initial::normal, 0.02);
     value embedded = as("embedded", rankc::embedding(ids, words));
     return position(leave_tp(embedded, c), positions, c);
   }
@@ -28,7 +29,8 @@ struct block {
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value n1 = as("n1", norm(t, x, "norm1", "norm1.bias")), h1 = as("h1", enter_tp(n1, c));
-    value q = as("q", column(t, h1, "wq", "wq.bias", heads)), k = as("k", column(t, h1, "wk", "wk.bias", heads)),
+    value q = as("q", column(t, h1, "wq", "wq.bias", heads)),
+          k = as("k", column(t, h1, "wk", "wk.bias", heads)),
           v = as("v", column(t, h1, "wv", "wv.bias", heads));
     value o = as("o", self_attention(q, k, v, c));
     value o_proj = as("o_proj", row(t, o, "wo", heads));
@@ -52,7 +54,8 @@ struct block {
     return bias(linear(x, w), b);
   }
   constexpr value row(trace& t, value x, std::string_view name, dim in) const {
-    return linear(x, t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
+    return linear(
+        x, t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
   }
   constexpr value leave(trace& t, value x, std::string_view shift, const layer_context& c) const {
     value b = t.parameter(shift, {hidden}, {}, initial::zeros);
@@ -89,16 +92,21 @@ struct gpt2 {
     check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
-    return {.layers = layers, .hidden = hidden, .heads = heads, .ffn = ffn, .vocab = vocab, .vocab_used = vocab_used,
+    return {.layers = layers,
+            .hidden = hidden,
+            .heads = heads,
+            .ffn = ffn,
+            .vocab = vocab,
+            .vocab_used = vocab_used,
             .tied_embeddings = tied};
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
-    return sequential(
-        gpt2_layers::embedding{wte},
-        repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers, norm_eps}},
-        gpt2_layers::head{out, norm_eps});
+    return sequential(gpt2_layers::embedding{wte},
+                      repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"},
+                                                        dim{"ffn", ffn}, layers, norm_eps}},
+                      gpt2_layers::head{out, norm_eps});
   }
 };
 

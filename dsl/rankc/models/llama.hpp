@@ -22,7 +22,8 @@ constexpr value add_mlp(trace& t, value x, dim ffn, int layers, double norm_eps,
   const dim hidden = t.of(x).shape[1];
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value h2 = as("h2", enter_tp(n2, c));
-  value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+  value gate = as("gate", column_parallel(t, h2, "w1", ffn)),
+        up = as("up", column_parallel(t, h2, "w3", ffn));
   value act = as("act", swiglu(gate, up));
   value down = as("down", row_parallel(t, act, "w2", hidden, residual_std(layers)));
   return x + leave_tp(down, c);
@@ -36,7 +37,8 @@ struct attention_half {
   rankc::rope_scaling rope_scaling{};
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
-    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)), h1 = as("h1", enter_tp(n1, c));
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)),
+          h1 = as("h1", enter_tp(n1, c));
     value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta, rope_scaling));
     value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta, rope_scaling));
     value v = as("v", column_parallel(t, h1, "wv", kv_heads));
@@ -84,14 +86,23 @@ struct llama {
   int head_dim = 0;  // 0: hidden / heads
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
+    check_sizes(
+        out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
-    return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,
-            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
+    return {.layers = layers,
+            .hidden = hidden,
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .ffn = ffn,
+            .vocab = vocab,
+            .vocab_used = vocab_used,
+            .tied_embeddings = tied,
+            .rotary = true,
+            .head_dim = head_dim};
   }
   constexpr auto stack() const {
     const int of_head = sizes().elements_of_head();
@@ -100,8 +111,8 @@ struct llama {
     return sequential(
         llama_layers::embedding{wte},
         repeat{layers, llama_layers::block{{c, dim{"heads", heads * of_head, of_head, "head_dim"},
-                                            dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, layers, theta, norm_eps,
-                                            rope_scaling},
+                                            dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, layers,
+                                            theta, norm_eps, rope_scaling},
                                            dim{"ffn", ffn}}},
         llama_layers::head{out, norm_eps});
   }

@@ -35,21 +35,39 @@ struct mixtral {
   double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
   int capacity_group = 0;  // of so many positions of a sequence; 0: of all
   rankc::overflow overflow = rankc::overflow::drop;  // where picks find their expert full
-  bool expert_load = false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
+  bool expert_load =
+      false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"experts", experts}, {"top_k", top_k},
-                      {"expert_ffn", expert_ffn}, {"vocab", vocab}});
+    check_sizes(out, {{"hidden", hidden},
+                      {"heads", heads},
+                      {"kv_heads", kv_heads},
+                      {"experts", experts},
+                      {"top_k", top_k},
+                      {"expert_ffn", expert_ffn},
+                      {"vocab", vocab}});
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
     check_model_routers(out, routers());
     check_capacity(out, capacity, capacity_group, routers());
   }
-  constexpr model_routers routers() const { return {layers, experts, top_k, router_losses, capacity != 0, overflow, expert_load}; }
+  constexpr model_routers routers() const {
+    return {layers, experts, top_k, router_losses, capacity != 0, overflow, expert_load};
+  }
   constexpr model_sizes sizes() const {
-    return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = expert_ffn, .vocab = vocab,
-            .experts = experts, .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
+    return {.layers = layers,
+            .hidden = hidden,
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .ffn = expert_ffn,
+            .vocab = vocab,
+            .experts = experts,
+            .top_k = top_k,
+            .vocab_used = vocab_used,
+            .tied_embeddings = tied,
+            .rotary = true,
+            .head_dim = head_dim};
   }
   constexpr auto stack() const {
     const int of_head = sizes().elements_of_head();
@@ -58,9 +76,12 @@ struct mixtral {
     return sequential(
         llama_layers::embedding{wte},
         repeat{layers, mixtral_layers::block{{c, dim{"heads", heads * of_head, of_head, "head_dim"},
-                                              dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, layers, theta, norm_eps,
-                                              rope_scaling},
-                                             {.count = experts, .picks = top_k, .ffn = expert_ffn, .capacity = capacity,
+                                              dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"},
+                                              layers, theta, norm_eps, rope_scaling},
+                                             {.count = experts,
+                                              .picks = top_k,
+                                              .ffn = expert_ffn,
+                                              .capacity = capacity,
                                               .capacity_group = capacity_group}}},
         llama_layers::head{out, norm_eps});
   }

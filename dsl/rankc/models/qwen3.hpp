@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen3: a Llama whose queries and keys are normalised in each head before they turn, with heads of a size of their own.
+// Qwen3: a Llama whose queries and keys are normalised in each head before they turn, with heads of a size of
+// their own.
 // Source: Qwen Team 2025; transformers, models/qwen3.
 #pragma once
 #include <rankc/models/llama.hpp>
@@ -17,11 +18,15 @@ struct attention_half {
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     const dim head{"head_dim", heads.unit};
-    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)), h1 = as("h1", enter_tp(n1, c));
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)),
+          h1 = as("h1", enter_tp(n1, c));
     // Every rank of tp has the gains, and of their gradients the part of its heads.
-    value q_gain = t.parameter("q_norm", {head}, {}, initial::ones), k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
-    value q = as("q", rope(head_norm(column_parallel(t, h1, "wq", heads), q_gain, norm_eps), c.seq, theta, rope_scaling));
-    value k = as("k", rope(head_norm(column_parallel(t, h1, "wk", kv_heads), k_gain, norm_eps), c.seq, theta, rope_scaling));
+    value q_gain = t.parameter("q_norm", {head}, {}, initial::ones),
+          k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
+    value q = as("q", rope(head_norm(column_parallel(t, h1, "wq", heads), q_gain, norm_eps), c.seq, theta,
+                           rope_scaling));
+    value k = as("k", rope(head_norm(column_parallel(t, h1, "wk", kv_heads), k_gain, norm_eps), c.seq, theta,
+                           rope_scaling));
     value v = as("v", column_parallel(t, h1, "wv", kv_heads));
     value o = as("o", self_attention(q, k, v, c));
     value o_proj = as("o_proj", row_parallel(t, o, "wo", hidden, residual_std(layers)));
@@ -52,14 +57,27 @@ struct qwen3 {
   rankc::rope_scaling rope_scaling{};
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"ffn", ffn}, {"vocab", vocab}});
+    check_sizes(out, {{"hidden", hidden},
+                      {"heads", heads},
+                      {"kv_heads", kv_heads},
+                      {"head_dim", head_dim},
+                      {"ffn", ffn},
+                      {"vocab", vocab}});
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
-    return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,
-            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
+    return {.layers = layers,
+            .hidden = hidden,
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .ffn = ffn,
+            .vocab = vocab,
+            .vocab_used = vocab_used,
+            .tied_embeddings = tied,
+            .rotary = true,
+            .head_dim = head_dim};
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};
@@ -67,8 +85,8 @@ struct qwen3 {
     return sequential(
         llama_layers::embedding{wte},
         repeat{layers, qwen3_layers::block{{c, dim{"heads", heads * head_dim, head_dim, "head_dim"},
-                                            dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, layers, theta, norm_eps,
-                                            rope_scaling},
+                                            dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"},
+                                            layers, theta, norm_eps, rope_scaling},
                                            dim{"ffn", ffn}}},
         llama_layers::head{out, norm_eps});
   }

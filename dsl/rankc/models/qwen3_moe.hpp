@@ -53,8 +53,9 @@ struct sparse_layers {
 
 }  // namespace qwen3_moe_layers
 
-/// A Qwen3-MoE of any size. Layers have experts where their number from 1 on divides by decoder_sparse_step and their number from 0
-/// on is none of mlp_only_layers; others have an MLP of `ffn`. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+/// A Qwen3-MoE of any size. Layers have experts where their number from 1 on divides by decoder_sparse_step
+/// and their number from 0 on is none of mlp_only_layers; others have an MLP of `ffn`. `vocab` may be padded;
+/// `vocab_used` (0: all) says how many tokens exist.
 struct qwen3_moe {
   static constexpr std::string_view family = "qwen3_moe";
   int layers, hidden, heads, kv_heads, head_dim, experts, top_k, expert_ffn, vocab;
@@ -71,11 +72,19 @@ struct qwen3_moe {
   double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
   int capacity_group = 0;  // of so many positions of a sequence; 0: of all
   rankc::overflow overflow = rankc::overflow::drop;  // where picks find their expert full
-  bool expert_load = false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
+  bool expert_load =
+      false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"experts", experts},
-                      {"top_k", top_k}, {"expert_ffn", expert_ffn}, {"vocab", vocab}, {"decoder_sparse_step", decoder_sparse_step}});
+    check_sizes(out, {{"hidden", hidden},
+                      {"heads", heads},
+                      {"kv_heads", kv_heads},
+                      {"head_dim", head_dim},
+                      {"experts", experts},
+                      {"top_k", top_k},
+                      {"expert_ffn", expert_ffn},
+                      {"vocab", vocab},
+                      {"decoder_sparse_step", decoder_sparse_step}});
     check_mlp_only(out);
     if (decoder_sparse_step >= 1 && count_dense() > 0) check_sizes(out, {{"ffn", ffn}});
     check_theta(out, theta);
@@ -84,16 +93,32 @@ struct qwen3_moe {
     check_model_routers(out, routers());
     check_capacity(out, capacity, capacity_group, routers());
   }
-  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses, capacity != 0, overflow, expert_load}; }
+  constexpr model_routers routers() const {
+    return {layers - count_dense(), experts, top_k, router_losses, capacity != 0, overflow, expert_load};
+  }
   constexpr model_sizes sizes() const {
-    return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab, .experts = experts,
-            .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
+    return {.layers = layers,
+            .hidden = hidden,
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .ffn = ffn,
+            .vocab = vocab,
+            .experts = experts,
+            .top_k = top_k,
+            .vocab_used = vocab_used,
+            .tied_embeddings = tied,
+            .rotary = true,
+            .head_dim = head_dim};
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
-    const qwen3_layers::attention_half attention{c, dim{"heads", heads * head_dim, head_dim, "head_dim"},
-                                                 dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, layers, theta, norm_eps,
+    const qwen3_layers::attention_half attention{c,
+                                                 dim{"heads", heads * head_dim, head_dim, "head_dim"},
+                                                 dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"},
+                                                 layers,
+                                                 theta,
+                                                 norm_eps,
                                                  rope_scaling};
     return sequential(llama_layers::embedding{wte},
                       mixed{layers, qwen3_layers::block{attention, dim{"ffn", ffn}},
@@ -105,14 +130,19 @@ struct qwen3_moe {
   /// RC253: layers without experts are some of the model's.
   constexpr void check_mlp_only(report& out) const {
     if (mlp_only_layers.count() > layer_list::most)
-      refuse(out, 253) << "mlp_only_layers names " << mlp_only_layers.count() << " layers; it names at most " << layer_list::most
-                       << " (decoder_sparse_step leaves out as many as are regular)";
+      refuse(out, 253) << "mlp_only_layers names " << mlp_only_layers.count() << " layers; it names at most "
+                       << layer_list::most << " (decoder_sparse_step leaves out as many as are regular)";
     for (int i = 0; i < mlp_only_layers.count() && i < layer_list::most; ++i)
       if (mlp_only_layers[i] < 0 || mlp_only_layers[i] >= layers)
-        refuse(out, 253) << "mlp_only_layers names layer " << mlp_only_layers[i] << "; the model has layers 0 to " << layers - 1;
+        refuse(out, 253) << "mlp_only_layers names layer " << mlp_only_layers[i]
+                         << "; the model has layers 0 to " << layers - 1;
   }
   constexpr experts_of_layer of_layer() const {
-    return {.count = experts, .picks = top_k, .ffn = expert_ffn, .router = {.normalized = norm_topk_prob}, .capacity = capacity,
+    return {.count = experts,
+            .picks = top_k,
+            .ffn = expert_ffn,
+            .router = {.normalized = norm_topk_prob},
+            .capacity = capacity,
             .capacity_group = capacity_group};
   }
   constexpr qwen3_moe_layers::sparse_layers sparse() const { return {decoder_sparse_step, mlp_only_layers}; }

@@ -11,19 +11,20 @@ using namespace ports;
 
 inline constexpr op_row rope_grad{
     .name = "rope_grad",
-    .ports = {out("dx", "tokens heads*dim : stride").over("dy"), in("dy", "tokens heads*dim : stride"), rotary("table", "seq dim")},
+    .ports = {out("dx", "tokens heads*dim : stride").over("dy"), in("dy", "tokens heads*dim : stride"),
+              rotary("table", "seq dim")},
     .rule = rules::elementwise<true>,
     .flops = no_flops,
     .host = {"rope_grad", "tokens heads dim seq"},
     .cuda = {"rope_grad", "tokens heads dim seq stride"}};
-inline constexpr op_row rope{
-    .name = "rope",
-    .ports = {out("y", "tokens heads*dim : stride").over("x"), in("x", "tokens heads*dim : stride"), rotary("table", "seq dim")},
-    .rule = rules::rope,
-    .dual = [](backward& b) { b.give("x", b.apply(rope_grad, {b.gradient("y")})); },
-    .flops = no_flops,
-    .host = {"rope", "tokens heads dim seq"},
-    .cuda = {"rope", "tokens heads dim seq stride"}};
+inline constexpr op_row rope{.name = "rope",
+                             .ports = {out("y", "tokens heads*dim : stride").over("x"),
+                                       in("x", "tokens heads*dim : stride"), rotary("table", "seq dim")},
+                             .rule = rules::rope,
+                             .dual = [](backward& b) { b.give("x", b.apply(rope_grad, {b.gradient("y")})); },
+                             .flops = no_flops,
+                             .host = {"rope", "tokens heads dim seq"},
+                             .cuda = {"rope", "tokens heads dim seq stride"}};
 
 inline constexpr op_row chunk_position_grad{
     .name = "chunk_position_grad",
@@ -33,36 +34,40 @@ inline constexpr op_row chunk_position_grad{
     .cuda = {"chunk_position_grad", "tokens width rows seq cp first"}};
 inline constexpr op_row chunk_position{
     .name = "chunk_position",
-    .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"), parameter("table", "seq width")},
+    .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"),
+              parameter("table", "seq width")},
     .flops = no_flops,
     .host = {"chunk_position", "tokens width rows seq cp first"},
     .cuda = {"chunk_position", "tokens width rows seq cp first"}};
-inline constexpr op_row position_grad{
-    .name = "position_grad",
-    .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
-    .rule = [](complaint&, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
-    },
-    .flops = no_flops,
-    .host = {"position_grad", "tokens width seq first"},
-    .cuda = {"position_grad", "tokens width seq first"},
-    .of_chunks = &chunk_position_grad};
-inline constexpr op_row position{
-    .name = "position",
-    .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"), parameter("table", "seq width")},
-    .rule = rules::position,
-    .dual = [](backward& b) {
-      b.give("x", b.gradient("y"));
-      b.contribute({"table"}, position_grad, {b.gradient("y")});
-    },
-    .flops = no_flops,
-    .host = {"position", "tokens width seq first"},
-    .cuda = {"position", "tokens width seq first"},
-    .of_chunks = &chunk_position};
+inline constexpr op_row position_grad{.name = "position_grad",
+                                      .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
+                                      .rule =
+                                          [](complaint&, types in, type* out, const op&) {
+                                            for (axis a : axes)
+                                              out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+                                          },
+                                      .flops = no_flops,
+                                      .host = {"position_grad", "tokens width seq first"},
+                                      .cuda = {"position_grad", "tokens width seq first"},
+                                      .of_chunks = &chunk_position_grad};
+inline constexpr op_row position{.name = "position",
+                                 .ports = {out("y", "tokens@first width").over("x"),
+                                           in("x", "tokens@first width"), parameter("table", "seq width")},
+                                 .rule = rules::position,
+                                 .dual =
+                                     [](backward& b) {
+                                       b.give("x", b.gradient("y"));
+                                       b.contribute({"table"}, position_grad, {b.gradient("y")});
+                                     },
+                                 .flops = no_flops,
+                                 .host = {"position", "tokens width seq first"},
+                                 .cuda = {"position", "tokens width seq first"},
+                                 .of_chunks = &chunk_position};
 
 constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_setting& k) {
   const auto size = [&](std::string_view symbol) { return static_cast<int>(s(symbol)); };
-  return {size("rows"), size("seq"), size("heads"), size("kv_heads"), size("dim"), k.element, k.deterministic};
+  return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
+          size("dim"),  k.element,   k.deterministic};
 }
 /// One square of scores; with `squares` 2, another of their gradients and a row of sums.
 template <int Squares>
@@ -74,7 +79,8 @@ constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
 /// One block of scores of a rank's queries; with `squares` 2, another of their gradients and a row of sums.
 template <int Squares>
 constexpr std::size_t host_chunk_scores(const op_sizes& s, const kernel_setting& k) {
-  const auto seq = static_cast<std::size_t>(s("seq")), queries = static_cast<std::size_t>(s("tokens") / s("rows"));
+  const auto seq = static_cast<std::size_t>(s("seq")),
+             queries = static_cast<std::size_t>(s("tokens") / s("rows"));
   return (Squares * queries * seq + (Squares - 1) * queries) * k.element;
 }
 /// Of a rank's tokens of each sequence.
@@ -90,11 +96,14 @@ inline constexpr op_row chunk_attention_grad{
     .ports = {out("dq", "tokens@first heads*dim : q_stride"), out("dk", "keys kv_heads*dim : kv_stride"),
               out("dv", "keys kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
               in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
-              in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
+              in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
+              in("lse", "tokens heads").wide()},
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_chunk_scores<2>},
     .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::chunk_attention_grad_scratch(chunk_shape(s, k)); }}};
+             [](const op_sizes& s, const kernel_setting& k) {
+               return cuda::chunk_attention_grad_scratch(chunk_shape(s, k));
+             }}};
 inline constexpr op_row chunk_attention{
     .name = "chunk_attention",
     .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
@@ -103,7 +112,9 @@ inline constexpr op_row chunk_attention{
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_chunk_scores<1>},
     .cuda = {"chunk_attention", "rows seq heads kv_heads dim q_stride kv_stride cp first",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::chunk_attention_scratch(chunk_shape(s, k)); }},
+             [](const op_sizes& s, const kernel_setting& k) {
+               return cuda::chunk_attention_scratch(chunk_shape(s, k));
+             }},
     .family = op_family::attention};
 
 inline constexpr op_row attention_grad{
@@ -111,12 +122,15 @@ inline constexpr op_row attention_grad{
     .ports = {out("dq", "tokens heads*dim : q_stride"), out("dk", "tokens kv_heads*dim : kv_stride"),
               out("dv", "tokens kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
               in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
-              in("v", "tokens kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
+              in("v", "tokens kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
+              in("lse", "tokens heads").wide()},
     .rule = rules::attention_gradient,
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<2>},
     .cuda = {"attention_grad", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_grad_scratch(attention_shape(s, k)); }},
+             [](const op_sizes& s, const kernel_setting& k) {
+               return cuda::attention_grad_scratch(attention_shape(s, k));
+             }},
     .of_chunks = &chunk_attention_grad};
 inline constexpr op_row attention{
     .name = "attention",
@@ -124,16 +138,20 @@ inline constexpr op_row attention{
               in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
               in("v", "tokens kv_heads*dim : kv_stride")},
     .rule = rules::attention,
-    .dual = [](backward& b) {
-      const value dq = b.apply(attention_grad, {b.gradient("o"), b["q"], b["k"], b["v"], b["o"], b["lse"]});
-      b.give("q", dq);
-      b.give("k", result(dq, 1));
-      b.give("v", result(dq, 2));
-    },
+    .dual =
+        [](backward& b) {
+          const value dq =
+              b.apply(attention_grad, {b.gradient("o"), b["q"], b["k"], b["v"], b["o"], b["lse"]});
+          b.give("q", dq);
+          b.give("k", result(dq, 1));
+          b.give("v", result(dq, 2));
+        },
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"attention", "rows seq heads kv_heads dim", host_scores<1>},
     .cuda = {"attention", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }},
+             [](const op_sizes& s, const kernel_setting& k) {
+               return cuda::attention_scratch(attention_shape(s, k));
+             }},
     .family = op_family::attention,
     .of_chunks = &chunk_attention};
 
@@ -143,7 +161,8 @@ inline constexpr op_row attention{
 constexpr value rope(operand x, int seq, double theta, const rope_scaling& scaling = {}) {
   return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .number = theta, .scaling = scaling}});
 }
-/// Learned positions: row n % seq of the table is added to row n. Shapes: x (tokens, width), table (seq, width).
+/// Learned positions: row n % seq of the table is added to row n. Shapes: x (tokens, width), table (seq,
+/// width).
 constexpr value position(operand x, value table, int seq) {
   return table.in->apply(ops::position, {x.v, table}, x.from, {.with = {.seq = seq}});
 }

@@ -26,11 +26,13 @@ struct router_losses {
   constexpr bool any() const { return balance != 0 || z != 0; }
 };
 
-/// What happens where picks find their expert full: they are dropped and counted, or the step fails before it is applied.
+/// What happens where picks find their expert full: they are dropped and counted, or the step fails before it
+/// is applied.
 enum class overflow : unsigned char { drop, fail };
 
-/// Of a model: its layers that have routers, experts of each and picks of a token; whether experts take no more than so many picks, so
-/// that those that are dropped are counted; what happens then; and whether choices are counted where nothing else asks for it.
+/// Of a model: its layers that have routers, experts of each and picks of a token; whether experts take no
+/// more than so many picks, so that those that are dropped are counted; what happens then; and whether
+/// choices are counted where nothing else asks for it.
 struct model_routers {
   int layers = 0, experts = 0, picks = 0;
   router_losses losses{};
@@ -43,8 +45,8 @@ struct model_routers {
 
 /// Where sums of routers are kept: rows of which each is of a group of tokens, a microbatch or a
 /// data-parallel rank's part of one; for each layer the number of choices of each expert, the sums of their
-/// probabilities, and, in a row of their own, the sum of squares and, where experts are limited, the number of
-/// picks that were dropped.
+/// probabilities, and, in a row of their own, the sum of squares and, where experts are limited, the number
+/// of picks that were dropped.
 struct router_statistics {
   static constexpr int kinds = runtime::kinds_of_statistics;
   model_routers of{};
@@ -69,7 +71,8 @@ constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups)
 constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
   const type &logits = in[0], &chosen = in[1];
   if (!rules::rows(c, "the value", logits)) return;
-  out[0].shape[0] = o.with.whole; out[0].shape[1] = o.with.first;
+  out[0].shape[0] = o.with.whole;
+  out[0].shape[1] = o.with.first;
   for (axis a : axes) {
     if (logits[a] == P) c.found(a, "the value", logits, rules::any_but_pending, rules::reduce_first);
     if (logits[a] == V(1))
@@ -93,16 +96,20 @@ constexpr void statistics_gradient(complaint& c, types in, type* out, const op&)
 /// Of places: each rank of tp that has all tokens counts all that are dropped.
 constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
   const type& places = in[0];
-  out[0].shape[0] = o.with.whole; out[0].shape[1] = o.with.first;
+  out[0].shape[0] = o.with.whole;
+  out[0].shape[1] = o.with.first;
   for (axis a : axes) {
-    if (places[a].k == placement::P || places[a] == V(1)) c.found(a, "the places", places, "those of whole tokens", rules::reduce_first);
+    if (places[a].k == placement::P || places[a] == V(1))
+      c.found(a, "the places", places, "those of whole tokens", rules::reduce_first);
     out[0][a] = places[a] == R ? I : sum_of_tokens(a, places, o.with.whole);
   }
   if (!c.said && o.with.first.unit < 2)
-    c.begin() << "they are counted behind the sum of squares, and there is " << o.with.first.unit << " expert; expected 2 or more";
+    c.begin() << "they are counted behind the sum of squares, and there is " << o.with.first.unit
+              << " expert; expected 2 or more";
 }
 constexpr void push_rule(complaint& c, types in, type* out, const op&) {
-  out[0].shape[0] = in[0].shape[0]; out[0].shape[1] = in[0].shape[1];
+  out[0].shape[0] = in[0].shape[0];
+  out[0].shape[1] = in[0].shape[1];
   for (axis a : axes) {
     if (in[1][a] != in[0][a])
       c.found(a, "the layer's part", in[1], "the placement of what came before",
@@ -118,7 +125,8 @@ constexpr void push_rule(complaint& c, types in, type* out, const op&) {
 /// Both results are parts of the gradient.
 constexpr void push_gradient(complaint&, types in, type* out, const op& o) {
   out[0].shape[0] = out[1].shape[0] = in[0].shape[0];
-  out[0].shape[1] = in[0].shape[1]; out[1].shape[1] = o.with.first;
+  out[0].shape[1] = in[0].shape[1];
+  out[1].shape[1] = o.with.first;
   for (axis a : axes) out[0][a] = out[1][a] = in[0][a];
 }
 /// A loss that is linear in `s`, of numbers of choices that are whole.
@@ -171,7 +179,8 @@ inline constexpr op_row softmax_statistics_grad{
     .cuda = {"softmax_statistics_grad", "tokens experts"}};
 inline constexpr op_row softmax_statistics{
     .name = "softmax_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
+              in("chosen", "tokens picks").index()},
     .rule = detail::statistics_rule,
     .dual =
         [](backward& b) {
@@ -191,7 +200,8 @@ inline constexpr op_row sigmoid_statistics_grad{
     .cuda = {"sigmoid_statistics_grad", "tokens experts"}};
 inline constexpr op_row sigmoid_statistics{
     .name = "sigmoid_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
+              in("chosen", "tokens picks").index()},
     .rule = detail::statistics_rule,
     .dual =
         [](backward& b) {
@@ -307,7 +317,8 @@ inline constexpr op_row overflow_loss_grad{
     .number = "log_scale"};
 inline constexpr op_row overflow_loss{
     .name = "overflow_loss",
-    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(), in("s", "groups kinds*experts").wide()},
+    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
+              in("s", "groups kinds*experts").wide()},
     .rule = detail::loss_of_statistics,
     .dual = [](backward& b) { b.give("s", b.apply(overflow_loss_grad, {b["whole"]})); },
     .flops = no_flops,
@@ -328,10 +339,12 @@ constexpr double share_of_group(const router_statistics& s, double loss_scale) {
 }
 }  // namespace detail
 
-/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, by what was chosen for
-/// the same tokens, and by the places of picks where some may have been dropped (else {}): put to those of other layers.
+/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, by what was
+/// chosen for the same tokens, and by the places of picks where some may have been dropped (else {}): put to
+/// those of other layers.
 /// Shapes: logits (tokens, experts); chosen and places (tokens, picks).
-constexpr void keep_statistics(operand logits, value chosen, const router_rule& by, const router_statistics& s, value places = {}) {
+constexpr void keep_statistics(operand logits, value chosen, const router_rule& by,
+                               const router_statistics& s, value places = {}) {
   if (!s.any()) return;
   trace& t = *logits.v.in;
   const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_statistics : ops::sigmoid_statistics;
@@ -341,8 +354,8 @@ constexpr void keep_statistics(operand logits, value chosen, const router_rule& 
   t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
 }
 
-/// The losses of all routers of a microbatch, in the last layer; where picks that are dropped fail a step, an infinite one of these,
-/// with gradients that no optimizer applies. `loss_scale`: 1 / tokens of a step.
+/// The losses of all routers of a microbatch, in the last layer; where picks that are dropped fail a step, an
+/// infinite one of these, with gradients that no optimizer applies. `loss_scale`: 1 / tokens of a step.
 constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequence_parallel,
                                  double loss_scale) {
   if (!s.any()) return;
@@ -363,7 +376,8 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
   }
   if (by.z != 0)
     add_loss(t.apply(ops::z_loss, {whole, sums}, {}, {.with = {.number = by.z * share * s.of.picks}}));
-  if (s.of.fails()) add_loss(t.apply(ops::overflow_loss, {whole, sums}, {}, {.with = {.number = log_of_infinity}}));
+  if (s.of.fails())
+    add_loss(t.apply(ops::overflow_loss, {whole, sums}, {}, {.with = {.number = log_of_infinity}}));
 }
 
 }  // namespace rankc

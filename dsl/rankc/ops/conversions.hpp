@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between placements: the only ops that communicate, and the only ways to change a placement. Each
-// one's dual is another one, so that the collectives of backward follow from those of forward.
-// Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel forms.
+// Conversions between placements: the only ops that communicate, and the only ways to change a placement.
+// Each one's dual is another one, so that the collectives of backward follow from those of forward.
+// Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel
+// forms.
 #pragma once
 #include <rankc/typed/backward.hpp>
 
@@ -17,28 +18,33 @@ constexpr value_pair shift_back(operand x, value y, axis over, int ring);
 
 namespace detail {
 /// One axis of a value goes from placement `from` to `to`; of V, along the op's dim.
-constexpr void convert(complaint& c, types in, type* out, const op& o, placement from, placement to, std::string_view expected,
-                       std::string_view otherwise) {
+constexpr void convert(complaint& c, types in, type* out, const op& o, placement from, placement to,
+                       std::string_view expected, std::string_view otherwise) {
   if (from.k == placement::V) from = V(o.along);
   if (to.k == placement::V) to = V(o.along);
   out[0] = in[0];
   out[0].pending_max = false;
-  if (o.over == axis::ep && o.kind->converts != conversion::replicate && o.kind->converts != conversion::all_reduce)
-    c.begin() << "it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens over it (to_experts)";
+  if (o.over == axis::ep && o.kind->converts != conversion::replicate &&
+      o.kind->converts != conversion::all_reduce)
+    c.begin() << "it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens "
+                 "over it (to_experts)";
   else if (o.over == axis::etp)
-    c.begin() << "it is over etp, whose ranks have received slots of their own; gather these over it (gather_slots)";
+    c.begin() << "it is over etp, whose ranks have received slots of their own; gather these over it "
+                 "(gather_slots)";
   else if (in[0][o.over] != from) c.found(o.over, "the value", in[0], expected, otherwise);
   else if (in[0].pending_max != (o.kind->converts == conversion::all_reduce_max))
     c.begin() << "the reduction that is pending over " << name(o.over) << " is a "
-              << (in[0].pending_max ? "maximum: take it with all_reduce_max" : "sum: take it with all_reduce");
+              << (in[0].pending_max ? "maximum: take it with all_reduce_max"
+                                    : "sum: take it with all_reduce");
   for (axis inner : axes)
     if (o.along >= 0 && index(inner) > index(o.over) && in[0][inner] == V(o.along) && !c.said)
-      c.begin() << "the value is sharded along " << in[0].shape[o.along].name << " over " << name(inner) << " too, inside "
-                << name(o.over) << ": convert it over " << name(inner) << " first";
+      c.begin() << "the value is sharded along " << in[0].shape[o.along].name << " over " << name(inner)
+                << " too, inside " << name(o.over) << ": convert it over " << name(inner) << " first";
   out[0][o.over] = to;
 }
 constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
-  convert(c, in, out, o, P, I, o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
+  convert(c, in, out, o, P, I,
+          o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
           "there is nothing to reduce");
 }
 /// From shards along one dim to shards along the other; in a ring of groups, inside of these.
@@ -49,20 +55,23 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   const bool in_groups = o.with.ring > 1;
   const auto shards = [&](int along) { return in_groups && along == 1 ? heads_in_ring : V(along); };
   if (o.over != axis::cp)
-    c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; exchange heads over cp";
+    c.begin() << "it is over " << name(o.over)
+              << ", whose ranks do not share out sequences; exchange heads over cp";
   else if (x[o.over] != shards(1 - o.along))
-    c.found(o.over, "the value", x, "sharded along the dim that is put together (V)",
-            in_groups || x[o.over].outer < 0 ? "there is nothing to exchange" : "name the ring of its groups");
+    c.found(
+        o.over, "the value", x, "sharded along the dim that is put together (V)",
+        in_groups || x[o.over].outer < 0 ? "there is nothing to exchange" : "name the ring of its groups");
   for (axis inner : axes)
     if (index(inner) > index(o.over) && x[inner] == V(0) && !c.said)
-      c.begin() << "the value is sharded along " << x.shape[0].name << " over " << name(inner) << " too, inside " << name(o.over)
-                << ": convert it over " << name(inner) << " first";
+      c.begin() << "the value is sharded along " << x.shape[0].name << " over " << name(inner)
+                << " too, inside " << name(o.over) << ": convert it over " << name(inner) << " first";
   out[0][o.over] = shards(o.along);
 }
 /// Two tensors of a rank's tokens go to the next rank of the ring, or, `by` -1, to the one before.
 constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   constexpr std::string_view who[]{"the first value", "the second value"};
-  out[0] = in[0]; out[1] = in[1];
+  out[0] = in[0];
+  out[1] = in[1];
   for (int i = 0; i < 2; ++i)
     if (!rules::rows(c, who[i], in[i])) return;
   if (o.over != axis::cp)
@@ -100,9 +109,10 @@ using namespace ports;
 inline constexpr op_row replicate{
     .name = "replicate",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      detail::convert(c, in, out, o, I, R, "invariant (I)", "there is nothing to convert");
-    },
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          detail::convert(c, in, out, o, I, R, "invariant (I)", "there is nothing to convert");
+        },
     .dual = [](backward& b) { b.give("x", rankc::all_reduce(b.gradient("y"), b.of.over)); },
     .flops = no_flops,
     .converts = conversion::replicate};
@@ -126,10 +136,15 @@ inline constexpr op_row all_reduce_max{.name = "all_reduce_max",
 inline constexpr op_row all_gather{
     .name = "all_gather",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      detail::convert(c, in, out, o, V(0), R, "sharded along the gathered dim (V)", "there is nothing to gather");
-    },
-    .dual = [](backward& b) { b.give("x", rankc::reduce_scatter(b.gradient("y"), b.of.over, detail::name_along(b))); },
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          detail::convert(c, in, out, o, V(0), R, "sharded along the gathered dim (V)",
+                          "there is nothing to gather");
+        },
+    .dual =
+        [](backward& b) {
+          b.give("x", rankc::reduce_scatter(b.gradient("y"), b.of.over, detail::name_along(b)));
+        },
     .flops = no_flops,
     .host = {"all_gather", ""},
     .cuda = {"all_gather", ""},
@@ -137,10 +152,14 @@ inline constexpr op_row all_gather{
 inline constexpr op_row reduce_scatter{
     .name = "reduce_scatter",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      detail::convert(c, in, out, o, P, V(0), "a pending sum (P)", "there is nothing to reduce");
-    },
-    .dual = [](backward& b) { b.give("x", rankc::all_gather(b.gradient("y"), b.of.over, detail::name_along(b))); },
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          detail::convert(c, in, out, o, P, V(0), "a pending sum (P)", "there is nothing to reduce");
+        },
+    .dual =
+        [](backward& b) {
+          b.give("x", rankc::all_gather(b.gradient("y"), b.of.over, detail::name_along(b)));
+        },
     .flops = no_flops,
     .host = {"reduce_scatter", ""},
     .cuda = {"reduce_scatter", ""},
@@ -149,17 +168,19 @@ inline constexpr op_row all_to_all{
     .name = "all_to_all",
     .ports = {out("y", "tokens width"), scratch("scratch"), in("x", "tokens width")},
     .rule = detail::exchange,
-    .dual = [](backward& b) {
-      const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
-      b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq, b.of.with.ring));
-    },
+    .dual =
+        [](backward& b) {
+          const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
+          b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq, b.of.with.ring));
+        },
     .flops = no_flops,
     .host = {"all_to_all", ""},
     .cuda = {"all_to_all", ""},
     .converts = conversion::all_to_all};
 inline constexpr op_row shift{
     .name = "shift",
-    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"), in("y", "tokens width")},
+    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"),
+              in("y", "tokens width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, 1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift_back); },
     .flops = no_flops,
@@ -170,7 +191,8 @@ inline constexpr op_row shift{
     .of_rings = true};
 inline constexpr op_row shift_back{
     .name = "shift_back",
-    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"), in("y", "tokens width")},
+    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"),
+              in("y", "tokens width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, -1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift); },
     .flops = no_flops,
@@ -185,7 +207,8 @@ namespace detail {
 constexpr value apply_conversion(const op_row& kind, operand x, axis over) {
   return x.v.in->apply(kind, {x.v}, x.from, {.over = over});
 }
-constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name, int seq = 0, int ring = 0) {
+constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name,
+                                 int seq = 0, int ring = 0) {
   trace& t = *x.v.in;
   const type& given = t.of(x.v);
   const int along = given.find(dim_name);
@@ -202,8 +225,12 @@ constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::
 /// I -> R: from here on each rank makes its own part of the gradient; backward all-reduces.
 constexpr value replicate(operand x, axis over) { return detail::apply_conversion(ops::replicate, x, over); }
 /// P -> I: take the sum over the ranks of an axis; backward only renames.
-constexpr value all_reduce(operand x, axis over) { return detail::apply_conversion(ops::all_reduce, x, over); }
-constexpr value all_reduce_max(operand x, axis over) { return detail::apply_conversion(ops::all_reduce_max, x, over); }
+constexpr value all_reduce(operand x, axis over) {
+  return detail::apply_conversion(ops::all_reduce, x, over);
+}
+constexpr value all_reduce_max(operand x, axis over) {
+  return detail::apply_conversion(ops::all_reduce_max, x, over);
+}
 /// V -> R: concatenate the shards along a dim; backward reduce-scatters.
 constexpr value all_gather(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::all_gather, x, over, along);
@@ -212,21 +239,24 @@ constexpr value all_gather(operand x, axis over, std::string_view along) {
 constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::reduce_scatter, x, over, along);
 }
-/// V -> V: from shards along one dim to shards along `to`; backward exchanges back. Tokens that are put together lie in the
-/// order of their positions, in sequences of `seq`. With a `ring` above 1 this is done inside the groups of a ring of so many, which
-/// share out the tokens.
+/// V -> V: from shards along one dim to shards along `to`; backward exchanges back. Tokens that are put
+/// together lie in the order of their positions, in sequences of `seq`. With a `ring` above 1 this is done
+/// inside the groups of a ring of so many, which share out the tokens.
 /// Source: DeepSpeed-Ulysses (Jacobs et al. 2023); in groups USP (Fang and Zhao 2024).
 constexpr value all_to_all(operand x, axis over, std::string_view to, int seq, int ring) {
   return detail::apply_conversion(ops::all_to_all, x, over, to, seq, ring > 1 ? ring : 0);
 }
-/// V -> V, of two tensors at once: a rank gets what the one before it in a ring of so many has; backward hands back.
+/// V -> V, of two tensors at once: a rank gets what the one before it in a ring of so many has; backward
+/// hands back.
 constexpr value_pair shift(operand x, value y, axis over, int ring) {
-  const value first = x.v.in->apply(ops::shift, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
+  const value first =
+      x.v.in->apply(ops::shift, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
   return {first, result(first, 1)};
 }
 /// The same the other way: what the next rank has.
 constexpr value_pair shift_back(operand x, value y, axis over, int ring) {
-  const value first = x.v.in->apply(ops::shift_back, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
+  const value first =
+      x.v.in->apply(ops::shift_back, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
   return {first, result(first, 1)};
 }
 

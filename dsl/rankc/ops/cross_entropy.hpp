@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be sharded: row maxima, sums of exponentials and the target's logit, the loss.
+// Cross entropy over a vocabulary that may be sharded: row maxima, sums of exponentials and the target's
+// logit, the loss.
 // Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 #pragma once
 #include <rankc/ops/conversions.hpp>
@@ -9,7 +10,8 @@ namespace rankc {
 namespace ops {
 using namespace ports;
 
-/// A result for each token, of a rank's part of the vocabulary: its placement, with V over the vocabulary pending.
+/// A result for each token, of a rank's part of the vocabulary: its placement, with V over the vocabulary
+/// pending.
 constexpr void over_vocabulary(const type& logits, const type& like, type& out) {
   const dim last = out.shape[1];
   out = like;
@@ -21,10 +23,11 @@ constexpr void over_vocabulary(const type& logits, const type& like, type& out) 
 
 inline constexpr op_row row_max{.name = "row_max",
                                 .ports = {out("top", "tokens 1").wide(), in("logits", "tokens vocab")},
-                                .rule = [](complaint&, types in, type* out, const op&) {
-                                  over_vocabulary(in[0], in[0], out[0]);
-                                  for (axis a : axes) out[0].pending_max |= out[0][a] == P;
-                                },
+                                .rule =
+                                    [](complaint&, types in, type* out, const op&) {
+                                      over_vocabulary(in[0], in[0], out[0]);
+                                      for (axis a : axes) out[0].pending_max |= out[0][a] == P;
+                                    },
                                 .dual = stop_gradient,  // what it shifts cancels
                                 .flops = no_flops,
                                 .host = {"row_max", "tokens vocab"},
@@ -32,39 +35,45 @@ inline constexpr op_row row_max{.name = "row_max",
 inline constexpr op_row exp_sums_grad{
     .name = "exp_sums_grad",
     .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("dsums", "tokens 2").wide(),
-              in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(), in("targets", "tokens").index()},
-    .rule = [](complaint& c, types in, type* out, const op&) {
-      out[0] = in[1];
-      for (axis a : axes)
-        if (in[1][a] == V(1) && in[0][a] != R) c.found(a, "the gradient", in[0], "replicated (R)", "check the op's dual");
-    },
+              in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(),
+              in("targets", "tokens").index()},
+    .rule =
+        [](complaint& c, types in, type* out, const op&) {
+          out[0] = in[1];
+          for (axis a : axes)
+            if (in[1][a] == V(1) && in[0][a] != R)
+              c.found(a, "the gradient", in[0], "replicated (R)", "check the op's dual");
+        },
     .flops = no_flops,
     .host = {"exp_sums_grad", "tokens vocab first"},
     .cuda = {"exp_sums_grad", "tokens vocab first"}};
 inline constexpr op_row exp_sums{
     .name = "exp_sums",
-    .ports = {out("sums", "tokens 2").wide(), in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(),
-              in("targets", "tokens").index()},
+    .ports = {out("sums", "tokens 2").wide(), in("logits", "tokens vocab@first"),
+              in("top", "tokens 1").wide(), in("targets", "tokens").index()},
     .rule = [](complaint&, types in, type* out, const op&) { over_vocabulary(in[0], in[1], out[0]); },
-    .dual = [](backward& b) {
-      b.give("logits", b.apply(exp_sums_grad, {b.gradient("sums"), b["logits"], b["top"], b["targets"]}));
-    },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(exp_sums_grad, {b.gradient("sums"), b["logits"], b["top"], b["targets"]}));
+        },
     .flops = no_flops,
     .host = {"exp_sums", "tokens vocab first"},
     .cuda = {"exp_sums", "tokens vocab first"}};
 
-inline constexpr op_row cross_entropy_grad{.name = "cross_entropy_grad",
-                                           .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide()},
-                                           .rule = rules::elementwise<false>,
-                                           .flops = no_flops,
-                                           .host = {"cross_entropy_grad", "tokens number"},
-                                           .cuda = {"cross_entropy_grad", "tokens number"}};
+inline constexpr op_row cross_entropy_grad{
+    .name = "cross_entropy_grad",
+    .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide()},
+    .rule = rules::elementwise<false>,
+    .flops = no_flops,
+    .host = {"cross_entropy_grad", "tokens number"},
+    .cuda = {"cross_entropy_grad", "tokens number"}};
 inline constexpr op_row cross_entropy{
     .name = "cross_entropy",
     .ports = {sum("loss", ""), in("sums", "tokens 2").wide()},
-    .rule = [](complaint&, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
-    },
+    .rule =
+        [](complaint&, types in, type* out, const op&) {
+          for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
+        },
     .dual = [](backward& b) { b.give("sums", b.apply(cross_entropy_grad, {b["sums"]})); },
     .flops = no_flops,
     .host = {"cross_entropy", "tokens number"},
@@ -72,7 +81,8 @@ inline constexpr op_row cross_entropy{
 
 }  // namespace ops
 
-/// Mean cross entropy of logits whose vocabulary may be sharded over `over`; `scale` is 1 / tokens of the step.
+/// Mean cross entropy of logits whose vocabulary may be sharded over `over`; `scale` is 1 / tokens of the
+/// step.
 /// Shapes: logits (tokens, vocab), targets (tokens).
 constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
   trace& t = *targets.in;

@@ -33,36 +33,41 @@ inline constexpr op_row gelu_grad{
     .flops = no_flops,
     .host = {"gelu_grad", "tokens*width"},
     .cuda = {"gelu_grad", "tokens*width"}};
-inline constexpr op_row gelu{.name = "gelu",
-                             .ports = {out("y", "tokens width"), in("x", "tokens width")},
-                             .rule = rules::elementwise<false>,
-                             .dual = [](backward& b) { b.give("x", b.apply(gelu_grad, {b.gradient("y"), b["x"]})); },
-                             .flops = no_flops,
-                             .host = {"gelu", "tokens*width"},
-                             .cuda = {"gelu", "tokens*width"},
-                             .family = op_family::activation};
+inline constexpr op_row gelu{
+    .name = "gelu",
+    .ports = {out("y", "tokens width"), in("x", "tokens width")},
+    .rule = rules::elementwise<false>,
+    .dual = [](backward& b) { b.give("x", b.apply(gelu_grad, {b.gradient("y"), b["x"]})); },
+    .flops = no_flops,
+    .host = {"gelu", "tokens*width"},
+    .cuda = {"gelu", "tokens*width"},
+    .family = op_family::activation};
 
 inline constexpr op_row swiglu_grad{
     .name = "swiglu_grad",
-    .ports = {out("dgate", "tokens width : stride"), out("dup", "tokens width : stride"), in("dy", "tokens width"),
-              in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
+    .ports = {out("dgate", "tokens width : stride"), out("dup", "tokens width : stride"),
+              in("dy", "tokens width"), in("gate", "tokens width : stride"),
+              in("up", "tokens width : stride")},
     .rule = rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"swiglu_grad", "tokens*width"},
     .cuda = {"swiglu_grad", "tokens width stride"}};
 inline constexpr op_row swiglu{
     .name = "swiglu",
-    .ports = {out("y", "tokens width"), in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      rules::sum(c, in, out, o);
-      for (axis a : axes)
-        if (in[0][a] == P) c.found(a, "gate", in[0], rules::any_but_pending, rules::reduce_first);
-    },
-    .dual = [](backward& b) {
-      const value gate = b.apply(swiglu_grad, {b.gradient("y"), b["gate"], b["up"]});
-      b.give("gate", gate);
-      b.give("up", result(gate, 1));
-    },
+    .ports = {out("y", "tokens width"), in("gate", "tokens width : stride"),
+              in("up", "tokens width : stride")},
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          rules::sum(c, in, out, o);
+          for (axis a : axes)
+            if (in[0][a] == P) c.found(a, "gate", in[0], rules::any_but_pending, rules::reduce_first);
+        },
+    .dual =
+        [](backward& b) {
+          const value gate = b.apply(swiglu_grad, {b.gradient("y"), b["gate"], b["up"]});
+          b.give("gate", gate);
+          b.give("up", result(gate, 1));
+        },
     .flops = no_flops,
     .host = {"swiglu", "tokens*width"},
     .cuda = {"swiglu", "tokens width stride"},
@@ -72,48 +77,51 @@ inline constexpr op_row mul_grad{
     .name = "mul_grad",
     .ports = {out("da", "tokens width").over("dy"), out("db", "tokens width"), in("dy", "tokens width"),
               in("a", "tokens width"), in("b", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op&) {
-      out[0] = out[1] = in[0];
-      for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[2]);
-      for (axis a : axes) out[1][a] = detail::product_over(c, a, in[0], in[1]);
-    },
+    .rule =
+        [](complaint& c, types in, type* out, const op&) {
+          out[0] = out[1] = in[0];
+          for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[2]);
+          for (axis a : axes) out[1][a] = detail::product_over(c, a, in[0], in[1]);
+        },
     .flops = no_flops,
     .host = {"mul_grad", "tokens*width"},
     .cuda = {"mul_grad", "tokens*width"}};
 inline constexpr op_row mul{
     .name = "mul",
     .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      type alike[]{in[0], in[1]};  // but for their placements, as in a sum
-      for (axis a : axes) alike[0][a] = alike[1][a] = I;
-      rules::sum(c, alike, out, o);
-      for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);
-    },
-    .dual = [](backward& b) {
-      const value da = b.apply(mul_grad, {b.gradient("y"), b["a"], b["b"]});
-      b.give("a", da);
-      b.give("b", result(da, 1));
-    },
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          type alike[]{in[0], in[1]};  // but for their placements, as in a sum
+          for (axis a : axes) alike[0][a] = alike[1][a] = I;
+          rules::sum(c, alike, out, o);
+          for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);
+        },
+    .dual =
+        [](backward& b) {
+          const value da = b.apply(mul_grad, {b.gradient("y"), b["a"], b["b"]});
+          b.give("a", da);
+          b.give("b", result(da, 1));
+        },
     .flops = no_flops,
     .host = {"mul", "tokens*width"},
     .cuda = {"mul", "tokens*width"},
     .commutative = true,
     .family = op_family::activation};
 
-inline constexpr op_row scale{
-    .name = "scale",
-    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      rules::elementwise<true>(c, in, out, o);
-      constexpr double largest = std::numeric_limits<double>::max();
-      if (!c.said && !(o.with.number >= -largest && o.with.number <= largest))
-        c.begin() << "its factor is no finite number";
-    },
-    .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
-    .flops = no_flops,
-    .host = {"scale", "tokens*width number"},
-    .cuda = {"scale", "tokens*width number"},
-    .family = op_family::activation};
+inline constexpr op_row scale{.name = "scale",
+                              .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+                              .rule =
+                                  [](complaint& c, types in, type* out, const op& o) {
+                                    rules::elementwise<true>(c, in, out, o);
+                                    constexpr double largest = std::numeric_limits<double>::max();
+                                    if (!c.said && !(o.with.number >= -largest && o.with.number <= largest))
+                                      c.begin() << "its factor is no finite number";
+                                  },
+                              .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
+                              .flops = no_flops,
+                              .host = {"scale", "tokens*width number"},
+                              .cuda = {"scale", "tokens*width number"},
+                              .family = op_family::activation};
 
 inline constexpr op_row sigmoid_grad{
     .name = "sigmoid_grad",
@@ -137,7 +145,8 @@ inline constexpr op_row sigmoid{
 /// a + b, elementwise.
 constexpr value operator+(operand a, value b) { return b.in->apply(ops::add, {a.v, b}, a.from); }
 
-/// a b, elementwise. One factor may be a pending sum where the other is replicated: the product is then pending.
+/// a b, elementwise. One factor may be a pending sum where the other is replicated: the product is then
+/// pending.
 constexpr value operator*(operand a, value b) { return b.in->apply(ops::mul, {a.v, b}, a.from); }
 /// factor x. A pending sum stays one.
 constexpr value scale(operand x, double factor) {

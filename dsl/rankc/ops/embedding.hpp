@@ -17,7 +17,8 @@ inline constexpr op_row embedding_grad{
     .cuda = {"embedding_grad", "tokens rows_held width first"}};
 inline constexpr op_row embedding{
     .name = "embedding",
-    .ports = {out("y", "tokens width"), in("ids", "tokens").index(), parameter("table", "rows_held@first width")},
+    .ports = {out("y", "tokens width"), in("ids", "tokens").index(),
+              parameter("table", "rows_held@first width")},
     .rule = rules::embedding,
     .dual = [](backward& b) { b.contribute({"table"}, embedding_grad, {b.gradient("y"), b["ids"]}); },
     .flops = no_flops,
@@ -27,6 +28,8 @@ inline constexpr op_row embedding{
 }  // namespace ops
 
 /// Rows of a table. Shapes: ids (tokens), table (vocab, width).
-constexpr value embedding(operand ids, value table) { return table.in->apply(ops::embedding, {ids.v, table}, ids.from); }
+constexpr value embedding(operand ids, value table) {
+  return table.in->apply(ops::embedding, {ids.v, table}, ids.from);
+}
 
 }  // namespace rankc

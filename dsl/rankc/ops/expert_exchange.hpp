@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of these the slots of its
-// experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most, or as its
-// experts take of them. So the host knows all sizes, and how many rows of a slab are slots is known on the device alone: the
-// offsets go along. Ranks of etp have parts of the same experts: each gathers what all of them have received, and of what they
-// make of it they sum up parts. Source: Lepikhin et al. 2020 (GShard); Megatron-LM, the all-to-all dispatcher, for etp.
+// Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of
+// these the slots of its experts, in a slab of room enough whatever the router chose: as many rows as the
+// tokens have picks there at most, or as its experts take of them. So the host knows all sizes, and how many
+// rows of a slab are slots is known on the device alone: the offsets go along. Ranks of etp have parts of the
+// same experts: each gathers what all of them have received, and of what they make of it they sum up parts.
+// Source: Lepikhin et al. 2020 (GShard); Megatron-LM, the all-to-all dispatcher, for etp.
 #pragma once
 #include <rankc/ops/experts.hpp>
 
@@ -15,17 +16,24 @@ constexpr value gather_slots(operand received, const dim& gathered);
 constexpr value scatter_slots(operand gathered, const dim& received);
 
 namespace detail {
-/// What ranks of ep exchange: slots of their own tokens, of all experts, or slots of all their tokens, of their own experts.
-constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, placement from, std::string_view expected) {
+/// What ranks of ep exchange: slots of their own tokens, of all experts, or slots of all their tokens, of
+/// their own experts.
+constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, placement from,
+                              std::string_view expected) {
   if (!rules::rows(c, "the value", x)) return;
   if (x[axis::ep] != from) c.found(axis::ep, "the value", x, expected, "there is nothing to exchange");
-  if (x[axis::etp] != I) c.found(axis::etp, "the value", x, "slots that the rank itself sends or received (I)", "sum them up first (scatter_slots)");
-  if (offsets[axis::ep] != I) c.found(axis::ep, "the offset table", offsets, "that of the rank's own tokens", "give it that of arrange");
+  if (x[axis::etp] != I)
+    c.found(axis::etp, "the value", x, "slots that the rank itself sends or received (I)",
+            "sum them up first (scatter_slots)");
+  if (offsets[axis::ep] != I)
+    c.found(axis::ep, "the offset table", offsets, "that of the rank's own tokens",
+            "give it that of arrange");
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
     if (x[a] == V(1)) c.found(a, "the value", x, "whole rows", "all_gather it first");
     if (a != axis::ep && (x[a] == V(0) ? offsets[a] != P : offsets[a] != x[a]))
-      c.found(a, "the offset table", offsets, "that of the slots' tokens", "arrange the choice of the tokens that were dispatched");
+      c.found(a, "the offset table", offsets, "that of the slots' tokens",
+              "arrange the choice of the tokens that were dispatched");
   }
 }
 constexpr void to_experts_rule(complaint& c, types in, type* out, const op& o) {
@@ -42,16 +50,20 @@ constexpr void from_experts_rule(complaint& c, types in, type* out, const op& o)
 }
 constexpr void share_offsets_rule(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
-  if (in[0][axis::ep] != I) c.found(axis::ep, "the offset table", in[0], "that of the rank's own tokens (I)", "there is nothing to exchange");
+  if (in[0][axis::ep] != I)
+    c.found(axis::ep, "the offset table", in[0], "that of the rank's own tokens (I)",
+            "there is nothing to exchange");
   out[0].shape[1] = dim{"segments", in[0].shape[1].size};
   out[0][axis::ep] = varying;
 }
 /// Slots that ranks of etp have received go to all of them, or sums of what these made of them back.
-constexpr void between_parts(complaint& c, types in, type* out, const op& o, placement from, placement to, std::string_view expected,
-                             std::string_view otherwise) {
+constexpr void between_parts(complaint& c, types in, type* out, const op& o, placement from, placement to,
+                             std::string_view expected, std::string_view otherwise) {
   const type& x = in[0];
   if (!rules::rows(c, "the value", x)) return;
-  if (x[axis::ep] != varying) c.found(axis::ep, "the value", x, "slots of the rank's own experts (V)", "exchange them first (to_experts)");
+  if (x[axis::ep] != varying)
+    c.found(axis::ep, "the value", x, "slots of the rank's own experts (V)",
+            "exchange them first (to_experts)");
   if (x[axis::etp] != from) c.found(axis::etp, "the value", x, expected, otherwise);
   out[0] = x;
   out[0].shape[0] = o.with.first;
@@ -65,8 +77,12 @@ constexpr void scatter_slots_rule(complaint& c, types in, type* out, const op& o
 }
 constexpr void gather_offsets_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
-  if (in[0][axis::ep] != varying) c.found(axis::ep, "the offset table", in[0], "that of the slots that the rank received (V)", "exchange it first (share_offsets)");
-  if (in[0][axis::etp] != I) c.found(axis::etp, "the offset table", in[0], "that of the slots that the rank itself received (I)", "there is nothing to gather");
+  if (in[0][axis::ep] != varying)
+    c.found(axis::ep, "the offset table", in[0], "that of the slots that the rank received (V)",
+            "exchange it first (share_offsets)");
+  if (in[0][axis::etp] != I)
+    c.found(axis::etp, "the offset table", in[0], "that of the slots that the rank itself received (I)",
+            "there is nothing to gather");
   out[0].shape[1] = o.with.second;
   out[0][axis::etp] = R;
 }
@@ -80,27 +96,34 @@ using namespace ports;
 // Kernels take, beside operands, how many ranks there are, and the rows of a slab.
 inline constexpr op_row to_experts{
     .name = "to_experts",
-    .ports = {out("received", "room*picks width"), scratch("scratch"), in("slots", "tokens*picks width"), in("offsets", "2 experts").index()},
+    .ports = {out("received", "room*picks width"), scratch("scratch"), in("slots", "tokens*picks width"),
+              in("offsets", "2 experts").index()},
     .rule = detail::to_experts_rule,
-    .dual = [](backward& b) {
-      b.give("slots", rankc::from_experts(b.gradient("received"), b["offsets"], detail::rows_of(b, "slots")));
-    },
+    .dual =
+        [](backward& b) {
+          b.give("slots",
+                 rankc::from_experts(b.gradient("received"), b["offsets"], detail::rows_of(b, "slots")));
+        },
     .flops = no_flops,
     .host = {"to_experts", ""},
     .cuda = {"to_experts", ""},
     .converts = conversion::to_experts};
 inline constexpr op_row from_experts{
     .name = "from_experts",
-    .ports = {out("slots", "tokens*picks width"), scratch("scratch"), in("received", "room*picks width"), in("offsets", "2 experts").index()},
+    .ports = {out("slots", "tokens*picks width"), scratch("scratch"), in("received", "room*picks width"),
+              in("offsets", "2 experts").index()},
     .rule = detail::from_experts_rule,
-    .dual = [](backward& b) {
-      b.give("received", rankc::to_experts(b.gradient("slots"), b["offsets"], detail::rows_of(b, "received")));
-    },
+    .dual =
+        [](backward& b) {
+          b.give("received",
+                 rankc::to_experts(b.gradient("slots"), b["offsets"], detail::rows_of(b, "received")));
+        },
     .flops = no_flops,
     .host = {"from_experts", ""},
     .cuda = {"from_experts", ""},
     .converts = conversion::from_experts};
-/// Segments of what a rank has received: of the first of its peers one for each of its own experts, and so on.
+/// Segments of what a rank has received: of the first of its peers one for each of its own experts, and so
+/// on.
 inline constexpr op_row share_offsets{
     .name = "share_offsets",
     .ports = {out("shared", "2 segments").index(), scratch("scratch"), in("offsets", "2 experts").index()},
@@ -110,12 +133,16 @@ inline constexpr op_row share_offsets{
     .host = {"share_offsets", ""},
     .cuda = {"share_offsets", ""},
     .converts = conversion::share_offsets};
-/// Rows of all ranks of etp, one rank's behind another's; sums of these, of which each rank keeps its own rows.
+/// Rows of all ranks of etp, one rank's behind another's; sums of these, of which each rank keeps its own
+/// rows.
 inline constexpr op_row gather_slots{
     .name = "gather_slots",
     .ports = {out("gathered", "all*picks width"), in("received", "room*picks width")},
     .rule = detail::gather_slots_rule,
-    .dual = [](backward& b) { b.give("received", rankc::scatter_slots(b.gradient("gathered"), detail::rows_of(b, "received"))); },
+    .dual =
+        [](backward& b) {
+          b.give("received", rankc::scatter_slots(b.gradient("gathered"), detail::rows_of(b, "received")));
+        },
     .flops = no_flops,
     .host = {"all_gather", ""},
     .cuda = {"all_gather", ""},
@@ -124,7 +151,10 @@ inline constexpr op_row scatter_slots{
     .name = "scatter_slots",
     .ports = {out("received", "room*picks width"), in("gathered", "all*picks width")},
     .rule = detail::scatter_slots_rule,
-    .dual = [](backward& b) { b.give("gathered", rankc::gather_slots(b.gradient("received"), detail::rows_of(b, "gathered"))); },
+    .dual =
+        [](backward& b) {
+          b.give("gathered", rankc::gather_slots(b.gradient("received"), detail::rows_of(b, "gathered")));
+        },
     .flops = no_flops,
     .host = {"reduce_scatter", ""},
     .cuda = {"reduce_scatter", ""},
@@ -141,8 +171,9 @@ inline constexpr op_row gather_offsets{
     .converts = conversion::gather_offsets};
 }  // namespace ops
 
-/// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's picks are different
-/// experts, so that of its picks a rank gets no more than it has experts, and no more than these take.
+/// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's
+/// picks are different experts, so that of its picks a rank gets no more than it has experts, and no more
+/// than these take.
 /// `token_ranks`: ranks that share out the tokens.
 constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks, const expert_limit& by) {
   const int picks = slots.unit, of_rank = experts / ep, tokens = slots.count() / token_ranks;
@@ -155,32 +186,40 @@ constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ra
 /// Slots of the rank's own tokens to those of its own experts; and back, where they lie as they did.
 /// Shapes: slots (tokens * picks, width), offsets (2, experts); received (ranks * room * picks, width).
 constexpr value to_experts(operand slots, value offsets, const dim& received) {
-  return offsets.in->apply(ops::to_experts, {slots.v, offsets}, slots.from, {.over = axis::ep, .with = {.first = received}});
+  return offsets.in->apply(ops::to_experts, {slots.v, offsets}, slots.from,
+                           {.over = axis::ep, .with = {.first = received}});
 }
 constexpr value from_experts(operand received, value offsets, const dim& slots) {
-  return offsets.in->apply(ops::from_experts, {received.v, offsets}, received.from, {.over = axis::ep, .with = {.first = slots}});
+  return offsets.in->apply(ops::from_experts, {received.v, offsets}, received.from,
+                           {.over = axis::ep, .with = {.first = slots}});
 }
 /// The offsets of the slots that a rank receives.
 constexpr value share_offsets(operand offsets, const dim& received) {
-  return offsets.v.in->apply(ops::share_offsets, {offsets.v}, offsets.from, {.over = axis::ep, .with = {.first = received}});
+  return offsets.v.in->apply(ops::share_offsets, {offsets.v}, offsets.from,
+                             {.over = axis::ep, .with = {.first = received}});
 }
 
 /// Rows that so many ranks of etp have received.
-constexpr dim gathered_slots(const dim& received, int etp) { return {"all_room", received.size * etp, received.unit, received.unit_name}; }
+constexpr dim gathered_slots(const dim& received, int etp) {
+  return {"all_room", received.size * etp, received.unit, received.unit_name};
+}
 
-/// Slots that the ranks of etp have received to all of them, of whose products each makes a part; and sums of these parts to the
-/// ranks that received the slots.
+/// Slots that the ranks of etp have received to all of them, of whose products each makes a part; and sums of
+/// these parts to the ranks that received the slots.
 /// Shapes: received (ranks * room * picks, width); gathered (etp * ranks * room * picks, width).
 constexpr value gather_slots(operand received, const dim& gathered) {
-  return received.v.in->apply(ops::gather_slots, {received.v}, received.from, {.over = axis::etp, .with = {.first = gathered}});
+  return received.v.in->apply(ops::gather_slots, {received.v}, received.from,
+                              {.over = axis::etp, .with = {.first = gathered}});
 }
 constexpr value scatter_slots(operand gathered, const dim& received) {
-  return gathered.v.in->apply(ops::scatter_slots, {gathered.v}, gathered.from, {.over = axis::etp, .with = {.first = received}});
+  return gathered.v.in->apply(ops::scatter_slots, {gathered.v}, gathered.from,
+                              {.over = axis::etp, .with = {.first = received}});
 }
 /// The offsets of the slots that so many ranks of etp have received.
 constexpr value gather_offsets(operand shared, const dim& gathered, int etp) {
   const dim segments{"all_segments", shared.v.in->of(shared.v).shape[1].size * etp};
-  return shared.v.in->apply(ops::gather_offsets, {shared.v}, shared.from, {.over = axis::etp, .with = {.first = gathered, .second = segments}});
+  return shared.v.in->apply(ops::gather_offsets, {shared.v}, shared.from,
+                            {.over = axis::etp, .with = {.first = gathered, .second = segments}});
 }
 
 }  // namespace rankc

@@ -20,21 +20,23 @@ inline constexpr op_row to_e5m2{.name = "to_e5m2",
                                 .host = {"to_e5m2", "tokens width"},
                                 .cuda = {"to_e5m2", "tokens width"}};
 
-inline constexpr op_row linear_fp8{.name = "linear_fp8",
-                                   .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3()},
-                                   .flops = product_flops,
-                                   .host = {"linear_fp8", "tokens in out"},
-                                   .cuda = {"linear_fp8", "tokens in out"}};
-inline constexpr op_row linear_bias_fp8{
-    .name = "linear_bias_fp8",
-    .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(), parameter("b", "out")},
+inline constexpr op_row linear_fp8{
+    .name = "linear_fp8",
+    .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3()},
     .flops = product_flops,
-    .cuda = {"linear_bias_fp8", "tokens in out"}};
-inline constexpr op_row linear_add_fp8{.name = "linear_add_fp8",
-                                       .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(),
-                                                 in("w", "out in").e4m3(), in("residual", "tokens out")},
-                                       .flops = product_flops,
-                                       .cuda = {"linear_add_fp8", "tokens in out"}};
+    .host = {"linear_fp8", "tokens in out"},
+    .cuda = {"linear_fp8", "tokens in out"}};
+inline constexpr op_row linear_bias_fp8{.name = "linear_bias_fp8",
+                                        .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(),
+                                                  in("w", "out in").e4m3(), parameter("b", "out")},
+                                        .flops = product_flops,
+                                        .cuda = {"linear_bias_fp8", "tokens in out"}};
+inline constexpr op_row linear_add_fp8{
+    .name = "linear_add_fp8",
+    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
+              in("residual", "tokens out")},
+    .flops = product_flops,
+    .cuda = {"linear_add_fp8", "tokens in out"}};
 inline constexpr op_row linear_bias_add_fp8{
     .name = "linear_bias_add_fp8",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
@@ -61,22 +63,25 @@ inline constexpr op_row layer_norm_e4m3{
               parameter("gain", "width"), parameter("shift", "width")},
     .cuda = {"layer_norm_e4m3", "tokens width number"},
     .number = "eps"};
-inline constexpr op_row rms_norm_e4m3{.name = "rms_norm_e4m3",
-                                      .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 1").wide(),
-                                                in("x", "tokens width"), parameter("gain", "width")},
-                                      .cuda = {"rms_norm_e4m3", "tokens width number"},
-                                      .number = "eps"};
+inline constexpr op_row rms_norm_e4m3{
+    .name = "rms_norm_e4m3",
+    .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
+              parameter("gain", "width")},
+    .cuda = {"rms_norm_e4m3", "tokens width number"},
+    .number = "eps"};
 inline constexpr op_row gelu_e4m3{.name = "gelu_e4m3",
                                   .ports = {out("y", "tokens width").e4m3(), in("x", "tokens width")},
                                   .cuda = {"gelu_e4m3", "tokens width"}};
 inline constexpr op_row swiglu_e4m3{
     .name = "swiglu_e4m3",
-    .ports = {out("y", "tokens width").e4m3(), in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
+    .ports = {out("y", "tokens width").e4m3(), in("gate", "tokens width : stride"),
+              in("up", "tokens width : stride")},
     .cuda = {"swiglu_e4m3", "tokens width stride"}};
 inline constexpr op_row swiglu_grad_e5m2{
     .name = "swiglu_grad_e5m2",
-    .ports = {out("dgate", "tokens width : stride").e5m2(), out("dup", "tokens width : stride").e5m2(), in("dy", "tokens width"),
-              in("gate", "tokens width : stride"), in("up", "tokens width : stride")},
+    .ports = {out("dgate", "tokens width : stride").e5m2(), out("dup", "tokens width : stride").e5m2(),
+              in("dy", "tokens width"), in("gate", "tokens width : stride"),
+              in("up", "tokens width : stride")},
     .cuda = {"swiglu_grad_e5m2", "tokens width stride"}};
 
 // ---- the same with a scale for each row
@@ -90,7 +95,8 @@ constexpr op_row by_rows(op_row row, std::string_view name, std::string_view ker
   return row;
 }
 inline constexpr op_row to_e4m3_rows = by_rows(to_e4m3, "to_e4m3_rows");
-inline constexpr op_row weight_to_e4m3_rows = by_rows(weight_to_e4m3, "weight_to_e4m3_rows", to_e4m3_rows.name);
+inline constexpr op_row weight_to_e4m3_rows =
+    by_rows(weight_to_e4m3, "weight_to_e4m3_rows", to_e4m3_rows.name);
 inline constexpr op_row linear_fp8_rows = by_rows(linear_fp8, "linear_fp8_rows");
 inline constexpr op_row linear_bias_fp8_rows = by_rows(linear_bias_fp8, "linear_bias_fp8_rows");
 inline constexpr op_row linear_add_fp8_rows = by_rows(linear_add_fp8, "linear_add_fp8_rows");
@@ -108,12 +114,13 @@ struct narrowed_row {
   const op_row *of, *in_fp8, *in_rows;
   constexpr const op_row* by(linear_precision p) const { return p == fp8_rows ? in_rows : in_fp8; }
 };
-inline constexpr narrowed_row fp8_products[]{{&linear, &linear_fp8, &linear_fp8_rows},
-                                             {&linear_bias, &linear_bias_fp8, &linear_bias_fp8_rows},
-                                             {&linear_add, &linear_add_fp8, &linear_add_fp8_rows},
-                                             {&linear_bias_add, &linear_bias_add_fp8, &linear_bias_add_fp8_rows},
-                                             {&linear_dx, &linear_dx_fp8, &linear_dx_fp8_rows},
-                                             {&linear_dw, &linear_dw_fp8, &linear_dw_fp8_rows}};
+inline constexpr narrowed_row fp8_products[]{
+    {&linear, &linear_fp8, &linear_fp8_rows},
+    {&linear_bias, &linear_bias_fp8, &linear_bias_fp8_rows},
+    {&linear_add, &linear_add_fp8, &linear_add_fp8_rows},
+    {&linear_bias_add, &linear_bias_add_fp8, &linear_bias_add_fp8_rows},
+    {&linear_dx, &linear_dx_fp8, &linear_dx_fp8_rows},
+    {&linear_dw, &linear_dw_fp8, &linear_dw_fp8_rows}};
 /// What makes numbers that are then rounded, and the same with what it makes rounded.
 inline constexpr narrowed_row fp8_makers[]{{&layer_norm, &layer_norm_e4m3, &layer_norm_e4m3_rows},
                                            {&rms_norm, &rms_norm_e4m3, &rms_norm_e4m3_rows},
@@ -140,8 +147,14 @@ constexpr const op_row* cast_to(element e, bool of_weights) {
 /// All rows that make operands of eight bits, or take them.
 constexpr void each_fp8_row(auto visit) {
   for (const fp8_cast& c : fp8_casts) visit(*c.row);
-  for (const narrowed_row& p : fp8_products) { visit(*p.in_fp8); visit(*p.in_rows); }
-  for (const narrowed_row& m : fp8_makers) { visit(*m.in_fp8); visit(*m.in_rows); }
+  for (const narrowed_row& p : fp8_products) {
+    visit(*p.in_fp8);
+    visit(*p.in_rows);
+  }
+  for (const narrowed_row& m : fp8_makers) {
+    visit(*m.in_fp8);
+    visit(*m.in_rows);
+  }
 }
 /// A row's like with operands of eight bits; none where it has none.
 constexpr const op_row* in_fp8(const op_row& row, linear_precision p) {

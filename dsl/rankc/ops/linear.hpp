@@ -22,9 +22,10 @@ inline constexpr op_row linear_dx{
 inline constexpr op_row linear_dw{
     .name = "linear_dw",
     .ports = {sum("dw", "out in"), in("dy", "tokens out"), in("x", "tokens in")},
-    .rule = [](complaint& c, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
-    },
+    .rule =
+        [](complaint& c, types in, type* out, const op&) {
+          for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
+        },
     .flops = product_flops,
     .host = {"linear_dw", "tokens in out"},
     .cuda = {"linear_dw", "tokens in out"}};
@@ -32,10 +33,11 @@ inline constexpr op_row linear{
     .name = "linear",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
     .rule = [](complaint& c, types in, type* out, const op&) { out[0] = rules::linear(c, in[0], in[1]); },
-    .dual = [](backward& b) {
-      b.give("x", b.apply(linear_dx, {b.gradient("y"), b["w"]}));
-      b.contribute({"w"}, linear_dw, {b.gradient("y"), b["x"]});
-    },
+    .dual =
+        [](backward& b) {
+          b.give("x", b.apply(linear_dx, {b.gradient("y"), b["w"]}));
+          b.contribute({"w"}, linear_dw, {b.gradient("y"), b["x"]});
+        },
     .flops = product_flops,
     .host = {"linear", "tokens in out"},
     .cuda = {"linear", "tokens in out"},
@@ -47,22 +49,26 @@ inline constexpr op_row bias_grad{.name = "bias_grad",
                                   .flops = no_flops,
                                   .host = {"bias_grad", "tokens width"},
                                   .cuda = {"bias_grad", "tokens width"}};
-inline constexpr op_row bias{.name = "bias",
-                             .ports = {out("y", "tokens width").over("x"), in("x", "tokens width"), parameter("b", "width")},
-                             .rule = rules::bias,
-                             .dual = [](backward& b) {
-                               b.give("x", b.gradient("y"));
-                               b.contribute({"b"}, bias_grad, {b.gradient("y")});
-                             },
-                             .flops = no_flops,
-                             .host = {"bias", "tokens width"},
-                             .cuda = {"bias", "tokens width"}};
+inline constexpr op_row bias{
+    .name = "bias",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width"), parameter("b", "width")},
+    .rule = rules::bias,
+    .dual =
+        [](backward& b) {
+          b.give("x", b.gradient("y"));
+          b.contribute({"b"}, bias_grad, {b.gradient("y")});
+        },
+    .flops = no_flops,
+    .host = {"bias", "tokens width"},
+    .cuda = {"bias", "tokens width"}};
 
 }  // namespace ops
 
 namespace detail {
-/// A matrix beside a weight, of low rank in one of its dims: in a layer one, however often the weight is read.
-constexpr value part_beside(trace& t, weight_info w, std::string_view part, int low_dim, dim rank, here from) {
+/// A matrix beside a weight, of low rank in one of its dims: in a layer one, however often the weight is
+/// read.
+constexpr value part_beside(trace& t, weight_info w, std::string_view part, int low_dim, dim rank,
+                            here from) {
   w.name.part = part;
   for (const weight_info& known : t.weights)
     if (known.name == w.name) return {&t, known.id};
@@ -74,8 +80,8 @@ constexpr value part_beside(trace& t, weight_info w, std::string_view part, int 
   return t.add(w);
 }
 
-/// y + scale x a^T b^T: what the recipe's adaptation makes of y = x w^T. Of w's shards those of its inputs are a's and those
-/// of its outputs b's, so that the parts are sums, or shards, where y is.
+/// y + scale x a^T b^T: what the recipe's adaptation makes of y = x w^T. Of w's shards those of its inputs
+/// are a's and those of its outputs b's, so that the parts are sums, or shards, where y is.
 constexpr value adapted(operand x, value w, value y) {
   trace& t = *w.in;
   const int index = t.find_parameter(w.id);
@@ -84,11 +90,14 @@ constexpr value adapted(operand x, value w, value y) {
   weight_info beside = t.weights[static_cast<std::size_t>(index)];
   if (!lora.targets.has(beside.name.declared)) return y;
   const dim rank{"lora_rank", lora.rank};
-  beside.start = initial::normal; beside.std = 1 / square_root(3.0 * beside.holds.shape[1].size);
+  beside.start = initial::normal;
+  beside.std = 1 / square_root(3.0 * beside.holds.shape[1].size);
   value a = part_beside(t, beside, ".lora_a", 0, rank, x.from);
-  beside.start = initial::zeros; beside.std = 0;
+  beside.start = initial::zeros;
+  beside.std = 0;
   value b = part_beside(t, beside, ".lora_b", 1, rank, x.from);
-  value low = scale({t.apply(ops::linear, {x.v, a}, x.from), x.from.file, x.from.line}, lora.alpha / lora.rank);
+  value low =
+      scale({t.apply(ops::linear, {x.v, a}, x.from), x.from.file, x.from.line}, lora.alpha / lora.rank);
   return t.apply(ops::add, {y, t.apply(ops::linear, {low, b}, x.from)}, x.from);
 }
 }  // namespace detail

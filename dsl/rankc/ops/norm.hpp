@@ -18,8 +18,8 @@ inline constexpr op_row layer_norm_dx{
     .cuda = {"layer_norm_dx", "tokens width"}};
 inline constexpr op_row layer_norm_dw{
     .name = "layer_norm_dw",
-    .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"), in("x", "tokens width"),
-              in("statistics", "tokens 2").wide()},
+    .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"),
+              in("x", "tokens width"), in("statistics", "tokens 2").wide()},
     .rule = rules::over_tokens,
     .flops = no_flops,
     .host = {"layer_norm_dw", "tokens width"},
@@ -29,10 +29,11 @@ inline constexpr op_row layer_norm{
     .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
               parameter("gain", "width"), parameter("shift", "width")},
     .rule = rules::norm,
-    .dual = [](backward& b) {
-      b.give("x", b.apply(layer_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
-      b.contribute({"gain", "shift"}, layer_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
-    },
+    .dual =
+        [](backward& b) {
+          b.give("x", b.apply(layer_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+          b.contribute({"gain", "shift"}, layer_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+        },
     .flops = no_flops,
     .host = {"layer_norm", "tokens width number"},
     .cuda = {"layer_norm", "tokens width number"},
@@ -47,21 +48,23 @@ inline constexpr op_row rms_norm_dx{
     .flops = no_flops,
     .host = {"rms_norm_dx", "tokens width"},
     .cuda = {"rms_norm_dx", "tokens width"}};
-inline constexpr op_row rms_norm_dw{
-    .name = "rms_norm_dw",
-    .ports = {sum("dgain", "width"), in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 1").wide()},
-    .rule = rules::over_tokens,
-    .flops = no_flops,
-    .host = {"rms_norm_dw", "tokens width"},
-    .cuda = {"rms_norm_dw", "tokens width"}};
+inline constexpr op_row rms_norm_dw{.name = "rms_norm_dw",
+                                    .ports = {sum("dgain", "width"), in("dy", "tokens width"),
+                                              in("x", "tokens width"), in("statistics", "tokens 1").wide()},
+                                    .rule = rules::over_tokens,
+                                    .flops = no_flops,
+                                    .host = {"rms_norm_dw", "tokens width"},
+                                    .cuda = {"rms_norm_dw", "tokens width"}};
 inline constexpr op_row rms_norm{
     .name = "rms_norm",
-    .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"), parameter("gain", "width")},
+    .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
+              parameter("gain", "width")},
     .rule = rules::norm,
-    .dual = [](backward& b) {
-      b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
-      b.contribute({"gain"}, rms_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
-    },
+    .dual =
+        [](backward& b) {
+          b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+          b.contribute({"gain"}, rms_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+        },
     .flops = no_flops,
     .host = {"rms_norm", "tokens width number"},
     .cuda = {"rms_norm", "tokens width number"},
@@ -71,8 +74,8 @@ inline constexpr op_row rms_norm{
 // ---- of each head: rows are (token, head), for the same kernels
 inline constexpr op_row head_norm_dx{
     .name = "head_norm_dx",
-    .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
-              in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
+    .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"),
+              in("x", "tokens heads*dim"), in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
     .rule = rules::norm_gradient,
     .flops = no_flops,
     .host = {"rms_norm_dx", "tokens*heads dim"},
@@ -81,36 +84,40 @@ inline constexpr op_row head_norm_dw{
     .name = "head_norm_dw",
     .ports = {sum("dgain", "dim"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
               in("statistics", "tokens heads").wide()},
-    .rule = [](complaint&, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
-    },
+    .rule =
+        [](complaint&, types in, type* out, const op&) {
+          for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+        },
     .flops = no_flops,
     .host = {"rms_norm_dw", "tokens*heads dim"},
     .cuda = {"rms_norm_dw", "tokens*heads dim"}};
 inline constexpr op_row head_norm{
     .name = "head_norm",
-    .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(), in("x", "tokens heads*dim"),
-              parameter("gain", "dim")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      const type &x = in[0], &gain = in[1];
-      if (!rules::rows(c, "the value", x)) return;
-      const dim& heads = x.shape[x.last()];
-      out[0] = out[1] = x;
-      out[1].shape[1] = dim{heads.name, heads.count()};
-      out[1].holds = element::wide;
-      for (axis a : axes) {
-        if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
-        if (gain[a] != I) c.found(a, "the weight", gain, "the same on every rank (I)", "declare it without a shard");
-      }
-      if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return rules::norm_eps(c, o);
-      complaint::put_shape(c.begin() << "the weight is ", gain);
-      c.text << "; expected one number for each element of a head, " << heads.unit << " in " << heads.name << "="
-             << heads.size;
-    },
-    .dual = [](backward& b) {
-      b.give("x", b.apply(head_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
-      b.contribute({"gain"}, head_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
-    },
+    .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(),
+              in("x", "tokens heads*dim"), parameter("gain", "dim")},
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          const type &x = in[0], &gain = in[1];
+          if (!rules::rows(c, "the value", x)) return;
+          const dim& heads = x.shape[x.last()];
+          out[0] = out[1] = x;
+          out[1].shape[1] = dim{heads.name, heads.count()};
+          out[1].holds = element::wide;
+          for (axis a : axes) {
+            if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+            if (gain[a] != I)
+              c.found(a, "the weight", gain, "the same on every rank (I)", "declare it without a shard");
+          }
+          if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return rules::norm_eps(c, o);
+          complaint::put_shape(c.begin() << "the weight is ", gain);
+          c.text << "; expected one number for each element of a head, " << heads.unit << " in " << heads.name
+                 << "=" << heads.size;
+        },
+    .dual =
+        [](backward& b) {
+          b.give("x", b.apply(head_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+          b.contribute({"gain"}, head_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+        },
     .flops = no_flops,
     .host = {"rms_norm", "tokens*heads dim number"},
     .cuda = {"rms_norm", "tokens*heads dim number"},
@@ -119,7 +126,8 @@ inline constexpr op_row head_norm{
 
 }  // namespace ops
 
-/// Rows of mean 0 and variance 1, times gain, plus shift; eps is added to the variance. Source: Ba et al. 2016.
+/// Rows of mean 0 and variance 1, times gain, plus shift; eps is added to the variance. Source: Ba et al.
+/// 2016.
 constexpr value layer_norm(operand x, value gain, value shift, double eps = default_norm_eps) {
   if (gain.id == shift.id) {
     trace& t = *gain.in;
@@ -134,7 +142,8 @@ constexpr value layer_norm(operand x, value gain, value shift, double eps = defa
 constexpr value rms_norm(operand x, value gain, double eps = default_norm_eps) {
   return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from, {.with = {.number = eps}});
 }
-/// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of a head).
+/// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of
+/// a head).
 /// Source: Henry et al. 2020, for queries and keys.
 constexpr value head_norm(operand x, value gain, double eps = default_norm_eps) {
   return gain.in->apply(ops::head_norm, {x.v, gain}, x.from, {.with = {.number = eps}});

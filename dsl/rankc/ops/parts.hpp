@@ -15,22 +15,24 @@ namespace detail {
 constexpr bool are_parts_of_heads(const dim& left, const dim& right, const dim& whole) {
   for (const dim& d : {left, right, whole})
     if (d.unit < 1) return false;
-  return left.count() == whole.count() && right.count() == whole.count() && left.unit + right.unit == whole.unit;
+  return left.count() == whole.count() && right.count() == whole.count() &&
+         left.unit + right.unit == whole.unit;
 }
 constexpr sentence& put_units(sentence& s, const dim& d) {
   s << d.name << "=" << d.size;
   if (d.unit != 1) s << " in units of " << d.unit;
   return s;
 }
-/// Complain of parts that are not those of the whole. Features in one unit may be sharded only in each head: a rank's
-/// shard of rows that are put together would not be the shards of the parts.
+/// Complain of parts that are not those of the whole. Features in one unit may be sharded only in each head:
+/// a rank's shard of rows that are put together would not be the shards of the parts.
 constexpr void check_parts(complaint& c, std::string_view who, const type& x, const op& o) {
   const dim &left = o.with.first, &right = o.with.second, &whole = o.with.whole;
   for (const dim& d : {left, right, whole}) trace::check_dim(c, d);
   if (c.said || are_parts_of_heads(left, right, whole)) return;
   if (left.size + right.size != whole.size || left.unit != whole.unit || right.unit != whole.unit) {
     put_units(put_units(put_units(c.begin(), left) << " and ", right) << " do not make up ", whole);
-    c.text << "; expected features in its unit that add up to it, or as many heads, of sizes that add up to its heads'";
+    c.text << "; expected features in its unit that add up to it, or as many heads, of sizes that add up to "
+              "its heads'";
     return;
   }
   for (axis a : axes)
@@ -41,7 +43,8 @@ constexpr void check_parts(complaint& c, std::string_view who, const type& x, co
 constexpr void split_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = out[1] = in[0];
   if (!rules::rows(c, "the value", in[0])) return;
-  out[0].shape[1] = o.with.first; out[1].shape[1] = o.with.second;
+  out[0].shape[1] = o.with.first;
+  out[1].shape[1] = o.with.second;
   check_parts(c, "the value", in[0], o);
 }
 constexpr void concat_rule(complaint& c, types in, type* out, const op& o) {
@@ -75,7 +78,8 @@ inline constexpr op_row split{
     .cuda = {"split", "tokens left right"}};
 inline constexpr op_row split_heads{
     .name = "split_heads",
-    .ports = {out("first", "tokens heads*left"), out("second", "tokens heads*right"), in("x", "tokens heads*dim")},
+    .ports = {out("first", "tokens heads*left"), out("second", "tokens heads*right"),
+              in("x", "tokens heads*dim")},
     .rule = detail::split_rule,
     .dual = detail::give_whole,
     .flops = no_flops,
@@ -90,34 +94,37 @@ inline constexpr op_row concat{
     .flops = no_flops,
     .host = {"concat", "tokens left right"},
     .cuda = {"concat", "tokens left right"}};
-inline constexpr op_row concat_heads{
-    .name = "concat_heads",
-    .ports = {out("y", "tokens heads*dim"), in("first", "tokens heads*left"), in("second", "tokens heads*right")},
-    .rule = detail::concat_rule,
-    .dual = detail::give_parts,
-    .flops = no_flops,
-    .host = {"concat", "tokens*heads left right"},
-    .cuda = {"concat", "tokens*heads left right"}};
+inline constexpr op_row concat_heads{.name = "concat_heads",
+                                     .ports = {out("y", "tokens heads*dim"), in("first", "tokens heads*left"),
+                                               in("second", "tokens heads*right")},
+                                     .rule = detail::concat_rule,
+                                     .dual = detail::give_parts,
+                                     .flops = no_flops,
+                                     .host = {"concat", "tokens*heads left right"},
+                                     .cuda = {"concat", "tokens*heads left right"}};
 
 }  // namespace ops
 
-/// The first features of each row and the others; where both parts have as many heads as x, the first elements of each
-/// head and the others. Heads may be sharded where each is split.
+/// The first features of each row and the others; where both parts have as many heads as x, the first
+/// elements of each head and the others. Heads may be sharded where each is split.
 /// Shapes: x (tokens, whole); the results (tokens, first) and (tokens, second).
 constexpr value_pair split(operand x, dim first, dim second) {
   trace& t = *x.v.in;
   const dim whole = t.of(x.v).shape[1];
   const op_row& kind = detail::are_parts_of_heads(first, second, whole) ? ops::split_heads : ops::split;
-  const value made = t.apply(kind, {x.v}, x.from, {.with = {.first = first, .second = second, .whole = whole}});
+  const value made =
+      t.apply(kind, {x.v}, x.from, {.with = {.first = first, .second = second, .whole = whole}});
   return {made, result(made, 1)};
 }
-/// The other way: rows of the features of both, or, where both have as many heads as `whole`, heads of both's.
+/// The other way: rows of the features of both, or, where both have as many heads as `whole`, heads of
+/// both's.
 /// Shapes: (tokens, first) and (tokens, second) to (tokens, whole).
 constexpr value concat(operand first, value second, dim whole) {
   trace& t = *second.in;
   const dim left = t.of(first.v).shape[1], right = t.of(second).shape[1];
   const op_row& kind = detail::are_parts_of_heads(left, right, whole) ? ops::concat_heads : ops::concat;
-  return t.apply(kind, {first.v, second}, first.from, {.with = {.first = left, .second = right, .whole = whole}});
+  return t.apply(kind, {first.v, second}, first.from,
+                 {.with = {.first = left, .second = right, .whole = whole}});
 }
 
 }  // namespace rankc

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which experts a token goes to, and with what weights: the largest of its scores; or the largest of scores that have a
-// bias, or of those of some groups of experts.
-// Source: Shazeer et al. 2017; Fedus et al. 2022; Jiang et al. 2024 (Mixtral); DeepSeek-AI 2024 (scores by the sigmoid, groups);
-// Wang et al. 2024 (the bias).
+// Which experts a token goes to, and with what weights: the largest of its scores; or the largest of scores
+// that have a bias, or of those of some groups of experts.
+// Source: Shazeer et al. 2017; Fedus et al. 2022; Jiang et al. 2024 (Mixtral); DeepSeek-AI 2024 (scores by
+// the sigmoid, groups); Wang et al. 2024 (the bias).
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 
@@ -14,14 +14,17 @@ constexpr void whole_scores(complaint& c, const type& x) {
   if (!rules::rows(c, "the value", x)) return;
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
-    if (x[a] == V(1)) c.found(a, "the value", x, "the scores of all experts on each rank (the largest are taken)", "all_gather it first");
+    if (x[a] == V(1))
+      c.found(a, "the value", x, "the scores of all experts on each rank (the largest are taken)",
+              "all_gather it first");
   }
 }
 /// Complain of a bias that is not one number for each expert, the same on every rank.
 constexpr void bias_of_scores(complaint& c, const type& scores, const type& bias) {
   rules::per_feature(c, scores, bias);
   for (axis a : axes)
-    if (bias[a] != I) c.found(a, "the bias", bias, "the same on every rank (I)", "declare it without a shard");
+    if (bias[a] != I)
+      c.found(a, "the bias", bias, "the same on every rank (I)", "declare it without a shard");
 }
 /// Scores of whole rows, of which the largest are taken. A gradient of the choice there is none.
 constexpr void top_rule(complaint& c, types in, type* out, const op& o) {
@@ -31,13 +34,15 @@ constexpr void top_rule(complaint& c, types in, type* out, const op& o) {
   for (axis a : axes) out[0][a] = out[1][a] = logits[a];
   out[0].shape[1] = out[1].shape[1] = picks;
   if (!c.said && (picks.size < 1 || picks.size > logits.shape[1].size))
-    c.begin() << "it takes " << picks.size << " of " << logits.shape[1].size << " experts; expected at least 1, and no more than there are";
+    c.begin() << "it takes " << picks.size << " of " << logits.shape[1].size
+              << " experts; expected at least 1, and no more than there are";
 }
 /// The same by other scores than the logits', and by their bias.
 constexpr void top_by_rule(complaint& c, types in, type* out, const op& o) {
   top_rule(c, in, out, o);
   for (axis a : axes)
-    if (in[1][a] != in[0][a]) c.found(a, "the scores", in[1], "the logits' placement", "make them of the logits");
+    if (in[1][a] != in[0][a])
+      c.found(a, "the scores", in[1], "the logits' placement", "make them of the logits");
   if (in.size() > 2) bias_of_scores(c, in[1], in[2]);
 }
 constexpr void scores_rule(complaint& c, types in, type* out, const op& o) {
@@ -56,10 +61,12 @@ constexpr void groups_rule(complaint& c, types in, type* out, const op& o) {
   const int groups = static_cast<int>(scores.shape[1].count()), of_group = scores.shape[1].unit;
   if (c.said) return;
   if (taken.size < 1 || taken.size > groups)
-    c.begin() << "it takes " << taken.size << " of " << groups << " groups; expected at least 1, and no more than there are";
-  else if (!(o.with.number >= 1 && o.with.number <= of_group) || o.with.number != static_cast<int>(o.with.number))
-    c.begin() << "it scores a group by its " << o.with.number << " best experts; expected at least 1, and no more than the " << of_group
-              << " of a group";
+    c.begin() << "it takes " << taken.size << " of " << groups
+              << " groups; expected at least 1, and no more than there are";
+  else if (!(o.with.number >= 1 && o.with.number <= of_group) ||
+           o.with.number != static_cast<int>(o.with.number))
+    c.begin() << "it scores a group by its " << o.with.number
+              << " best experts; expected at least 1, and no more than the " << of_group << " of a group";
 }
 constexpr void count_rule(complaint&, types in, type* out, const op&) {
   for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : I;
@@ -72,7 +79,8 @@ constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
   if (!rules::rows(c, "the value", in[0])) return;
   for (axis a : axes) {
     if (in[0][a] == P) c.found(a, "the value", in[0], rules::any_but_pending, rules::reduce_first);
-    if (in[0][a] == V(1)) c.found(a, "the value", in[0], "whole rows (their sum is taken)", "all_gather it first");
+    if (in[0][a] == V(1))
+      c.found(a, "the value", in[0], "whole rows (their sum is taken)", "all_gather it first");
   }
   if (!c.said && !(o.with.number > 0 && o.with.number <= 1e6))
     c.begin() << "its rows are to add up to " << o.with.number << "; expected a positive number, 1 as a rule";
@@ -84,34 +92,42 @@ using namespace ports;
 
 inline constexpr op_row softmax_top_grad{
     .name = "softmax_top_grad",
-    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(), in("logits", "tokens experts"),
-              in("chosen", "tokens picks").index()},
+    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
+              in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::top_gradient,
     .flops = no_flops,
     .host = {"softmax_top_grad", "tokens experts picks"},
     .cuda = {"softmax_top_grad", "tokens experts picks"}};
 inline constexpr op_row softmax_top{
     .name = "softmax_top",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts")},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts")},
     .rule = detail::top_rule,
-    .dual = [](backward& b) { b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]})); },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+        },
     .flops = no_flops,
     .host = {"softmax_top", "tokens experts picks"},
     .cuda = {"softmax_top", "tokens experts picks"}};
 
 inline constexpr op_row sigmoid_top_grad{
     .name = "sigmoid_top_grad",
-    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(), in("logits", "tokens experts"),
-              in("chosen", "tokens picks").index()},
+    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
+              in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::top_gradient,
     .flops = no_flops,
     .host = {"sigmoid_top_grad", "tokens experts picks"},
     .cuda = {"sigmoid_top_grad", "tokens experts picks"}};
 inline constexpr op_row sigmoid_top{
     .name = "sigmoid_top",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts")},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts")},
     .rule = detail::top_rule,
-    .dual = [](backward& b) { b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]})); },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+        },
     .flops = no_flops,
     .host = {"sigmoid_top", "tokens experts picks"},
     .cuda = {"sigmoid_top", "tokens experts picks"}};
@@ -137,7 +153,8 @@ inline constexpr op_row sigmoid_scores{
 /// The scores of the groups whose `best` largest add up to most; those of other groups are never the largest.
 inline constexpr op_row keep_groups{
     .name = "keep_groups",
-    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(), in("scores", "tokens groups*each").wide()},
+    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
+              in("scores", "tokens groups*each").wide()},
     .rule = detail::groups_rule,
     .dual = stop_gradient,
     .flops = no_flops,
@@ -147,8 +164,8 @@ inline constexpr op_row keep_groups{
 /// Groups by scores with a bias; the scores that are kept are without.
 inline constexpr op_row biased_keep_groups{
     .name = "biased_keep_groups",
-    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(), in("scores", "tokens groups*each").wide(),
-              parameter("bias", "groups*each")},
+    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
+              in("scores", "tokens groups*each").wide(), parameter("bias", "groups*each")},
     .rule = detail::groups_rule,
     .dual = stop_gradient,
     .flops = no_flops,
@@ -159,19 +176,25 @@ inline constexpr op_row biased_keep_groups{
 /// Experts by scores, and weights by logits.
 inline constexpr op_row softmax_top_by{
     .name = "softmax_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts"),
-              in("scores", "tokens experts").wide()},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts"), in("scores", "tokens experts").wide()},
     .rule = detail::top_by_rule,
-    .dual = [](backward& b) { b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]})); },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+        },
     .flops = no_flops,
     .host = {"softmax_top_by", "tokens experts picks"},
     .cuda = {"softmax_top_by", "tokens experts picks"}};
 inline constexpr op_row sigmoid_top_by{
     .name = "sigmoid_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts"),
-              in("scores", "tokens experts").wide()},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts"), in("scores", "tokens experts").wide()},
     .rule = detail::top_by_rule,
-    .dual = [](backward& b) { b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]})); },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+        },
     .flops = no_flops,
     .host = {"sigmoid_top_by", "tokens experts picks"},
     .cuda = {"sigmoid_top_by", "tokens experts picks"}};
@@ -186,32 +209,37 @@ inline constexpr op_row count_choices{
     .cuda = {"count_choices", "tokens picks experts"}};
 inline constexpr op_row biased_softmax_top_by{
     .name = "biased_softmax_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts"),
-              in("scores", "tokens experts").wide(), parameter("bias", "experts")},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts"), in("scores", "tokens experts").wide(),
+              parameter("bias", "experts")},
     .rule = detail::top_by_rule,
-    .dual = [](backward& b) {
-      b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-      b.contribute({"bias"}, count_choices, {b["chosen"]});
-    },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+          b.contribute({"bias"}, count_choices, {b["chosen"]});
+        },
     .flops = no_flops,
     .host = {"biased_softmax_top_by", "tokens experts picks"},
     .cuda = {"biased_softmax_top_by", "tokens experts picks"}};
 inline constexpr op_row biased_sigmoid_top_by{
     .name = "biased_sigmoid_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(), in("logits", "tokens experts"),
-              in("scores", "tokens experts").wide(), parameter("bias", "experts")},
+    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+              in("logits", "tokens experts"), in("scores", "tokens experts").wide(),
+              parameter("bias", "experts")},
     .rule = detail::top_by_rule,
-    .dual = [](backward& b) {
-      b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-      b.contribute({"bias"}, count_choices, {b["chosen"]});
-    },
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
+          b.contribute({"bias"}, count_choices, {b["chosen"]});
+        },
     .flops = no_flops,
     .host = {"biased_sigmoid_top_by", "tokens experts picks"},
     .cuda = {"biased_sigmoid_top_by", "tokens experts picks"}};
 
 inline constexpr op_row normalize_grad{
     .name = "normalize_grad",
-    .ports = {out("dx", "tokens width").wide(), in("dy", "tokens width").wide(), in("x", "tokens width").wide()},
+    .ports = {out("dx", "tokens width").wide(), in("dy", "tokens width").wide(),
+              in("x", "tokens width").wide()},
     .rule = detail::top_gradient,
     .flops = no_flops,
     .host = {"normalize_grad", "tokens width number"},
@@ -229,12 +257,14 @@ inline constexpr op_row normalize{
 
 }  // namespace ops
 
-/// How a router weighs experts: the scores of which it takes the largest; whether their weights are made to add up; and to what,
-/// or what they are multiplied by.
-///   groups       experts are in so many groups of equal size, and a token's are of `groups_taken` of them: those whose
+/// How a router weighs experts: the scores of which it takes the largest; whether their weights are made to
+/// add up; and to what, or what they are multiplied by.
+///   groups       experts are in so many groups of equal size, and a token's are of `groups_taken` of them:
+///                those whose
 ///                `group_best` largest scores add up to most (0: all experts are one group)
-///   bias_rate    the choice is by scores plus a bias of each expert, which begins at 0 and moves by so much after a step, up
-///                where the expert was chosen less often than the mean, and down where more often (0: there is none)
+///   bias_rate    the choice is by scores plus a bias of each expert, which begins at 0 and moves by so much
+///                after a step, up where the expert was chosen less often than the mean, and down where more
+///                often (0: there is none)
 /// Source: groups: DeepSeek-AI 2024 (DeepSeek-V3); the bias: Wang et al. 2024 (loss-free balancing).
 struct router_rule {
   enum score : unsigned char { softmax, sigmoid } scores = softmax;
@@ -256,7 +286,10 @@ struct routing {
 namespace detail {
 /// Experts in units of a group.
 constexpr dim in_groups(dim experts, const router_rule& by) {
-  if (by.groups > 0 && experts.size % by.groups == 0) { experts.unit = experts.size / by.groups; experts.unit_name = "experts_of_group"; }
+  if (by.groups > 0 && experts.size % by.groups == 0) {
+    experts.unit = experts.size / by.groups;
+    experts.unit_name = "experts_of_group";
+  }
   return experts;
 }
 /// Scores to choose by, of groups those of the groups taken.
@@ -265,13 +298,15 @@ constexpr value scores_to_choose_by(operand logits, const router_rule& by, value
   const dim experts = in_groups(t.of(logits.v).shape[1], by);
   if (by.groups != 0 && experts.count() != by.groups) {
     complaint c{"route", {}, logits.from};
-    c.begin() << experts.size << " experts do not divide into " << by.groups << " groups; expected groups of one size";
+    c.begin() << experts.size << " experts do not divide into " << by.groups
+              << " groups; expected groups of one size";
     t.refuse(c);
   }
   const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_scores : ops::sigmoid_scores;
   const value scores = t.apply(kind, {logits.v}, logits.from, {.with = {.first = experts}});
   if (by.groups == 0) return scores;
-  const op with{.with = {.number = static_cast<double>(by.group_best), .first = dim{"groups_taken", by.groups_taken}}};
+  const op with{
+      .with = {.number = static_cast<double>(by.group_best), .first = dim{"groups_taken", by.groups_taken}}};
   return by.has_bias() ? t.apply(ops::biased_keep_groups, {scores, bias}, logits.from, with)
                        : t.apply(ops::keep_groups, {scores}, logits.from, with);
 }
@@ -279,30 +314,37 @@ constexpr value scores_to_choose_by(operand logits, const router_rule& by, value
 constexpr value top_by_scores(operand logits, dim picks, const router_rule& by, value bias) {
   trace& t = *logits.v.in;
   const value scores = scores_to_choose_by(logits, by, bias);
-  const int of_taken = by.groups > 0 ? by.groups_taken * (t.of(logits.v).shape[1].size / by.groups) : picks.size;
+  const int of_taken =
+      by.groups > 0 ? by.groups_taken * (t.of(logits.v).shape[1].size / by.groups) : picks.size;
   if (picks.size > of_taken) {
     complaint c{"route", {}, logits.from};
-    c.begin() << "it takes " << picks.size << " experts, and the " << by.groups_taken << " groups that it takes have " << of_taken
-              << "; expected no more";
+    c.begin() << "it takes " << picks.size << " experts, and the " << by.groups_taken
+              << " groups that it takes have " << of_taken << "; expected no more";
     t.refuse(c);
   }
   const bool softmax = by.scores == router_rule::softmax;
   const op with{.with = {.first = picks}};
-  return by.has_bias() ? t.apply(softmax ? ops::biased_softmax_top_by : ops::biased_sigmoid_top_by, {logits.v, scores, bias}, logits.from, with)
-                       : t.apply(softmax ? ops::softmax_top_by : ops::sigmoid_top_by, {logits.v, scores}, logits.from, with);
+  return by.has_bias() ? t.apply(softmax ? ops::biased_softmax_top_by : ops::biased_sigmoid_top_by,
+                                 {logits.v, scores, bias}, logits.from, with)
+                       : t.apply(softmax ? ops::softmax_top_by : ops::sigmoid_top_by, {logits.v, scores},
+                                 logits.from, with);
 }
 }  // namespace detail
 
-/// The bias of a router's choice, one for each expert: the mean of how often an expert is chosen in a step is known.
+/// The bias of a router's choice, one for each expert: the mean of how often an expert is chosen in a step is
+/// known.
 /// `loss_scale`: 1 / tokens of a step.
-constexpr value bias_of_choice(trace& t, std::string_view name, dim experts, int picks, const router_rule& by, double loss_scale,
-                               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+constexpr value bias_of_choice(trace& t, std::string_view name, dim experts, int picks, const router_rule& by,
+                               double loss_scale, const char* file = __builtin_FILE(),
+                               int line = __builtin_LINE()) {
   const double tokens = static_cast<double>(static_cast<long long>(1 / loss_scale + 0.5));
-  return t.parameter(name, detail::in_groups(experts, by), load_balance{by.bias_rate, tokens * picks / experts.size}, file, line);
+  return t.parameter(name, detail::in_groups(experts, by),
+                     load_balance{by.bias_rate, tokens * picks / experts.size}, file, line);
 }
 
-/// The largest `picks` scores of each row of logits, of equal ones those of lower experts, by falling score. Where weights are
-/// normalised the softmax of all logits and then the largest is the softmax of the largest. `bias`: where the rule has one.
+/// The largest `picks` scores of each row of logits, of equal ones those of lower experts, by falling score.
+/// Where weights are normalised the softmax of all logits and then the largest is the softmax of the largest.
+/// `bias`: where the rule has one.
 /// Shapes: logits (tokens, experts); weights and chosen (tokens, picks); bias (experts).
 constexpr routing route(operand logits, int picks, const router_rule& by, value bias = {}) {
   trace& t = *logits.v.in;
@@ -311,7 +353,8 @@ constexpr routing route(operand logits, int picks, const router_rule& by, value 
   const value weights = by.is_by_logits() ? t.apply(top, {logits.v}, logits.from, {.with = {.first = taken}})
                                           : detail::top_by_scores(logits, taken, by, bias),
               chosen = result(weights, 1);
-  if (by.normalized) return {t.apply(ops::normalize, {weights}, logits.from, {.with = {.number = by.scaling}}), chosen};
+  if (by.normalized)
+    return {t.apply(ops::normalize, {weights}, logits.from, {.with = {.number = by.scaling}}), chosen};
   if (by.scaling == 1) return {weights, chosen};
   return {t.apply(ops::scale, {weights}, logits.from, {.with = {.number = by.scaling}}), chosen};
 }

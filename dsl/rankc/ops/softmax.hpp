@@ -18,12 +18,14 @@ inline constexpr op_row softmax_dx{
 inline constexpr op_row softmax{
     .name = "softmax",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
-    .rule = [](complaint& c, types in, type* out, const op& o) {
-      rules::elementwise<false>(c, in, out, o);
-      for (axis a : axes)
-        if (in[0][a] == V(1))
-          c.found(a, "the value", in[0], "the whole row on each rank (its sum is taken)", "all_gather it first");
-    },
+    .rule =
+        [](complaint& c, types in, type* out, const op& o) {
+          rules::elementwise<false>(c, in, out, o);
+          for (axis a : axes)
+            if (in[0][a] == V(1))
+              c.found(a, "the value", in[0], "the whole row on each rank (its sum is taken)",
+                      "all_gather it first");
+        },
     .dual = [](backward& b) { b.give("x", b.apply(softmax_dx, {b.gradient("y"), b["y"]})); },
     .flops = no_flops,
     .host = {"softmax", "tokens width"},

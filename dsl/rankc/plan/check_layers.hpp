@@ -22,17 +22,18 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
     for (axis a : axes) {
       if (shards_over(v, i, a, d) == 1) continue;
       const axis by = shared_over(v[a], i, a);
-      int parallel_dims::*degree = row(row(by).degree ? by : a).degree;
+      int parallel_dims::* degree = row(row(by).degree ? by : a).degree;
       over << (over.empty() ? "" : " * ") << name(by);
-      found.add_degree(given, degree,
-                       find_nearest_degree(given, degree, false,
-                                           [&](const parallel_dims& x) { return s.count() % shards(v, i, x) == 0; }));
+      found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& x) {
+                         return s.count() % shards(v, i, x) == 0;
+                       }));
     }
     // Nobody writes a number of tokens: it follows from the length of a sequence.
     const bool of_sequences = s.name == c.tokens.name;
     const int each = of_sequences ? s.count() / c.seq : 1;
-    found.add(of_sequences ? "seq" : s.name, find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
-                                                          [&](int n) { return n * each % ways == 0; }));
+    found.add(of_sequences ? "seq" : s.name,
+              find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
+                           [&](int n) { return n * each % ways == 0; }));
     put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
     if (!refused_before(text.view())) refuse(out, 202) << text.view();
   };
@@ -91,7 +92,8 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   if (out.size() > before) return false;
   const type &x = t.values[t.input], &y = t.values[t.result];
   if (y.holds == element::index) {
-    refuse(out, 213) << "the result of layer '" << layer << "' is token ids; expected rows of features, or a loss";
+    refuse(out, 213) << "the result of layer '" << layer
+                     << "' is token ids; expected rows of features, or a loss";
     return false;
   }
   if (x.holds != element::index && t.gradients[t.input] < 0) {
@@ -114,8 +116,8 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   return count == 1 || y == x;
 }
 
-/// RC240: the rows of a parameter that tp shares out divide among the ranks that share weights too. Those of others may end in
-/// padding.
+/// RC240: the rows of a parameter that tp shares out divide among the ranks that share weights too. Those of
+/// others may end in padding.
 constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
   const int shards = weight_shards(d), of_cp = shards / d.dp_shard;
@@ -125,11 +127,13 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
     const int rows = of.size / d.tp;
     if (w.holds[axis::tp] != V(0) || rows % shards == 0) continue;
     offers found;
-    found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate,
-                                       [&](int n) { return d.dp_shard * d.dp_replicate % n == 0 && rows % (n * of_cp) == 0; }));
+    found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate, [&](int n) {
+                return d.dp_shard * d.dp_replicate % n == 0 && rows % (n * of_cp) == 0;
+              }));
     found.add(of.name, find_nearest(of.count(), std::numeric_limits<int>::max() / of.unit,
                                     [&](int n) { return n * of.unit % (d.tp * shards) == 0; }));
-    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of tp=" << d.tp
+    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows
+                                   << " rows on each rank of tp=" << d.tp
                                    << ", and they do not divide by dp_shard=" << d.dp_shard;
     if (of_cp > 1) s << " * cp=" << of_cp;
     s << " (dp_replicate takes the rest)" << found.view();
@@ -138,7 +142,8 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
   }
 }
 
-/// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets of.
+/// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets
+/// of.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto refuse_rows = [&](std::string_view what, const dim& rows) {
     refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size
@@ -177,7 +182,8 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
     complaint c{o.kind->name, {}, o.from};
     check_row(c, *o.kind, false);
     if (!c.said && d.cp > 1 && takes_sequences(*o.kind))
-      c.begin() << "its kernel is told of sequences, and with cp=" << d.cp << " a rank has chunks of them; take a kernel of tokens, or cp=1";
+      c.begin() << "its kernel is told of sequences, and with cp=" << d.cp
+                << " a rank has chunks of them; take a kernel of tokens, or cp=1";
     if (c.said) refuse(out, 225) << c.text.view();
   }
 }
@@ -188,7 +194,8 @@ constexpr void check_orders(report& out, const trace& t, const parallel_dims& d)
     for (int i = 0; i < v.ndim; ++i) {
       if (v.shape[i].order == shard_order::contiguous || shards(v, i, d) == 1) continue;
       complaint::put_dim(c.begin() << "it is sharded along ", v.shape[i]);
-      refuse(out, 228) << c.text.view() << "; this version has kernels for contiguous shards: leave the dim's order out";
+      refuse(out, 228) << c.text.view()
+                       << "; this version has kernels for contiguous shards: leave the dim's order out";
       return true;
     }
     return false;
@@ -200,23 +207,24 @@ constexpr void check_orders(report& out, const trace& t, const parallel_dims& d)
       if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
 }
 
-/// RC226: over an axis whose ranks have tokens of their own, parameters that are not made of them; where tokens alone are
-/// lowered, conversions.
+/// RC226: over an axis whose ranks have tokens of their own, parameters that are not made of them; where
+/// tokens alone are lowered, conversions.
 constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
     if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
     complaint c{"parameter", w.name, w.from};
     complaint::put(c.begin() << "it is ", w.holds, w.holds[a]);
     complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[a]);
-    refuse(out, 226) << c.text.view() << " over " << name(a)
-                     << "; this version has parameters that are the same on every replica, made of its tokens";
+    refuse(out, 226)
+        << c.text.view() << " over " << name(a)
+        << "; this version has parameters that are the same on every replica, made of its tokens";
   }
   if (row(a).lowered == lowering::all) return;
   for (const op& o : t.ops) {
     if (o.over != a || o.kind->converts == conversion::none) continue;
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set " << name(a)
-              << "=1";
+    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set "
+              << name(a) << "=1";
     refuse(out, 226) << c.text.view();
     return;
   }
@@ -225,21 +233,25 @@ constexpr void check_tokens_alone(report& out, const trace& t, const parallel_di
   for (const weight_info& w : t.weights) {
     if (d.ep == 1 || w.holds[axis::ep] == I || w.trainable) continue;
     complaint c{"parameter", w.name, w.from};
-    c.begin() << "it is frozen and sharded over ep=" << d.ep << "; this version trains the experts that it spreads over ranks: train it, or take ep=1";
+    c.begin() << "it is frozen and sharded over ep=" << d.ep
+              << "; this version trains the experts that it spreads over ranks: train it, or take ep=1";
     refuse(out, 226) << c.text.view();
   }
   for (const weight_info& w : t.weights) {
     if (d.ep == 1 || w.gradient[axis::ep] != P) continue;
     complaint c{"parameter", w.name, w.from};
-    c.begin() << "its gradient is a pending sum over ep=" << d.ep << "; this version sums values over it, and no gradients of parameters: all_reduce what is made of it";
+    c.begin() << "its gradient is a pending sum over ep=" << d.ep
+              << "; this version sums values over it, and no gradients of parameters: all_reduce what is "
+                 "made of it";
     refuse(out, 226) << c.text.view();
   }
   for (axis a : axes)
-    if ((row(a).shares == part::sequences || row(a).shares == part::positions) && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
+    if ((row(a).shares == part::sequences || row(a).shares == part::positions) && d.*row(a).degree > 1)
+      check_tokens_alone(out, t, a);
 }
 
-/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once; and what stands
-/// alone before and after them.
+/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once;
+/// and what stands alone before and after them.
 struct block_count {
   int blocks = 0;
   bool repeats = false;

@@ -14,8 +14,11 @@ constexpr bool has_fp8_linear(const trace& t, const parallel_dims& d) {
     const op& o = t.ops[i];
     if (o.kind != &ops::linear || t.values[o.out[0]].bad) continue;
     const int weight = t.find_parameter(o.in[1]);
-    const bool is_plain = weight >= 0 && t.weights[static_cast<std::size_t>(weight)].name.part.empty() && t.values[o.in[1]].shape[0].name != "experts";
-    if (is_plain && program::fits_fp8(program::local(t.values[o.in[0]], d)) && program::fits_fp8(program::local(t.values[o.in[1]], d))) return true;
+    const bool is_plain = weight >= 0 && t.weights[static_cast<std::size_t>(weight)].name.part.empty() &&
+                          t.values[o.in[1]].shape[0].name != "experts";
+    if (is_plain && program::fits_fp8(program::local(t.values[o.in[0]], d)) &&
+        program::fits_fp8(program::local(t.values[o.in[1]], d)))
+      return true;
   }
   return false;
 }
@@ -25,12 +28,17 @@ constexpr void check_linears(report& out, const training& r, const cluster& mach
   if (r.linears == linear_precision::plain) return;
   const std::string_view name = linear_precision_names[static_cast<int>(r.linears)];
   if (machines.gpu == "a100")
-    refuse(out, 261) << "linears=" << name << ", and an a100 multiplies no numbers of eight bits; leave it out, or take clusters::h100, h200"
-                     << (r.linears == fp8 ? ", b200 or gb200" : "");
+    refuse(out, 261)
+        << "linears=" << name
+        << ", and an a100 multiplies no numbers of eight bits; leave it out, or take clusters::h100, h200"
+        << (r.linears == fp8 ? ", b200 or gb200" : "");
   if (r.linears == fp8_rows && (machines.gpu == "b200" || machines.gpu == "gb200"))
-    refuse(out, 261) << "linears=fp8_rows, and on a " << machines.gpu << " cuBLASLt has no products with a scale for each row; take linears=fp8";
+    refuse(out, 261) << "linears=fp8_rows, and on a " << machines.gpu
+                     << " cuBLASLt has no products with a scale for each row; take linears=fp8";
   if (!any)
-    refuse(out, 261) << "linears=" << name << ", and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and outputs on each rank; "
+    refuse(out, 261) << "linears=" << name
+                     << ", and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and "
+                        "outputs on each rank; "
                         "leave it out, or take such sizes";
 }
 

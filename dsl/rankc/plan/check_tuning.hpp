@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a recipe freezes, adapts and trains: that its names are of some, and of no two kinds, that linear alone
-// reads what is adapted, and that something is trained. RC246 to RC249.
+// Which parameters a recipe freezes, adapts and trains: that its names are of some, and of no two kinds, that
+// linear alone reads what is adapted, and that something is trained. RC246 to RC249.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/ops/linear.hpp>
@@ -21,7 +21,8 @@ class tuning {
       known.trainable &= w.trainable;
       for (std::size_t i = 0; i < t.forward_ops; ++i)
         for (int in : t.ops[i].in)
-          if (in == w.id && t.ops[i].kind != &ops::linear && known.reader.empty()) known.reader = t.ops[i].kind->name;
+          if (in == w.id && t.ops[i].kind != &ops::linear && known.reader.empty())
+            known.reader = t.ops[i].kind->name;
     }
   }
 
@@ -34,7 +35,8 @@ class tuning {
     for (std::string_view name : r.lora.targets.all()) check_target(out, name);
     for (std::string_view name : r.lora.trained.all()) check_trained(out, name, r);
     if (out.size() == before && !inference && !trains_)
-      refuse(out, 249) << "nothing is trained: every parameter is frozen; leave one out of frozen, take lora, or a schedule with "
+      refuse(out, 249) << "nothing is trained: every parameter is frozen; leave one out of frozen, take "
+                          "lora, or a schedule with "
                           "inference=true";
   }
 
@@ -69,7 +71,8 @@ class tuning {
   constexpr void check_names(report& out, std::string_view list, const parameter_names& names) const {
     for (std::string_view name : names.all()) {
       if (find(name)) continue;
-      sentence& s = refuse(out, 246) << list << " names '" << name << "', and no layer declares a parameter so; they are ";
+      sentence& s = refuse(out, 246) << list << " names '" << name
+                                     << "', and no layer declares a parameter so; they are ";
       put_names(s, false);
     }
   }
@@ -83,10 +86,14 @@ class tuning {
   }
   /// RC248
   constexpr void check_trained(report& out, std::string_view name, const training& r) const {
-    const auto refused = [&]() -> sentence& { return refuse(out, 248) << "lora.trained names '" << name << "', "; };
-    if (r.lora.targets.has(name)) refused() << "and so does lora.targets, which keeps it as it is; name it in one of them";
+    const auto refused = [&]() -> sentence& {
+      return refuse(out, 248) << "lora.trained names '" << name << "', ";
+    };
+    if (r.lora.targets.has(name))
+      refused() << "and so does lora.targets, which keeps it as it is; name it in one of them";
     else if (r.frozen.has(name)) refused() << "and so does frozen; name it in one of them";
-    else if (!find(name)->trainable) refused() << "which its layer freezes; leave it out, or frozen() out of the layer";
+    else if (!find(name)->trainable)
+      refused() << "which its layer freezes; leave it out, or frozen() out of the layer";
   }
 
   std::vector<declared> all_;

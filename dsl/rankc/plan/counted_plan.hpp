@@ -13,9 +13,13 @@ namespace rankc {
 using program::target;
 
 /// What a plan is built for: GPUs, where its cluster has some.
-constexpr target target_of(const cluster& c) { return c.flops > 0 || c.within_node > 0 ? target::cuda : target::host; }
+constexpr target target_of(const cluster& c) {
+  return c.flops > 0 || c.within_node > 0 ? target::cuda : target::host;
+}
 /// What it computes in: there is no f64 on GPUs, and no bf16 on the host.
-constexpr precision precision_on(target to, precision p) { return to == target::cuda ? p : p == f64 ? f64 : f32; }
+constexpr precision precision_on(target to, precision p) {
+  return to == target::cuda ? p : p == f64 ? f64 : f32;
+}
 
 namespace detail {
 
@@ -38,11 +42,16 @@ struct counted_plan {
 };
 
 /// Check a plan's parts as check_plan does; where they break no rule, what memory depends on.
-constexpr auto count_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule, const training& recipe,
-                                  const cluster& machines, std::span<const int> stage_layers) {
+constexpr auto count_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
+                          const training& recipe, const cluster& machines,
+                          std::span<const int> stage_layers) {
   counted_plan p{.dims = resolve(given), .recipe = recipe, .machines = machines};
-  check_plan(out, model, given, schedule, recipe, machines,
-             [&](std::string_view, int count, bool repeated, const trace& t) { p.kinds.push_back({t, count, repeated}); }, stage_layers);
+  check_plan(
+      out, model, given, schedule, recipe, machines,
+      [&](std::string_view, int count, bool repeated, const trace& t) {
+        p.kinds.push_back({t, count, repeated});
+      },
+      stage_layers);
   if (!accepts(out)) return p;
   p.actions = actions_of(schedule, p.dims);
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
@@ -56,7 +65,8 @@ template <class Model, class Schedule, class StageLayers>
 constexpr counted_plan count_plan(report& out, const plan<Model, Schedule, StageLayers>& p) {
   check_parts(out, p.model, p.schedule, p.recipe, p.cluster);
   if constexpr (a_model<Model> && a_schedule<Schedule>)
-    if (accepts(out)) return count_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
+    if (accepts(out))
+      return count_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
   return {};
 }
 
@@ -70,7 +80,10 @@ constexpr worst_rank find_worst(const auto& p, const auto& layers, const program
   worst_rank worst;
   int rank = 0;
   for (const program::rank_memory& m : program::memory_of(p, layers, s, bounds)) {
-    if (m.total() > worst.bytes) { worst.rank = rank; worst.bytes = m.total(); }
+    if (m.total() > worst.bytes) {
+      worst.rank = rank;
+      worst.bytes = m.total();
+    }
     worst.at_most = std::max(worst.at_most, m.total() + m.between);
     ++rank;
   }

@@ -8,16 +8,30 @@
 
 namespace rankc {
 
-/// What layers are told there. What routers sum up is of the plan's microbatches, on so many data-parallel ranks.
-constexpr layer_context one_device_context(const auto& model, const training& recipe, int microbatches, int ranks) {
+/// What layers are told there. What routers sum up is of the plan's microbatches, on so many data-parallel
+/// ranks.
+constexpr layer_context one_device_context(const auto& model, const training& recipe, int microbatches,
+                                           int ranks) {
   const dim tokens{"tokens", recipe.global_batch * recipe.seq};
   const double loss_scale = 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq);
-  return {tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}, false, 1, 1, 1, false, 1,
+  return {tokens,
+          recipe.global_batch,
+          recipe.seq,
+          false,
+          loss_scale,
+          {},
+          false,
+          1,
+          1,
+          1,
+          false,
+          1,
           detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
 }
 
 /// The layers of a model, traced for one device: of a plan that breaks no rule.
-constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches, int ranks) {
+constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches,
+                                                 int ranks) {
   const layer_context c = one_device_context(model, recipe, microbatches, ranks);
   type x = detail::token_type(c.tokens);
   std::vector<trace> all;

@@ -14,7 +14,8 @@
 
 namespace rankc {
 
-/// Of a model some of whose layers have experts: their width, whether a token's weights add up to 1, and which layers are dense.
+/// Of a model some of whose layers have experts: their width, whether a token's weights add up to 1, and
+/// which layers are dense.
 struct known_experts {
   int ffn = 0;  // 0: there are none
   bool normalized = true;
@@ -51,7 +52,7 @@ struct plan_data {
   std::string schedule;
   action_table actions;
   costs expected;  // of the actions
-  int rows = 0;  // sequences per microbatch and data-parallel rank
+  int rows = 0;    // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
   known_model model;
   std::vector<layer_kind> kinds;

@@ -4,7 +4,8 @@
 //                             .schedule = schedules::one_f_one_b{.microbatches = 4},
 //                             .recipe = training{.seq = 128, .global_batch = 16}, .cluster = clusters::cpu};
 //   static_assert(valid<gpt>);
-// Deduction guides find its type whichever members are left out, so that what is missing is a rule's sentence.
+// Deduction guides find its type whichever members are left out, so that what is missing is a rule's
+// sentence.
 #pragma once
 #include <rankc/plan/plan.hpp>
 #include <rankc/rules/parts.hpp>
@@ -13,8 +14,9 @@
 
 namespace rankc {
 
-/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan whose layers are
-/// not to be split by what they cost. The first stage may have none beside the embedding, the last none beside the head.
+/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan
+/// whose layers are not to be split by what they cost. The first stage may have none beside the embedding,
+/// the last none beside the head.
 template <std::size_t Stages>
 struct stage_layers {
   int of_stage[Stages];
@@ -51,8 +53,8 @@ template <class T>
 inline constexpr bool is_other_part =
     std::is_same_v<T, parallel_dims> || std::is_same_v<T, training> || std::is_same_v<T, cluster>;
 
-/// The types of a plan's model and schedule by those of the members that are nothing else: the first and the second, or
-/// one that is a model if it has a stack.
+/// The types of a plan's model and schedule by those of the members that are nothing else: the first and the
+/// second, or one that is a model if it has a stack.
 template <class... Free>
 struct model_and_schedule {
   using model = no_model;
@@ -111,12 +113,14 @@ inline constexpr bool is_plan<plan<Model, Schedule, StageLayers>> = true;
 template <class Model, class Schedule, class StageLayers>
 inline constexpr bool is_plan<const plan<Model, Schedule, StageLayers>&> = true;
 
-/// Check a plan as declared: its parts, then all rules over them, visiting each layer as check_plan of values does.
+/// Check a plan as declared: its parts, then all rules over them, visiting each layer as check_plan of values
+/// does.
 template <class Model, class Schedule, class StageLayers>
 constexpr void check_plan(report& out, const plan<Model, Schedule, StageLayers>& p, auto visit) {
   check_parts(out, p.model, p.schedule, p.recipe, p.cluster);
   if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
-    if (accepts(out)) check_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, visit, p.stage_layers);
+    if (accepts(out))
+      check_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, visit, p.stage_layers);
 }
 
 }  // namespace rankc

@@ -42,7 +42,8 @@ constexpr type starts_type(const dim& tokens) {
   return t;
 }
 
-/// Where the routers of a model keep their sums, of so many tokens in microbatches of `of_microbatch` on `ranks` data-parallel ranks.
+/// Where the routers of a model keep their sums, of so many tokens in microbatches of `of_microbatch` on
+/// `ranks` data-parallel ranks.
 constexpr router_statistics statistics_of(const auto& model, int tokens, int of_microbatch, int ranks) {
   router_statistics s;
   if constexpr (requires { model.routers(); }) s.of = model.routers();
@@ -55,7 +56,8 @@ constexpr router_statistics statistics_of(const auto& model, int tokens, int of_
 constexpr type statistics_type(const layer_context& c) {
   type t;
   t.ndim = 2;
-  t.shape[0] = c.routers.groups; t.shape[1] = c.routers.of_layers();
+  t.shape[0] = c.routers.groups;
+  t.shape[1] = c.routers.of_layers();
   t.holds = element::wide;
   type tokens = token_type(c.tokens);
   if (c.sequence_parallel) tokens[axis::tp] = V(0);
@@ -63,7 +65,8 @@ constexpr type statistics_type(const layer_context& c) {
   return t;
 }
 
-/// Trace one layer forward and backward from the type of its input, its parameters trained as the recipe says.
+/// Trace one layer forward and backward from the type of its input, its parameters trained as the recipe
+/// says.
 template <class Layer>
 constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c, const training& recipe) {
   trace t;
@@ -71,7 +74,10 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   const value x = t.add(input);
   t.input = x.id;
   c.targets = t.add(token_type(c.tokens));
-  if (recipe.has_documents()) { c.starts = t.add(starts_type(c.tokens)); t.starts = c.starts.id; }
+  if (recipe.has_documents()) {
+    c.starts = t.add(starts_type(c.tokens));
+    t.starts = c.starts.id;
+  }
   if (c.routers.any()) {
     const bool is_first = input.holds == element::index;
     const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
@@ -79,7 +85,8 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
     if (!is_first) t.statistics = s.id;
   }
   t.derive_backward(layer.forward(t, x, c));
-  const bool counts_alone = t.statistics >= 0 && t.routers_kept >= 0 && t.said.empty() && t.gradients[t.statistics] < 0;
+  const bool counts_alone =
+      t.statistics >= 0 && t.routers_kept >= 0 && t.said.empty() && t.gradients[t.statistics] < 0;
   if (counts_alone) t.gradients[t.statistics] = t.make(ops::zeros, cotangent(t.values[t.statistics])).id;
   t.recipe = nullptr;
   return t;

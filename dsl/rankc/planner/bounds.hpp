@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice takes at least, of time and of memory: before it is known where its stages are, before it is known in which
-// order they run, and before it is judged.
+// What a choice takes at least, of time and of memory: before it is known where its stages are, before it is
+// known in which order they run, and before it is judged.
 #pragma once
 #include <rankc/planner/judge.hpp>
 #include <rankc/planner/layers.hpp>
@@ -41,9 +41,10 @@ class choice_bounds {
     return accepts(out);
   }
 
-  /// The step of a choice on the stages of its schedule, by any order of actions whose backwards are whole, or in halves; none
-  /// where its layers break a rule.
-  constexpr std::optional<double> placed_step(const choice& c, const action_table& placement, bool in_halves) {
+  /// The step of a choice on the stages of its schedule, by any order of actions whose backwards are whole,
+  /// or in halves; none where its layers break a rule.
+  constexpr std::optional<double> placed_step(const choice& c, const action_table& placement,
+                                              bool in_halves) {
     const auto [alike, times] = layers_of(c);
     if (!alike) return {};
     const planned p = plan_of(c, placement, *alike, times, in_halves);
@@ -53,7 +54,8 @@ class choice_bounds {
   /// The memory of the same. The choice breaks no rule.
   constexpr placed_memory memory_of_placed(const choice& c, bool in_halves) {
     const auto [alike, times] = layers_of(c);
-    const planned p = plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike, times, in_halves);
+    const planned p = plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike,
+                              times, in_halves);
     placed_memory out;
     for (const program::rank_memory& m : program::memory_of(p, p.forms, p.setting, true))
       out.ranks.push_back({m.total(), 0, static_cast<std::size_t>(-1)});
@@ -70,8 +72,8 @@ class choice_bounds {
     return out;
   }
 
-  /// The step of a choice by its schedule, and where it is asked for, its memory but what goes between stages; none where it
-  /// breaks a rule.
+  /// The step of a choice by its schedule, and where it is asked for, its memory but what goes between
+  /// stages; none where it breaks a rule.
   constexpr std::optional<bound> predicted(const choice& c, bool with_memory) {
     const auto [alike, times] = layers_of(c);
     if (!alike || !is_legal_so_far(c)) return {};
@@ -80,12 +82,14 @@ class choice_bounds {
     const planned p = plan_of(c, std::move(actions), *alike, times, in_halves);
     const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
     totals run = steps.scheduled();
-    const bound out{(1 - rounding) * steps.predict(run.makespan).step, with_memory ? rankc::detail::find_worst(p, p.forms, p.setting, true).bytes : 0};
+    const bound out{(1 - rounding) * steps.predict(run.makespan).step,
+                    with_memory ? rankc::detail::find_worst(p, p.forms, p.setting, true).bytes : 0};
     if (!in_flight(c)) known_.push_back({c.schedule, c.dims.pp, std::move(run.peak_activations)});
     return out;
   }
 
-  /// The microbatches in flight of a choice's schedule; null where none that has the same was predicted. It lasts until the next is.
+  /// The microbatches in flight of a choice's schedule; null where none that has the same was predicted. It
+  /// lasts until the next is.
   /// Shapes: (ranks).
   constexpr const std::vector<int>* in_flight(const choice& c) const {
     for (const scheduled& s : known_)
@@ -94,7 +98,8 @@ class choice_bounds {
   }
 
  private:
-  static constexpr double rounding = 1e-9;  // what is known of a choice is summed in another order than its prediction
+  static constexpr double rounding =
+      1e-9;  // what is known of a choice is summed in another order than its prediction
 
   /// What time and memory ask of a layer's form.
   struct planned_form : cost_model::detail::timed_form, form_bytes {};
@@ -111,16 +116,26 @@ class choice_bounds {
     std::vector<int> blocks_of_stage{};
     std::vector<planned_form> forms{};
   };
-  constexpr planned plan_of(const choice& c, action_table actions, alike_layers& alike, int times, bool in_halves) {
-    planned p{.dims = resolve(c.dims), .recipe = q_.recipe, .machines = q_.machines, .actions = std::move(actions), .kinds = alike.kinds,
-              .expected = {}, .rows = rows_of(q_, c), .setting = alike.setting};
+  constexpr planned plan_of(const choice& c, action_table actions, alike_layers& alike, int times,
+                            bool in_halves) {
+    planned p{.dims = resolve(c.dims),
+              .recipe = q_.recipe,
+              .machines = q_.machines,
+              .actions = std::move(actions),
+              .kinds = alike.kinds,
+              .expected = {},
+              .rows = rows_of(q_, c),
+              .setting = alike.setting};
     p.recipe.recompute = c.recompute;
-    p.setting.dims = p.dims; p.setting.splits_backward = in_halves;
+    p.setting.dims = p.dims;
+    p.setting.splits_backward = in_halves;
     p.blocks_of_stage = layers_.split(alike, p.dims, p.actions);
     for (const layer_form& f : forms_of(p)) {
       lowered_form& lowered = layers_.lower(alike, f, c.recompute, in_halves);
       const lowered_form::repeated& form = layers_.repeat(lowered, times);
-      p.forms.push_back({{form.takes, layers_.parameters_of(alike, static_cast<std::size_t>(f.kind), p.dims), form.needs.x_bytes}, form.needs});
+      p.forms.push_back({{form.takes, layers_.parameters_of(alike, static_cast<std::size_t>(f.kind), p.dims),
+                          form.needs.x_bytes},
+                         form.needs});
     }
     return p;
   }
@@ -131,12 +146,14 @@ class choice_bounds {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const planned_form& form = p.forms[static_cast<std::size_t>(layers[i])];
-      bytes += program::aligned(form.saved_bytes) + (i + 1 < layers.size() ? program::aligned(form.y_bytes) : 0);
+      bytes +=
+          program::aligned(form.saved_bytes) + (i + 1 < layers.size() ? program::aligned(form.y_bytes) : 0);
     }
     return bytes;
   }
 
-  /// The layers of a choice; where sequences do not ask for experts, of one at a time, and how many there are.
+  /// The layers of a choice; where sequences do not ask for experts, of one at a time, and how many there
+  /// are.
   struct layers_of_choice {
     alike_layers* alike = nullptr;
     int times = 1;
@@ -167,18 +184,23 @@ class choice_bounds {
       for (const bool recomputes : {false, true}) {
         const int count = recomputes ? again : kind.count - again;
         if (count == 0) continue;
-        lowered_form& form = layers_.lower(alike, {static_cast<int>(k), recomputes, true, kind.repeated}, c.recompute, in_halves);
+        lowered_form& form = layers_.lower(alike, {static_cast<int>(k), recomputes, true, kind.repeated},
+                                           c.recompute, in_halves);
         const lowered_form::repeated& one = layers_.repeat(form, times);
-        const double share = count / static_cast<double>(c.dims.pp), each = of.kept(e) + static_cast<double>(one.needs.saved_bytes);
-        const double beside = of.passing(e) + static_cast<double>(std::max(one.needs.forward_temp, one.needs.backward_temp));
+        const double share = count / static_cast<double>(c.dims.pp),
+                     each = of.kept(e) + static_cast<double>(one.needs.saved_bytes);
+        const double beside =
+            of.passing(e) + static_cast<double>(std::max(one.needs.forward_temp, one.needs.backward_temp));
         work += one.takes.all() * (share * c.microbatches);
         all += share * each;
         most = std::max(most, std::max(1.0, share) * each + beside);
         most_beside = std::max(most_beside, beside);
       }
     }
-    const double over_links = beside(*q_.gpu, c.dims, q_.machines.ranks_per_node, q_.recipe, alike.setting, c.microbatches, keeps);
-    const double step = alone(*q_.gpu, work, sweep(*q_.gpu, q_.recipe, alike.setting, keeps.trained), over_links).step;
+    const double over_links =
+        beside(*q_.gpu, c.dims, q_.machines.ranks_per_node, q_.recipe, alike.setting, c.microbatches, keeps);
+    const double step =
+        alone(*q_.gpu, work, sweep(*q_.gpu, q_.recipe, alike.setting, keeps.trained), over_links).step;
     const double bytes = c.dims.pp == 1 ? all + most_beside : std::max(all, most);
     return {(1 - rounding) * step, static_cast<std::size_t>((1 - rounding) * bytes)};
   }

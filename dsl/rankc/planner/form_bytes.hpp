@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory takes of a layer's form: of as many sequences as it was lowered for, or, of more, what these take at least.
+// What memory takes of a layer's form: of as many sequences as it was lowered for, or, of more, what these
+// take at least.
 #pragma once
 #include <rankc/program/node.hpp>
 
@@ -11,7 +12,8 @@ namespace rankc::planner {
 /// Units: bytes. Names are layer_program's.
 struct form_bytes {
   std::vector<program::rope_use> ropes{};
-  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0, backward_temp = 0, routers_bytes = 0;
+  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0,
+              backward_temp = 0, routers_bytes = 0;
   unsigned long long used = 0;  // a bit for each phase and space
 
   static constexpr unsigned long long bit(program::phase does, program::space where) {
@@ -38,7 +40,8 @@ constexpr std::size_t bytes_of_elements(const program::layer_program& l, const p
 
 /// The most that a list of nodes has in its workspace at once, if nothing is lost between.
 /// Shapes: bytes (values).
-constexpr std::size_t most_at_once(const program::layer_program& l, program::node_range program::value::*lives, std::size_t nodes,
+constexpr std::size_t most_at_once(const program::layer_program& l,
+                                   program::node_range program::value::* lives, std::size_t nodes,
                                    const std::vector<std::size_t>& bytes) {
   std::vector<long long> change(nodes + 1, 0);
   for (std::size_t v = 0; v < l.values.size(); ++v) {
@@ -54,21 +57,30 @@ constexpr std::size_t most_at_once(const program::layer_program& l, program::nod
 
 }  // namespace detail
 
-/// Of `times` the sequences that a form is lowered for. Each value begins at a multiple of some bytes, and of more sequences
-/// less is lost by that, or by what is behind elements of eight bits: it is left out.
+/// Of `times` the sequences that a form is lowered for. Each value begins at a multiple of some bytes, and of
+/// more sequences less is lost by that, or by what is behind elements of eight bits: it is left out.
 constexpr form_bytes bytes_of(const program::layer_program& l, int times) {
   using program::space;
-  form_bytes b{.ropes = l.ropes, .x_bytes = l.x_bytes, .y_bytes = l.y_bytes, .saved_bytes = l.saved_bytes, .halfway_bytes = l.halfway_bytes,
-               .forward_temp = l.forward_temp, .backward_temp = l.backward_temp, .routers_bytes = l.routers_bytes};
+  form_bytes b{.ropes = l.ropes,
+               .x_bytes = l.x_bytes,
+               .y_bytes = l.y_bytes,
+               .saved_bytes = l.saved_bytes,
+               .halfway_bytes = l.halfway_bytes,
+               .forward_temp = l.forward_temp,
+               .backward_temp = l.backward_temp,
+               .routers_bytes = l.routers_bytes};
   for (const program::value& v : l.values)
     for (const program::phase does : {program::phase::forward, program::phase::backward_weight})
       if (!b.uses(does, v.where) && l.touches(does, v)) b.used |= form_bytes::bit(does, v.where);
   if (times == 1) return b;
   b.saved_bytes = b.halfway_bytes = 0;
-  b.x_bytes *= static_cast<std::size_t>(times); b.y_bytes *= static_cast<std::size_t>(times);
+  b.x_bytes *= static_cast<std::size_t>(times);
+  b.y_bytes *= static_cast<std::size_t>(times);
   std::vector<std::size_t> bytes;
   for (const program::value& v : l.values) {
-    bytes.push_back(detail::has_tokens(l, v) ? detail::bytes_of_elements(l, v) * static_cast<std::size_t>(times) : v.bytes);
+    bytes.push_back(detail::has_tokens(l, v)
+                        ? detail::bytes_of_elements(l, v) * static_cast<std::size_t>(times)
+                        : v.bytes);
     if (v.where == space::saved) b.saved_bytes += bytes.back();
     if (v.where == space::halfway) b.halfway_bytes += bytes.back();
   }

@@ -16,10 +16,14 @@ struct judged {
   std::size_t bytes = 0;
   bool fits = true;
   /// Whether it is to be preferred.
-  constexpr bool is_before(const judged& other) const { return time.step != other.time.step ? time.step < other.time.step : bytes < other.bytes; }
+  constexpr bool is_before(const judged& other) const {
+    return time.step != other.time.step ? time.step < other.time.step : bytes < other.bytes;
+  }
 };
 
-constexpr bool fit(const cluster& machines, std::size_t bytes) { return machines.memory == 0 || bytes <= static_cast<std::size_t>(machines.memory); }
+constexpr bool fit(const cluster& machines, std::size_t bytes) {
+  return machines.memory == 0 || bytes <= static_cast<std::size_t>(machines.memory);
+}
 
 /// Errors: those of the rules, to the report; nothing is said of memory.
 constexpr std::optional<judged> judge(const auto& model, const question& q, const choice& c, report& out) {

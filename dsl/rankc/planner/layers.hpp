@@ -44,8 +44,8 @@ constexpr parameter_elements elements_of(const std::vector<program::layer_parame
   return e;
 }
 
-/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these; not in whether
-/// that leaves padding, without which neighbours are packed.
+/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these;
+/// not in whether that leaves padding, without which neighbours are packed.
 struct alike_layers {
   /// How layers are split over so many pipeline ranks: what they cost.
   struct costed_stack {
@@ -64,8 +64,8 @@ struct alike_layers {
 
   constexpr bool are_of(const parallel_dims& d, int rows_of_microbatch) const {
     const int shards = weight_shards(dims), others = weight_shards(d);
-    return rows == rows_of_microbatch && dims.tp == d.tp && dims.cp == d.cp && dims.ulysses == d.ulysses && dims.ep == d.ep &&
-           (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
+    return rows == rows_of_microbatch && dims.tp == d.tp && dims.cp == d.cp && dims.ulysses == d.ulysses &&
+           dims.ep == d.ep && (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
            ((dims.ep == 1 && !sum_over_batch) || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
   }
 };
@@ -89,8 +89,8 @@ class layer_cache {
  public:
   constexpr layer_cache(const Model& model, const question& q) : model_(model), q_(q) {}
 
-  /// Of the choice's layers; the schedule does not matter. It lasts until the next is asked for. Null where the choice breaks a
-  /// rule, and none that is alike was asked for before.
+  /// Of the choice's layers; the schedule does not matter. It lasts until the next is asked for. Null where
+  /// the choice breaks a rule, and none that is alike was asked for before.
   constexpr alike_layers* find(const unscheduled& c) {
     const int rows = rows_of(q_, c);
     for (alike_layers& a : all_)
@@ -98,10 +98,14 @@ class layer_cache {
     training recipe = q_.recipe;
     recipe.recompute = c.recompute;
     report out;
-    rankc::detail::counted_plan p = rankc::detail::count_plan(out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
+    rankc::detail::counted_plan p = rankc::detail::count_plan(
+        out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
     if (!accepts(out)) return nullptr;
     alike_layers& a = all_.emplace_back();
-    a.dims = p.dims; a.rows = rows; a.setting = rankc::detail::setting_for(p, target::cuda); a.kinds = std::move(p.kinds);
+    a.dims = p.dims;
+    a.rows = rows;
+    a.setting = rankc::detail::setting_for(p, target::cuda);
+    a.kinds = std::move(p.kinds);
     a.sum_over_batch = sums_over_batch(a.kinds);
     for (std::size_t k = 0; k < a.kinds.size(); ++k) {
       a.parameters.push_back(program::local_parameters(a.kinds, k, a.dims));
@@ -113,7 +117,8 @@ class layer_cache {
   }
 
   /// The parameters of a kind, on a rank of a choice of these layers.
-  constexpr std::vector<program::layer_parameter> parameters_of(const alike_layers& a, std::size_t kind, const parallel_dims& d) const {
+  constexpr std::vector<program::layer_parameter> parameters_of(const alike_layers& a, std::size_t kind,
+                                                                const parallel_dims& d) const {
     std::vector<program::layer_parameter> all;
     for (std::size_t w = 0; w < a.parameters[kind].size(); ++w) {
       all.push_back(program::local_parameter(a.kinds[kind].ops.weights[w], d));
@@ -123,7 +128,8 @@ class layer_cache {
   }
 
   /// Shapes: of a choice of these layers; the result (stages).
-  constexpr std::vector<int> split(alike_layers& a, const parallel_dims& d, const action_table& placed) const {
+  constexpr std::vector<int> split(alike_layers& a, const parallel_dims& d,
+                                   const action_table& placed) const {
     for (const alike_layers::costed_stack& s : a.stacks)
       if (s.pp == d.pp) return split_layers(s.entries, placed, {});
     alike_layers::costed_stack& s = a.stacks.emplace_back();
@@ -133,24 +139,32 @@ class layer_cache {
   }
 
   /// Shapes: one of the kinds of the layers. What is returned lasts until the next is lowered.
-  constexpr lowered_form& lower(alike_layers& a, const layer_form& wanted, const recomputation& recompute, bool in_halves) const {
+  constexpr lowered_form& lower(alike_layers& a, const layer_form& wanted, const recomputation& recompute,
+                                bool in_halves) const {
     const recomputation repeats = wanted.recomputes ? recompute : recomputation{};
     for (lowered_form& f : a.forms)
       if (f.form == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
     const auto kind = static_cast<std::size_t>(wanted.kind);
     program::layer_setting s = program::of_form(a.setting, wanted);
-    s.recompute = repeats; s.splits_backward = in_halves;
+    s.recompute = repeats;
+    s.splits_backward = in_halves;
     lowered_form& f = a.forms.emplace_back();
-    f.form = wanted; f.recompute = repeats; f.in_halves = in_halves; f.setting = s;
+    f.form = wanted;
+    f.recompute = repeats;
+    f.in_halves = in_halves;
+    f.setting = s;
     f.program = program::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);
     return f;
   }
 
-  /// What a form takes of so many times its sequences; of memory, at least. It lasts until the form is asked for more.
+  /// What a form takes of so many times its sequences; of memory, at least. It lasts until the form is asked
+  /// for more.
   constexpr const lowered_form::repeated& repeat(lowered_form& f, int times) const {
     for (const lowered_form::repeated& known : f.of)
       if (known.times == times) return known;
-    const auto takes = [&](const program::layer_program& l) { return cost_model::detail::phases_of(*q_.gpu, l, f.setting, q_.machines.ranks_per_node); };
+    const auto takes = [&](const program::layer_program& l) {
+      return cost_model::detail::phases_of(*q_.gpu, l, f.setting, q_.machines.ranks_per_node);
+    };
     if (times == 1) {
       f.of.push_back({times, takes(f.program), bytes_of(f.program, 1)});
     } else {

@@ -12,7 +12,8 @@ namespace rankc::planner {
 /// Shapes: (pipeline ranks).
 struct placed_memory {
   struct rank {
-    std::size_t bytes, of_one, of_stage;  // with one microbatch of each direction; what these take of it; what one takes on a stage
+    std::size_t bytes, of_one,
+        of_stage;  // with one microbatch of each direction; what these take of it; what one takes on a stage
   };
   std::vector<rank> ranks;
 
@@ -33,15 +34,16 @@ struct placed_memory {
   /// Of either, on the same ranks.
   constexpr void join(const placed_memory& other) {
     for (std::size_t r = 0; r < ranks.size(); ++r)
-      ranks[r] = {std::min(ranks[r].bytes, other.ranks[r].bytes), std::max(ranks[r].of_one, other.ranks[r].of_one),
+      ranks[r] = {std::min(ranks[r].bytes, other.ranks[r].bytes),
+                  std::max(ranks[r].of_one, other.ranks[r].of_one),
                   std::min(ranks[r].of_stage, other.ranks[r].of_stage)};
   }
 };
 
 namespace detail {
 
-/// The actions of one microbatch of each direction on given stages: whatever the order is, at some time the ranks keep what
-/// these do.
+/// The actions of one microbatch of each direction on given stages: whatever the order is, at some time the
+/// ranks keep what these do.
 constexpr action_table one_microbatch(action_table t, bool in_halves) {
   const auto add = [&](int rank, int microbatch) {
     std::vector<int> own;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest plans that fit, and those that none beats in time and memory: choices in order of what they take at least,
-// which is looked at more closely only of those that could still be one of them.
+// The fastest plans that fit, and those that none beats in time and memory: choices in order of what they
+// take at least, which is looked at more closely only of those that could still be one of them.
 // Source: best-first search, Hart, Nilsson and Raphael 1968.
 #pragma once
 #include <rankc/planner/bounds.hpp>
@@ -10,19 +10,21 @@
 
 namespace rankc::planner {
 
-/// How many plans are wanted in order of time, and whether those too that no other is both faster and smaller than.
+/// How many plans are wanted in order of time, and whether those too that no other is both faster and smaller
+/// than.
 struct wanted {
   int top = 1;
   bool front = false;
 };
 
-/// How many choices of all a search looked at, and how closely: those without their schedule, their stages, their schedules, and
-/// all of them.
+/// How many choices of all a search looked at, and how closely: those without their schedule, their stages,
+/// their schedules, and all of them.
 struct looked_at {
   int unscheduled = 0, placed = 0, predicted = 0, judged = 0;
 };
 
-/// Plans that fit. Of equally fast ones the smallest is first, of equal ones that which comes first among all choices.
+/// Plans that fit. Of equally fast ones the smallest is first, of equal ones that which comes first among all
+/// choices.
 struct ranking {
   std::vector<judged> top, front;
   looked_at counts{};
@@ -41,7 +43,8 @@ struct candidate {
   /// Of a heap the largest is first: that which could become the fastest, of equally fast ones the smallest.
   constexpr bool operator<(const candidate& other) const {
     if (at_least.step != other.at_least.step) return at_least.step > other.at_least.step;
-    return at_least.bytes != other.at_least.bytes ? at_least.bytes > other.at_least.bytes : order > other.order;
+    return at_least.bytes != other.at_least.bytes ? at_least.bytes > other.at_least.bytes
+                                                  : order > other.order;
   }
 };
 
@@ -53,7 +56,9 @@ struct ranked {
     if (plan.time.step != least.step) return plan.time.step < least.step;
     return plan.bytes != least.bytes ? plan.bytes < least.bytes : order < other;
   }
-  constexpr bool is_before(const ranked& r) const { return is_before({r.plan.time.step, r.plan.bytes}, r.order); }
+  constexpr bool is_before(const ranked& r) const {
+    return is_before({r.plan.time.step, r.plan.bytes}, r.order);
+  }
 };
 
 /// The plans that were judged, as far as they are wanted.
@@ -83,7 +88,8 @@ class winners {
 
  private:
   static constexpr void insert(std::vector<ranked>& into, const ranked& r) {
-    into.insert(std::find_if(into.begin(), into.end(), [&](const ranked& other) { return r.is_before(other); }), r);
+    into.insert(
+        std::find_if(into.begin(), into.end(), [&](const ranked& other) { return r.is_before(other); }), r);
   }
   constexpr bool is_off_front(const bound& least, int order) const {
     for (const ranked& f : front_)
@@ -97,7 +103,8 @@ class winners {
 template <class Model>
 class ranking_search {
  public:
-  constexpr ranking_search(const Model& model, const question& q, const wanted& w) : model_(model), q_(q), wanted_(w), bounds_(model, q), found_(w) {}
+  constexpr ranking_search(const Model& model, const question& q, const wanted& w)
+      : model_(model), q_(q), wanted_(w), bounds_(model, q), found_(w) {}
 
   constexpr ranking run(auto progress) {
     for (const unscheduled& c : unscheduled_choices(q_, experts_of(model_))) {
@@ -126,21 +133,24 @@ class ranking_search {
     std::push_heap(open_.begin(), open_.end());
   }
 
-  /// Memory takes longer to count than time: where the front is not wanted, it is counted once no step is in the way.
+  /// Memory takes longer to count than time: where the front is not wanted, it is counted once no step is in
+  /// the way.
   constexpr void look_at(const candidate& c) {
     if (c.by == known::least && c.of.dims.pp > 1) return place(c);
-    if (c.by == known::least) return predict({c.at_least, c.order, c.by, {c.of, schedules_of(1, c.of.microbatches).front()}});
-    const bool counts_memory = wanted_.front ? c.by == known::placed : c.placement >= 0 && bounds_.in_flight(c.of);
+    if (c.by == known::least)
+      return predict({c.at_least, c.order, c.by, {c.of, schedules_of(1, c.of.microbatches).front()}});
+    const bool counts_memory =
+        wanted_.front ? c.by == known::placed : c.placement >= 0 && bounds_.in_flight(c.of);
     if (counts_memory && is_too_large(c)) return;
     if (c.by == known::placed) predict(c);
     else judge(c);
   }
 
-  /// Choices with the same stages. Halves of backward may all be put together again: where a schedule has some, less is known,
-  /// the lower of both bounds.
+  /// Choices with the same stages. Halves of backward may all be put together again: where a schedule has
+  /// some, less is known, the lower of both bounds.
   struct placement {
     double step;
-    int whole = -1;  // in halves: the placement on the same stages whose backwards are whole
+    int whole = -1;          // in halves: the placement on the same stages whose backwards are whole
     placed_memory memory{};  // once it is asked for
   };
   constexpr placement& at(int i) { return placements_[static_cast<std::size_t>(i)]; }
@@ -169,20 +179,23 @@ class ranking_search {
       const action_table t = s.placement(c.of.dims.pp);
       const bool in_halves = s.in_halves();
       auto found = std::find_if(seen.begin(), seen.end(), [&](const stages& known) {
-        return known.of.rank_of_stage == t.rank_of_stage && known.of.reversed_rank_of_stage == t.reversed_rank_of_stage;
+        return known.of.rank_of_stage == t.rank_of_stage &&
+               known.of.reversed_rank_of_stage == t.reversed_rank_of_stage;
       });
       if (found == seen.end() && bounds_.is_legal_so_far(scheduled))
-        if (const auto step = bounds_.placed_step(scheduled, t, false)) found = seen.insert(seen.end(), {t, add({*step})});
+        if (const auto step = bounds_.placed_step(scheduled, t, false))
+          found = seen.insert(seen.end(), {t, add({*step})});
       if (found != seen.end() && in_halves && found->split < 0)
-        if (const auto step = bounds_.placed_step(scheduled, t, true)) found->split = add({std::min(*step, at(found->whole).step), found->whole});
+        if (const auto step = bounds_.placed_step(scheduled, t, true))
+          found->split = add({std::min(*step, at(found->whole).step), found->whole});
       const int here = found == seen.end() ? -1 : in_halves ? found->split : found->whole;
       if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, known::placed, scheduled, here});
       ++order;
     }
   }
 
-  /// Whether what its ranks have at least, and what its schedule is known to have in flight, is more than there is room for, or
-  /// than is wanted.
+  /// Whether what its ranks have at least, and what its schedule is known to have in flight, is more than
+  /// there is room for, or than is wanted.
   constexpr bool is_too_large(const candidate& c) {
     const placed_memory& memory = memory_of(c.placement, c.of);
     const std::vector<int>* const in_flight = bounds_.in_flight(c.of);

@@ -15,8 +15,8 @@ constexpr int adding_value(const auto& n) {
   return -1;
 }
 
-/// The addition that is the first and only use of a part made by node i, and whose other operand nothing touches from i
-/// on; -1: there is none.
+/// The addition that is the first and only use of a part made by node i, and whose other operand nothing
+/// touches from i on; -1: there is none.
 constexpr int find_addition(const auto& p, std::size_t i, int part) {
   const nodes& list = p.backward;
   std::size_t j = i + 1;
@@ -38,15 +38,18 @@ constexpr void add_in_place(auto& p) {
     const int part = detail::adding_value(list[i]);
     const int j = part < 0 ? -1 : detail::find_addition(p, i, part);
     if (j < 0) continue;
-    const int a = list[j]["a"].at.value, before = a == part ? list[j]["b"].at.value : a, after = list[j]["y"].at.value;
+    const int a = list[j]["a"].at.value, before = a == part ? list[j]["b"].at.value : a,
+              after = list[j]["y"].at.value;
     list[i].accumulate = accumulation::add;
     list.erase(list.begin() + j);
     // The earlier gradient, the part and their sum are one value from here on.
     if (p.values[after].where == space::dx) {
-      p.values[before].where = space::dx; p.values[before].offset = p.values[after].offset;
+      p.values[before].where = space::dx;
+      p.values[before].offset = p.values[after].offset;
       p.values[after].where = space::temp;
     }
-    if (p.values[after].name.of_model && !p.values[before].name.of_model) p.values[before].name = p.values[after].name;
+    if (p.values[after].name.of_model && !p.values[before].name.of_model)
+      p.values[before].name = p.values[after].name;
     for (node& n : list)
       for (port_use& u : n.ports)
         if (u.at.value == after || u.at.value == part) u.at.value = before;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gradient that several nodes sum into is cleared in front of them in the first microbatch, and so are those that such a
-// node writes beside it. So are the two of a node one of which is shared with another layer, and begins where that layer
-// does; and one with rows that are padding, which no node writes.
+// A gradient that several nodes sum into is cleared in front of them in the first microbatch, and so are
+// those that such a node writes beside it. So are the two of a node one of which is shared with another
+// layer, and begins where that layer does; and one with rows that are padding, which no node writes.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
@@ -30,12 +30,16 @@ constexpr std::vector<int> count_sums(const auto& p) {
     for (int v : of) mixed |= of.size() > 1 && p.parameters[p.values[v].of].shared;
     for (int v : of) sums[v] += mixed || p.parameters[p.values[v].of].has_padding() ? 2 : 1;
   }
-  for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; }); again;) {  // until no node has one that is cleared beside one that is not
+  for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; });
+       again;) {  // until no node has one that is cleared beside one that is not
     again = false;
     for (const node& n : p.backward) {
       int fewest = 2, most = 0;
       const std::vector<int> of = gradients_of(p, n);
-      for (int v : of) { fewest = std::min(fewest, sums[v]); most = std::max(most, sums[v]); }
+      for (int v : of) {
+        fewest = std::min(fewest, sums[v]);
+        most = std::max(most, sums[v]);
+      }
       if (most < 2 || fewest >= 2) continue;
       for (int v : of) sums[v] = std::max(sums[v], 2);
       again = true;
@@ -67,7 +71,9 @@ constexpr void clear_sums(auto& p) {
     for (std::size_t v = 0; v < sums.size(); ++v) {
       if (sums[v] < 2 || p.values[v].of != w) continue;
       node n{.row = &ops::clear, .accumulate = accumulation::after_first, .wide = true};
-      n.ports.push_back({{static_cast<int>(v), 0}, p.add(local_shape{.dims = {detail::all_elements(p, static_cast<int>(v))}, .ndim = 1})});
+      n.ports.push_back(
+          {{static_cast<int>(v), 0},
+           p.add(local_shape{.dims = {detail::all_elements(p, static_cast<int>(v))}, .ndim = 1})});
       all.push_back(std::move(n));
     }
   for (node& n : p.backward) all.push_back(std::move(n));

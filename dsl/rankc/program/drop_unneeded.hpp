@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward is what gradients need: those of the parameters that are trained and, where something before the layer is
-// trained, that of its input.
+// Backward is what gradients need: those of the parameters that are trained and, where something before the
+// layer is trained, that of its input.
 #pragma once
 #include <rankc/program/node.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan's actions are expected to take: from the costs of its layers and the speed of its machines. Messages are
-// placed by these costs, and pictures drawn.
+// What a plan's actions are expected to take: from the costs of its layers and the speed of its machines.
+// Messages are placed by these costs, and pictures drawn.
 #pragma once
 #include <rankc/base/recipe.hpp>
 #include <rankc/program/forms.hpp>
@@ -17,7 +17,8 @@ namespace rankc {
 /// Shapes: (stages). Units: as layer_cost.
 constexpr std::vector<double> costs_of_stages(const auto& p) {
   std::vector<double> of_kind, of_stage;
-  for (const auto& k : p.kinds) of_kind.push_back(static_cast<double>(cost_of(k.ops, p.dims).in(p.actions.inference)));
+  for (const auto& k : p.kinds)
+    of_kind.push_back(static_cast<double>(cost_of(k.ops, p.dims).in(p.actions.inference)));
   for (const std::vector<int>& kinds : kinds_of_stages(p)) {
     of_stage.push_back(0);
     for (int k : kinds) of_stage.back() += of_kind[k];
@@ -43,9 +44,9 @@ constexpr std::vector<double> repeated_by_stages(const auto& p) {
   return repeated;
 }
 
-/// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it repeats as much
-/// as in forward. A message takes its bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not
-/// say.
+/// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it
+/// repeats as much as in forward. A message takes its bytes at the bandwidth between the ranks, or a tenth of
+/// a forward where machines do not say.
 constexpr costs expected_costs(const auto& p) {
   constexpr double utilization = 0.5;  // of the peak, as large matrices have it
   costs c{.send = 0.1};
@@ -55,11 +56,15 @@ constexpr costs expected_costs(const auto& p) {
   if (mean == 0) return c;
   for (double cost : of_stage) c.stage.push_back(cost / mean);
   if (p.recipe.recompute.any()) c.again = repeated_by_stages(p);
-  const double bandwidth = p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
+  const double bandwidth =
+      p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
   const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
-  const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) * (p.recipe.precision == f64 ? 8 : p.recipe.precision == f32 ? 4 : 2);
+  const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) *
+                       (p.recipe.precision == f64   ? 8
+                        : p.recipe.precision == f32 ? 4
+                                                    : 2);
   const double forward = mean * x.shape[0].size / (p.actions.inference ? 1 : 3);
   c.send = bytes / bandwidth / (forward / (p.machines.flops * utilization));
   return c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep, and those with nothing
-// trained before them make no gradient of their input.
+// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep, and
+// those with nothing trained before them make no gradient of their input.
 #pragma once
 #include <rankc/base/recipe.hpp>
 #include <rankc/program/kinds_of_stages.hpp>
@@ -18,8 +18,8 @@ struct layer_form {
 
 namespace detail {
 
-/// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage before, whether that
-/// trains anything or not.
+/// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage
+/// before, whether that trains anything or not.
 /// Shapes: (stages), then (layers of the stage).
 constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
   std::vector<std::vector<layer_form>> stages;
@@ -31,7 +31,8 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
     for (int k : kinds) {
       const auto& kind = p.kinds[k];
       const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
-      forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number), takes_ids || trains_before || !is_first, kind.repeated});
+      forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number),
+                       takes_ids || trains_before || !is_first, kind.repeated});
       number += kind.repeated;
       for (const weight_info& w : kind.ops.weights) trains_before |= w.trainable;
     }
@@ -41,8 +42,8 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
 
 }  // namespace detail
 
-/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first, and of two the
-/// one with a gradient of its input.
+/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first,
+/// and of two the one with a gradient of its input.
 constexpr std::vector<layer_form> forms_of(const auto& p) {
   const std::vector<std::vector<layer_form>> stages = detail::forms_by_stages(p);
   const auto occurs = [&](const layer_form& wanted) {

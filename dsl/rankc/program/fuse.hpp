@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion by the table: two nodes whose operands match a row's names become the row's op, where the first stood. A value
-// that only the two had is gone afterwards.
+// Fusion by the table: two nodes whose operands match a row's names become the row's op, where the first
+// stood. A value that only the two had is gone afterwards.
 #pragma once
 #include <rankc/ops/fp8.hpp>
 #include <rankc/program/node.hpp>
@@ -64,13 +64,15 @@ class fuser {
     for (const fusion& f : table)
       if (is_taken(f))
         for (int i = 0; i < static_cast<int>(list_.size()); ++i)
-          while (list_[i].is(*f.first.kind) && fuse_at(i, f)) {}
+          while (list_[i].is(*f.first.kind) && fuse_at(i, f)) {
+          }
   }
 
  private:
   /// A product of eight bits is fused with what it can be in eight bits.
   constexpr bool is_taken(const fusion& f) const {
-    const bool widens = s_.linears != linear_precision::plain && ops::has_fp8(*f.first.kind) && !ops::has_fp8(*f.into.kind);
+    const bool widens =
+        s_.linears != linear_precision::plain && ops::has_fp8(*f.first.kind) && !ops::has_fp8(*f.into.kind);
     return !widens && !kernel_of(*f.into.kind, s_.to).name.empty();
   }
 
@@ -79,7 +81,9 @@ class fuser {
       if (j == i || !list_[j].is(*f.second.kind) || !meet(list_[i], list_[j])) continue;
       for (int swapped = 0; swapped <= f.second.kind->commutative; ++swapped) {
         bindings known;
-        if (!known.bind(list_[i], f.first.operands, false) || !known.bind(list_[j], f.second.operands, swapped)) continue;
+        if (!known.bind(list_[i], f.first.operands, false) ||
+            !known.bind(list_[j], f.second.operands, swapped))
+          continue;
         if (!may_join(i, j) || !may_go(known, f.into.operands)) continue;
         join(i, j, f, known);
         if (j < i) --i;
@@ -96,11 +100,16 @@ class fuser {
     return false;
   }
 
-  /// Whether node j can run where node i stands: in its half, repeated by backward or not as that is, on what is known there; what it makes is no matter between.
+  /// Whether node j can run where node i stands: in its half, repeated by backward or not as that is, on what
+  /// is known there; what it makes is no matter between.
   constexpr bool may_join(int i, int j) const {
     const node &first = list_[i], &second = list_[j];
-    if (first.for_weights != second.for_weights || first.repeatable != second.repeatable || first.accumulate == accumulation::add) return false;
-    if (first.sums() && second.sums() && (first.accumulate != second.accumulate || find_shared(first) != find_shared(second))) return false;
+    if (first.for_weights != second.for_weights || first.repeatable != second.repeatable ||
+        first.accumulate == accumulation::add)
+      return false;
+    if (first.sums() && second.sums() &&
+        (first.accumulate != second.accumulate || find_shared(first) != find_shared(second)))
+      return false;
     const int from = std::min(i, j) + 1, to = std::max(i, j);
     bool free = true;
     second.each_read([&](const port_use& r) {
@@ -126,7 +135,8 @@ class fuser {
   constexpr bool may_go(const bindings& known, std::string_view kept) const {
     const std::vector<std::string_view> names = words(kept);
     for (const auto& [name, to] : known.all)
-      if (std::find(names.begin(), names.end(), name) == names.end() && !(p_.is_inner(to->at) && p_.mentions(to->at.value) == 2))
+      if (std::find(names.begin(), names.end(), name) == names.end() &&
+          !(p_.is_inner(to->at) && p_.mentions(to->at.value) == 2))
         return false;
     return true;
   }
@@ -135,7 +145,9 @@ class fuser {
     const node &first = list_[i], &second = list_[j];
     node made = first;
     made.row = f.into.kind;
-    made.accumulate = first.sums() ? first.accumulate : second.sums() ? second.accumulate : accumulation::none;
+    made.accumulate = first.sums()    ? first.accumulate
+                      : second.sums() ? second.accumulate
+                                      : accumulation::none;
     if (made.rows == 0) made.rows = second.rows;
     if (made.seq == 0) made.seq = second.seq;
     if (made.number == 0) made.number = second.number;
@@ -152,7 +164,11 @@ class fuser {
 }  // namespace detail
 
 /// Pairs of nodes that the table of fusions makes one, where the target has the kernel.
-constexpr void fuse_forward(auto& p, const layer_setting& s) { detail::fuser(p, p.forward, s).run(ops::forward_fusions); }
-constexpr void fuse_backward(auto& p, const layer_setting& s) { detail::fuser(p, p.backward, s).run(ops::backward_fusions); }
+constexpr void fuse_forward(auto& p, const layer_setting& s) {
+  detail::fuser(p, p.forward, s).run(ops::forward_fusions);
+}
+constexpr void fuse_backward(auto& p, const layer_setting& s) {
+  detail::fuser(p, p.backward, s).run(ops::backward_fusions);
+}
 
 }  // namespace rankc::program

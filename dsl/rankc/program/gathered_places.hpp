@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the weights of a rank's layers lie when they are gathered, and their whole gradients: layers or stages that need
-// theirs at different times share a place, so that one's are gathered while another is computed.
+// Where the weights of a rank's layers lie when they are gathered, and their whole gradients: layers or
+// stages that need theirs at different times share a place, so that one's are gathered while another is
+// computed.
 #pragma once
 #include <rankc/schedule/gather.hpp>
 
@@ -10,8 +11,8 @@
 
 namespace rankc::program {
 
-/// Places of a region. Those that are fewer than `apart` from each other are needed at one time and lie side by side; the
-/// others may have the same memory.
+/// Places of a region. Those that are fewer than `apart` from each other are needed at one time and lie side
+/// by side; the others may have the same memory.
 /// Units: elements.
 class gathered_places {
  public:
@@ -35,8 +36,9 @@ class gathered_places {
   constexpr std::vector<std::size_t> begins() const {
     std::vector<std::size_t> at(most_.size(), unknown), largest_first;
     for (std::size_t p = 0; p < at.size(); ++p) largest_first.push_back(p);
-    std::sort(largest_first.begin(), largest_first.end(),
-              [&](std::size_t a, std::size_t b) { return most_[a] != most_[b] ? most_[a] > most_[b] : a < b; });
+    std::sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
+      return most_[a] != most_[b] ? most_[a] > most_[b] : a < b;
+    });
     for (const std::size_t p : largest_first) at[p] = lowest(p, at);
     return at;
   }
@@ -58,24 +60,32 @@ class gathered_places {
   static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
 
   constexpr std::size_t lowest(std::size_t place, const std::vector<std::size_t>& at) const {
-    const std::size_t first = place < apart_ ? 0 : place - apart_ + 1, end = at.size() - place < apart_ ? at.size() : place + apart_;
+    const std::size_t first = place < apart_ ? 0 : place - apart_ + 1,
+                      end = at.size() - place < apart_ ? at.size() : place + apart_;
     std::size_t here = 0;
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t p = first; p < end; ++p)
-        if (at[p] != unknown && here < at[p] + most_[p] && at[p] < here + most_[place]) { here = at[p] + most_[p]; moved = true; }
+        if (at[p] != unknown && here < at[p] + most_[p] && at[p] < here + most_[place]) {
+          here = at[p] + most_[p];
+          moved = true;
+        }
     }
     return here;
   }
   constexpr void grow(std::size_t place) {
-    if (most_.size() <= place) { used_.resize(place + 1, 0); most_.resize(place + 1, 0); }
+    if (most_.size() <= place) {
+      used_.resize(place + 1, 0);
+      most_.resize(place + 1, 0);
+    }
   }
   std::size_t apart_;
   std::vector<std::size_t> used_, most_;
 };
 
-/// The place of each stage of a rank for its weights, from UNSHARD to RESHARD, and for its gradients, from the first sum to
-/// their reduction; and one behind these for what several stages have. Those of a table that says no UNSHARD share none.
+/// The place of each stage of a rank for its weights, from UNSHARD to RESHARD, and for its gradients, from
+/// the first sum to their reduction; and one behind these for what several stages have. Those of a table that
+/// says no UNSHARD share none.
 /// Shapes: weights, sums (stages of the plan).
 struct stage_places {
   std::vector<int> weights, sums;
@@ -84,13 +94,16 @@ struct stage_places {
 
 namespace detail {
 
-/// Gives stages places by the times at which they need them, in the step and in an evaluation: the first in which no other
-/// stage is in the way.
+/// Gives stages places by the times at which they need them, in the step and in an evaluation: the first in
+/// which no other stage is in the way.
 class stage_colouring {
  public:
-  explicit constexpr stage_colouring(int stages) : uses_(static_cast<std::size_t>(stages), std::vector<interval>{}) {}
+  explicit constexpr stage_colouring(int stages)
+      : uses_(static_cast<std::size_t>(stages), std::vector<interval>{}) {}
 
-  constexpr void use(int stage, int program, int first, int last) { uses_[static_cast<std::size_t>(stage)].push_back({program, first, last}); }
+  constexpr void use(int stage, int program, int first, int last) {
+    uses_[static_cast<std::size_t>(stage)].push_back({program, first, last});
+  }
 
   /// Shapes: (stages). Returns how many places there are.
   constexpr int colour(std::vector<int>& places) const {
@@ -100,7 +113,10 @@ class stage_colouring {
       for (bool again = true; again;) {
         again = false;
         for (std::size_t other = 0; other < s; ++other)
-          if (places[other] == places[s] && meet(uses_[other], uses_[s])) { again = true; ++places[s]; }
+          if (places[other] == places[s] && meet(uses_[other], uses_[s])) {
+            again = true;
+            ++places[s];
+          }
       }
       n = std::max(n, places[s] + 1);
     }
@@ -120,9 +136,10 @@ class stage_colouring {
   std::vector<std::vector<interval>> uses_;
 };
 
-/// What a rank does with its stages in one program. Actions that run together are at one time. Gradients are reduced beside
-/// the action that follows.
-constexpr void use_places(const action_table& t, int rank, int program, stage_colouring& weights, stage_colouring& sums) {
+/// What a rank does with its stages in one program. Actions that run together are at one time. Gradients are
+/// reduced beside the action that follows.
+constexpr void use_places(const action_table& t, int rank, int program, stage_colouring& weights,
+                          stage_colouring& sums) {
   std::vector<int> gathered(static_cast<std::size_t>(t.stages()), -1), summed = gathered;
   int time = 0;
   for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i) {
@@ -131,7 +148,8 @@ constexpr void use_places(const action_table& t, int rank, int program, stage_co
     if (a.kind == action_kind::unshard) gathered[stage] = time;
     if (a.kind == action_kind::reshard) weights.use(a.stage, program, gathered[stage], time);
     if ((a.kind == action_kind::B || a.kind == action_kind::W) && summed[stage] < 0) summed[stage] = time;
-    if (a.kind == action_kind::reduce_grad && summed[stage] >= 0) sums.use(a.stage, program, summed[stage], time + 1);
+    if (a.kind == action_kind::reduce_grad && summed[stage] >= 0)
+      sums.use(a.stage, program, summed[stage], time + 1);
     if (!a.overlaps_next) ++time;
   }
 }
@@ -139,11 +157,15 @@ constexpr void use_places(const action_table& t, int rank, int program, stage_co
 }  // namespace detail
 
 /// Of a rank, by its step and its evaluation. `gathers`: whether these say when.
-constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank, bool gathers) {
+constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank,
+                                        bool gathers) {
   stage_places p;
   if (!gathers) {
     p.n_weights = p.n_sums = step.stages();
-    for (int s = 0; s < step.stages(); ++s) { p.weights.push_back(s); p.sums.push_back(s); }
+    for (int s = 0; s < step.stages(); ++s) {
+      p.weights.push_back(s);
+      p.sums.push_back(s);
+    }
     return p;
   }
   detail::stage_colouring weights(step.stages()), sums(step.stages());
@@ -154,8 +176,9 @@ constexpr stage_places places_of_stages(const action_table& step, const action_t
   return p;
 }
 
-/// Where the layers of a rank, one after another, have their gathered weights, their whole gradients, and what arrives to be
-/// added to others: each layer in a place of its own, which it has while those next to it are computed, or in its stage's.
+/// Where the layers of a rank, one after another, have their gathered weights, their whole gradients, and
+/// what arrives to be added to others: each layer in a place of its own, which it has while those next to it
+/// are computed, or in its stage's.
 class layer_turns {
  public:
   struct place {
@@ -164,8 +187,12 @@ class layer_turns {
   gathered_places weights, sums, arriving;
 
   /// `gathers`: what says_unshard says of the step.
-  constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation, int rank, bool gathers)
-      : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)), sums(apart(d, 2)), arriving(2), by_layers_(reshards_after_layer(d)) {
+  constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation,
+                        int rank, bool gathers)
+      : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)),
+        sums(apart(d, 2)),
+        arriving(2),
+        by_layers_(reshards_after_layer(d)) {
     if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank, gathers);
   }
 
@@ -174,17 +201,25 @@ class layer_turns {
     const bool is_stage = stage != stage_;
     stage_ = stage;
     now_ = by_layers_ ? place{count_, count_}
-                      : place{static_cast<std::size_t>(stages_.weights[stage]), static_cast<std::size_t>(stages_.sums[stage])};
+                      : place{static_cast<std::size_t>(stages_.weights[stage]),
+                              static_cast<std::size_t>(stages_.sums[stage])};
     ++count_;
     shares_sums_ |= !by_layers_ && is_stage && sums.has(now_.sums);
-    if (by_layers_ || is_stage) { weights.restart(now_.weights); sums.restart(now_.sums); arriving.restart(now_.sums); }
+    if (by_layers_ || is_stage) {
+      weights.restart(now_.weights);
+      sums.restart(now_.sums);
+      arriving.restart(now_.sums);
+    }
     return now_;
   }
   /// The place of a tensor that layers share: where layers take turns, that of the layer.
   constexpr place shared() const {
-    return by_layers_ ? now_ : place{static_cast<std::size_t>(stages_.n_weights), static_cast<std::size_t>(stages_.n_sums)};
+    return by_layers_
+               ? now_
+               : place{static_cast<std::size_t>(stages_.n_weights), static_cast<std::size_t>(stages_.n_sums)};
   }
-  /// Where so many elements of it begin in these places. Of those that are not trained there are no gradients.
+  /// Where so many elements of it begin in these places. Of those that are not trained there are no
+  /// gradients.
   constexpr place take(place in, std::size_t elements, bool trained) {
     return {weights.take(in.weights, elements), sums.take(in.sums, trained ? elements : 0)};
   }

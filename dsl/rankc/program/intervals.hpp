@@ -18,8 +18,8 @@ struct lifetime {
   std::size_t offset = 0;
 };
 
-/// Give each lifetime an offset such that those which meet in time do not overlap; first fit, in the order given.
-/// Returns the bytes needed.
+/// Give each lifetime an offset such that those which meet in time do not overlap; first fit, in the order
+/// given. Returns the bytes needed.
 constexpr std::size_t place_intervals(auto& all) {
   std::size_t peak = 0;
   std::vector<const lifetime*> placed;  // by offset
@@ -27,7 +27,8 @@ constexpr std::size_t place_intervals(auto& all) {
   for (auto& x : all) {
     std::size_t at = 0;
     for (const lifetime* r : placed)
-      if (r->first <= x.last && x.first <= r->last && at + x.bytes > r->offset) at = std::max(at, r->offset + aligned(r->bytes));
+      if (r->first <= x.last && x.first <= r->last && at + x.bytes > r->offset)
+        at = std::max(at, r->offset + aligned(r->bytes));
     x.offset = at;
     peak = std::max(peak, at + aligned(x.bytes));
     std::size_t place = placed.size();

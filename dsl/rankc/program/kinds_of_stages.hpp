@@ -7,8 +7,8 @@
 
 namespace rankc {
 
-/// The stage of a layer that stands alone, by the repeated layers before it: the first stage where there are none, the last
-/// where these are all, else that of the one before it.
+/// The stage of a layer that stands alone, by the repeated layers before it: the first stage where there are
+/// none, the last where these are all, else that of the one before it.
 /// Shapes: blocks_of_stage (stages).
 constexpr std::size_t stage_of_alone(int blocks_before, std::span<const int> blocks_of_stage) {
   std::size_t stage = 0, last = blocks_of_stage.size() - 1;
@@ -29,7 +29,8 @@ constexpr std::vector<std::vector<int>> kinds_of_stages(const auto& p) {
     for (int i = 0; i < p.kinds[k].count; ++i) {
       if (p.kinds[k].repeated)
         for (++before; before > end;) end += p.blocks_of_stage[++stage];
-      stages[p.kinds[k].repeated ? stage : stage_of_alone(before, p.blocks_of_stage)].push_back(static_cast<int>(k));
+      stages[p.kinds[k].repeated ? stage : stage_of_alone(before, p.blocks_of_stage)].push_back(
+          static_cast<int>(k));
     }
   return stages;
 }

@@ -10,12 +10,12 @@ namespace rankc::program {
 
 /// A dim on one rank: whole units of so many elements.
 struct local_dim {
-  std::string_view name = "";       // of the units on all ranks; a composed dim has none
-  long long count = 1;              // units on this rank
-  axis_set over{};                  // axes of more than one rank that share them out; sequences go without saying
+  std::string_view name = "";  // of the units on all ranks; a composed dim has none
+  long long count = 1;         // units on this rank
+  axis_set over{};             // axes of more than one rank that share them out; sequences go without saying
   std::string_view unit_name = "";
   int unit = 1;
-  int composed = -1;                // which of the layer's composed dims it is
+  int composed = -1;  // which of the layer's composed dims it is
   constexpr long long width() const { return count * unit; }
   /// Visit the axes that share it out, outermost first.
   constexpr void each_axis(auto visit) const {
@@ -24,13 +24,14 @@ struct local_dim {
   }
 };
 
-/// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the elements of a
-/// tensor in one piece.
+/// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the
+/// elements of a tensor in one piece.
 struct composed_dim {
   enum kind : unsigned char { packed, sum, product } how = packed;
   std::vector<int> parameters{};
   std::vector<local_dim> dims{};
-  std::vector<int> named{};  // packed: the values of the trace that are its columns, where the model names them all
+  std::vector<int>
+      named{};  // packed: the values of the trace that are its columns, where the model names them all
 };
 
 struct local_shape {
@@ -71,7 +72,9 @@ constexpr bool fits_fp8(const local_shape& s) {
 }
 
 /// The sequences of a microbatch, some tokens of each of which a rank has.
-constexpr int rows_of(const type& t, int seq, const parallel_dims& d) { return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq; }
+constexpr int rows_of(const type& t, int seq, const parallel_dims& d) {
+  return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq;
+}
 
 /// Whether an op has of each sequence the chunks of its rank: on its first operand's word.
 constexpr bool takes_chunks(const auto& t, const auto& o, const parallel_dims& d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that the generator
-// gives them, counted.
+// What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that
+// the generator gives them, counted.
 #pragma once
 #include <rankc/program/expected.hpp>
 #include <rankc/program/gathered_places.hpp>
@@ -14,7 +14,8 @@
 
 namespace rankc::program {
 
-/// Units: bytes. `beside`: what CUDA and NCCL take besides; 0 on the host. `between`: what is not counted, at most.
+/// Units: bytes. `beside`: what CUDA and NCCL take besides; 0 on the host. `between`: what is not counted, at
+/// most.
 struct rank_memory {
   std::size_t arena = 0, beside = 0, between = 0;
   constexpr std::size_t total() const { return arena + beside; }
@@ -33,8 +34,15 @@ template <class Plan, class Layers>
 class rank_counter {
  public:
   constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<form_layout>& places,
-                         const std::vector<std::vector<int>>& forms, const layer_setting& s, const action_table& evaluation, bool gathers, int rank)
-      : plan_(plan), layers_(layers), places_(places), forms_(forms), s_(s), rank_(rank), turns_(plan.dims, plan.actions, evaluation, rank, gathers) {
+                         const std::vector<std::vector<int>>& forms, const layer_setting& s,
+                         const action_table& evaluation, bool gathers, int rank)
+      : plan_(plan),
+        layers_(layers),
+        places_(places),
+        forms_(forms),
+        s_(s),
+        rank_(rank),
+        turns_(plan.dims, plan.actions, evaluation, rank, gathers) {
     pools_.push_back({place_pool::between, 0});
     for (int stage = 0; stage < plan.actions.stages(); ++stage)
       if (plan.actions.has_stage(rank, stage)) add_stage(stage);
@@ -42,7 +50,9 @@ class rank_counter {
       for (std::vector<int>* units : {&u.by_forward, &u.by_backward}) units->resize(pools_.size(), 0);
   }
 
-  constexpr void count(const action_table& t, const action_map& m) { count_places(t, m, rank_, stages_, pools_); }
+  constexpr void count(const action_table& t, const action_map& m) {
+    count_places(t, m, rank_, stages_, pools_);
+  }
 
   /// Count all but what goes between stages. Of that there is this many at most.
   constexpr int count_all_between(const action_table& t) {
@@ -52,7 +62,8 @@ class rank_counter {
   constexpr std::size_t between() const { return pools_.front().unit; }
 
   constexpr std::size_t arena() const {
-    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), all = trained_ + frozen_;
+    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide),
+                      all = trained_ + frozen_;
     const optimizer_state kept = state_of(plan_.recipe, real, wide, s_.trains);
     // What is frozen lies in the working copy alone, where there is one.
     std::size_t bytes = aligned((kept.working_copy ? trained_ : all) * kept.weight);
@@ -60,15 +71,21 @@ class rank_counter {
     if (kept.working_copy) bytes += aligned(all * real);
     if (s_.trains) bytes += aligned(trained_ * wide);
     if (shards_weights(s_.dims)) {
-      bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
-      if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
+      bytes += aligned(turns_.weights.elements() * real) +
+               (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
+      if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_))
+        bytes += aligned(turns_.arriving.elements() * wide);
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
-    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 * plan_.actions.microbatches;
-    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + reads_starts_ * aligned(ids * static_cast<std::size_t>(s_.dims.cp)) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
+    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 *
+                            plan_.actions.microbatches;
+    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) +
+             reads_starts_ * aligned(ids * static_cast<std::size_t>(s_.dims.cp)) +
+             aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
     bytes += aligned(routers_ * static_cast<std::size_t>(plan_.actions.microbatches));
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
-    return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
+    return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) +
+           aligned(work_beside());
   }
   constexpr const std::vector<parameter_name>& shared() const { return shared_; }
 
@@ -92,7 +109,8 @@ class rank_counter {
     const std::vector<int>& forms = forms_[static_cast<std::size_t>(stage)];
     const auto &front = layer(forms.front()), &back = layer(forms.back());
     stage_units u{.stage = stage};
-    u.keeps_x = front.uses(phase::backward_weight, space::x); u.keeps_dx = front.uses(phase::backward_weight, space::dx);
+    u.keeps_x = front.uses(phase::backward_weight, space::x);
+    u.keeps_dx = front.uses(phase::backward_weight, space::dx);
     u.keeps_dy = back.uses(phase::backward_weight, space::dy);
     pools_.front().unit = std::max({pools_.front().unit, aligned(front.x_bytes), aligned(back.y_bytes)});
     for (std::size_t i = 0; i < forms.size(); ++i) {
@@ -106,7 +124,8 @@ class rank_counter {
       }
       add_layer(l, places_[static_cast<std::size_t>(forms[i])], stage);
     }
-    if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(forms.size()) - 1));
+    if (s_.trains && !s_.splits_backward)
+      chains_ = std::max(chains_, std::min(2, static_cast<int>(forms.size()) - 1));
     stages_.push_back(std::move(u));
   }
 
@@ -145,7 +164,8 @@ class rank_counter {
     for (int i = t.begin[rank_]; i < t.begin[rank_ + 1]; ++i) {
       if (!t.actions[i].overlaps_next) continue;
       for (int f : forms_[static_cast<std::size_t>(t.actions[i].stage)])
-        bytes = std::max(bytes, t.actions[i].kind == action_kind::F ? layer(f).forward_temp : layer(f).backward_temp);
+        bytes = std::max(
+            bytes, t.actions[i].kind == action_kind::F ? layer(f).forward_temp : layer(f).backward_temp);
     }
     return bytes;
   }
@@ -172,25 +192,29 @@ constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
   if (plan.actions.bidirectional()) return true;
   for (std::size_t other = 0; other < counters.size(); ++other)
     for (const parameter_name& name : counters[rank].shared())
-      if (const auto& theirs = counters[other].shared(); other != rank && std::find(theirs.begin(), theirs.end(), name) != theirs.end())
+      if (const auto& theirs = counters[other].shared();
+          other != rank && std::find(theirs.begin(), theirs.end(), name) != theirs.end())
         return true;
   return false;
 }
 
 }  // namespace detail
 
-/// What the ranks of each pipeline coordinate need for a step and an evaluation. Most of a compiler's time goes to what
-/// lies between stages, since that follows from when messages are sent: `bounds` leaves it out and says how much it is at
-/// most.
+/// What the ranks of each pipeline coordinate need for a step and an evaluation. Most of a compiler's time
+/// goes to what lies between stages, since that follows from when messages are sent: `bounds` leaves it out
+/// and says how much it is at most.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule but RC401.
-constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s, bool bounds = false) {
+constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s,
+                                             bool bounds = false) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
   const action_table evaluation = evaluation_of(plan.actions, plan.dims);
   const bool gathers = says_unshard(plan.actions);
   std::vector<detail::form_layout> places;
-  for (const auto& l : layers) places.push_back({lay_out(l.parameters, &layer_parameter::shard), lay_out(l.parameters)});
-  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, places, forms, s, evaluation, gathers, r);
+  for (const auto& l : layers)
+    places.push_back({lay_out(l.parameters, &layer_parameter::shard), lay_out(l.parameters)});
+  for (int r = 0; r < plan.dims.pp; ++r)
+    counters.emplace_back(plan, layers, places, forms, s, evaluation, gathers, r);
   const auto count = [&](const action_table& t) {
     const action_map m(t, place_messages(t, plan.expected));
     for (int r = 0; r < plan.dims.pp; ++r) counters[static_cast<std::size_t>(r)].count(t, m);
@@ -202,13 +226,16 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
   std::vector<rank_memory> out;
   for (std::size_t r = 0; r < counters.size(); ++r) {
     rank_memory& m = out.emplace_back();
-    if (bounds) m.between = counters[r].between() * static_cast<std::size_t>(counters[r].count_all_between(most));
+    if (bounds)
+      m.between = counters[r].between() * static_cast<std::size_t>(counters[r].count_all_between(most));
     m.arena = counters[r].arena();
     if (s.to == target::cuda)
-      m.beside = cuda::bytes_beside_arena(opened_by(groups, plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
-                                                    rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains),
-                                                    sums_over_batch(plan.kinds), communicates_beside_rings(plan.kinds, plan.dims)),
-                                          cuda::edges_by::nccl, plan.dims.world);
+      m.beside = cuda::bytes_beside_arena(
+          opened_by(groups, plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
+                    rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real),
+                                      s.bytes(element_kind::wide), s.trains),
+                    sums_over_batch(plan.kinds), communicates_beside_rings(plan.kinds, plan.dims)),
+          cuda::edges_by::nccl, plan.dims.world);
   }
   return out;
 }
@@ -218,7 +245,8 @@ constexpr std::vector<layer_program> lower_layers(const auto& plan, const layer_
   std::vector<layer_program> all;
   for (const layer_form& f : forms_of(plan)) {
     const auto kind = static_cast<std::size_t>(f.kind);
-    all.push_back(lower_layer(plan.kinds[kind].ops, local_parameters(plan.kinds, kind, plan.dims), of_form(s, f)));
+    all.push_back(
+        lower_layer(plan.kinds[kind].ops, local_parameters(plan.kinds, kind, plan.dims), of_form(s, f)));
   }
   return all;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer as nodes on values. A node is an op of the table with an operand for each port; the passes over it take what
-// they need to know of an op from its row. The same passes run in the compiler and in the generator.
+// A layer as nodes on values. A node is an op of the table with an operand for each port; the passes over it
+// take what they need to know of an op from its row. The same passes run in the compiler and in the
+// generator.
 #pragma once
 #include <rankc/program/parameters.hpp>
 #include <rankc/base/recipe.hpp>
@@ -16,49 +17,75 @@ namespace rankc::program {
 
 enum class target : unsigned char { host, cuda };
 
-/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `halfway` from the
-/// first half of backward to the second; `temp` lasts within one of them; the rest are places that the whole pipeline rank shares.
-enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers, starts };
+/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward;
+/// `halfway` from the first half of backward to the second; `temp` lasts within one of them; the rest are
+/// places that the whole pipeline rank shares.
+enum class space : unsigned char {
+  x,
+  y,
+  dy,
+  dx,
+  saved,
+  halfway,
+  temp,
+  weight,
+  gradient,
+  rope,
+  tokens,
+  targets,
+  loss,
+  routers,
+  starts
+};
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
 enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows, bytes };
 constexpr bool is_fp8(element_kind k) { return k >= element_kind::e4m3 && k < element_kind::bytes; }
 
-/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
-/// the stage before waits for, and the rest.
+/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the
+/// input, which the stage before waits for, and the rest.
 /// What backward repeats of forward it does first, without the gradient that it waits for.
 enum class phase : unsigned char { forward, backward, backward_input, backward_weight, recompute };
-inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight", "recompute"};
+inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight",
+                                                "recompute"};
 
 /// The steps in which a node of forward runs.
 enum class in_step : unsigned char { any, training, evaluation };
 
-enum class accumulation : unsigned char { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
+enum class accumulation : unsigned char {
+  none,
+  overwrite,
+  add,
+  after_first
+};  // after_first: overwrite in the first microbatch
 
 /// What a plan says to the passes over a layer.
 struct layer_setting {
-  parallel_dims dims{};         // each degree known
-  precision type = bf16;        // of activations
+  parallel_dims dims{};   // each degree known
+  precision type = bf16;  // of activations
   target to = target::host;
   bool deterministic = false;
   bool splits_backward = false;  // the schedule has halves of backward
   bool trains = true;
-  recomputation recompute = {};  // of the layer: none, where it keeps all
-  bool gives_dx = true;          // the layer: else nothing before it is trained
+  recomputation recompute = {};                        // of the layer: none, where it keeps all
+  bool gives_dx = true;                                // the layer: else nothing before it is trained
   linear_precision linears = linear_precision::plain;  // of the layer
   constexpr std::size_t bytes(element_kind c) const {
     const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
-    return c >= element_kind::e4m3 ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;
+    return c >= element_kind::e4m3                ? 1
+           : c == element_kind::index             ? 4
+           : c == element_kind::wide && real == 2 ? 4
+                                                  : real;
   }
 };
 
 /// After what a value is named.
 struct name_source {
   enum kind : unsigned char { traced, copy, packed, packed_gradient, packed_weight, scratch } from = traced;
-  int of = -1;                  // traced, copy: a value of the trace; packed: a composed dim
-  const op_row* row = nullptr;  // scratch: the op whose it is
-  bool of_model = false;        // traced: the model names it, or that whose gradient it is
-  bool again = false;           // made once more, for backward
+  int of = -1;                    // traced, copy: a value of the trace; packed: a composed dim
+  const op_row* row = nullptr;    // scratch: the op whose it is
+  bool of_model = false;          // traced: the model names it, or that whose gradient it is
+  bool again = false;             // made once more, for backward
   std::string_view rounded = "";  // to what: "e4m3"
 };
 
@@ -71,11 +98,14 @@ struct node_range {
 struct value {
   space where = space::temp;
   element_kind holds = element_kind::real;
-  int shape = -1;          // of the layer's
+  int shape = -1;  // of the layer's
   std::size_t bytes = 0;
-  int of = 0;              // weight, gradient: parameter; rope: table
+  int of = 0;  // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset = 0;  // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x to dx)
+  std::size_t offset =
+      // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
+      // to dx)
+      0;
   node_range forward{}, backward{};
 };
 
@@ -102,18 +132,24 @@ struct node {
   bool repeatable = false;   // of forward: backward may repeat it
   bool again = false;        // of backward: it repeats one of forward
   in_step only = in_step::any;
-  int rows = 0, seq = 0;     // the op's attributes
-  double number = 0;         // the op's; of chunks: the ranks that share out a sequence
-  int slab = 0;              // rows of what ranks of ep send each other
-  axis over = axis::tp;      // of a conversion
-  int converts = -1;         // the value of the trace that it converts
-  bool joins = false;        // it waits for what goes around the ring beside it
-  int by_rows = 0;           // with the node so many before it: the one moves rows, the other makes products of them, a part after
-                             // another, and what is between them runs meanwhile; 0: with none
+  int rows = 0, seq = 0;  // the op's attributes
+  double number = 0;      // the op's; of chunks: the ranks that share out a sequence
+  int slab = 0;           // rows of what ranks of ep send each other
+  axis over = axis::tp;   // of a conversion
+  int converts = -1;      // the value of the trace that it converts
+  bool joins = false;     // it waits for what goes around the ring beside it
+  int by_rows =
+      // with the node so many before it: the one moves rows, the other makes products of them, a part after
+      0;
+  // another, and what is between them runs meanwhile; 0: with none
 
   constexpr bool is(const op_row& r) const { return row == &r; }
-  constexpr const port_use& operator[](std::string_view name) const { return ports[static_cast<std::size_t>(row->find(name))]; }
-  constexpr port_use& operator[](std::string_view name) { return ports[static_cast<std::size_t>(row->find(name))]; }
+  constexpr const port_use& operator[](std::string_view name) const {
+    return ports[static_cast<std::size_t>(row->find(name))];
+  }
+  constexpr port_use& operator[](std::string_view name) {
+    return ports[static_cast<std::size_t>(row->find(name))];
+  }
 
   constexpr void each_read(auto visit) const { each(&port::is_read, visit); }
   constexpr void each_write(auto visit) const { each(&port::is_written, visit); }
@@ -121,13 +157,18 @@ struct node {
   constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
   /// Whether it touches a value, whichever part of it.
   constexpr bool mentions(int value) const {
-    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u)  // clang takes its time for iterators
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end;
+         ++u)  // clang takes its time for iterators
       if (u->at.value == value) return true;
     return false;
   }
-  constexpr bool runs_in(bool training) const { return only == in_step::any || (only == in_step::training) == training; }
+  constexpr bool runs_in(bool training) const {
+    return only == in_step::any || (only == in_step::training) == training;
+  }
   /// Whether it goes around a ring beside computation.
-  constexpr bool is_beside() const { return row->converts == conversion::shift || row->converts == conversion::shift_back; }
+  constexpr bool is_beside() const {
+    return row->converts == conversion::shift || row->converts == conversion::shift_back;
+  }
   /// Whether it sums over microbatches.
   constexpr bool sums() const {
     for (std::size_t p = 0; p < ports.size(); ++p)
@@ -184,7 +225,8 @@ struct layer_program {
   std::size_t first_half = 0;  // nodes of its first half
   std::size_t repeated = 0;    // nodes at its begin that repeat forward's
   // After storage:
-  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0, backward_temp = 0;
+  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0,
+              backward_temp = 0;
   std::size_t routers_bytes = 0;  // of what is kept of a microbatch's routers
 
   constexpr int add(const value& v) {
@@ -195,19 +237,26 @@ struct layer_program {
     shapes.push_back(s);
     return static_cast<int>(shapes.size()) - 1;
   }
-  constexpr const local_shape& shape(const port_use& u) const { return shapes[static_cast<std::size_t>(u.shape)]; }
-  constexpr const local_shape& shape(const value& v) const { return shapes[static_cast<std::size_t>(v.shape)]; }
-  /// What a conversion has of a rank's elements: all that it is given, or gets; of slots, with the room for them.
+  constexpr const local_shape& shape(const port_use& u) const {
+    return shapes[static_cast<std::size_t>(u.shape)];
+  }
+  constexpr const local_shape& shape(const value& v) const {
+    return shapes[static_cast<std::size_t>(v.shape)];
+  }
+  /// What a conversion has of a rank's elements: all that it is given, or gets; of slots, with the room for
+  /// them.
   constexpr const local_shape& part(const node& n) const {
     const conversion by = n.row->converts;
     if (by == conversion::from_experts) return shape(n["received"]);
-    return shape(by == conversion::reduce_scatter || by == conversion::to_experts ? n.ports.front() : n.ports.back());
+    return shape(by == conversion::reduce_scatter || by == conversion::to_experts ? n.ports.front()
+                                                                                  : n.ports.back());
   }
   /// Whether a value belongs to the layer alone: not handed in, and not handed on.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }
   /// Whether an operand is all of its value.
   constexpr bool is_whole(const port_use& u) const {
-    return u.shape >= 0 && shape(u).elements() == shape(values[static_cast<std::size_t>(u.at.value)]).elements();
+    return u.shape >= 0 &&
+           shape(u).elements() == shape(values[static_cast<std::size_t>(u.at.value)]).elements();
   }
   /// Number of nodes that touch a value.
   constexpr int mentions(int value) const {
@@ -231,7 +280,8 @@ struct layer_program {
     if (p == phase::recompute) return all.first(repeated);
     if (p == phase::backward) return all.subspan(repeated);
     if (!in_halves) return {};
-    return p == phase::backward_input ? all.subspan(repeated, first_half - repeated) : all.subspan(first_half);
+    return p == phase::backward_input ? all.subspan(repeated, first_half - repeated)
+                                      : all.subspan(first_half);
   }
   constexpr bool touches(phase p, const value& v) const {
     if (p == phase::forward) return v.forward.any();
@@ -273,9 +323,12 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
 /// What a conversion gives a collective, or gets of it, on one rank. Units: bytes.
 constexpr std::size_t message_bytes(const layer_program& l, const node& n, const layer_setting& s) {
   const conversion by = n.row->converts;
-  const element_kind holds = by >= conversion::share_offsets ? element_kind::index : n.wide ? element_kind::wide : element_kind::real;
+  const element_kind holds = by >= conversion::share_offsets ? element_kind::index
+                             : n.wide                        ? element_kind::wide
+                                                             : element_kind::real;
   const bool shifts = by == conversion::shift || by == conversion::shift_back;  // all operands at once
-  return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) * static_cast<std::size_t>(l.part(n).elements()) * s.bytes(holds);
+  return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) *
+         static_cast<std::size_t>(l.part(n).elements()) * s.bytes(holds);
 }
 
 /// A value where a node reads or writes it.
@@ -292,11 +345,14 @@ constexpr void each_operand(const layer_program& l, const node& n, bool written,
     if (n.row->ports[p].is_read() == written) continue;
     visit(operand{u.at, false, static_cast<int>(p)});
     if (u.run >= 0)
-      for (int more : l.runs[static_cast<std::size_t>(u.run)]) visit(operand{{more, 0}, true, static_cast<int>(p)});
+      for (int more : l.runs[static_cast<std::size_t>(u.run)])
+        visit(operand{{more, 0}, true, static_cast<int>(p)});
   }
 }
 
 /// The kernel of an op on a target.
-constexpr const kernel_row& kernel_of(const op_row& row, target t) { return t == target::cuda ? row.cuda : row.host; }
+constexpr const kernel_row& kernel_of(const op_row& row, target t) {
+  return t == target::cuda ? row.cuda : row.host;
+}
 
 }  // namespace rankc::program

@@ -26,7 +26,8 @@ constexpr optimizer_state state_of(const training& r, std::size_t real, std::siz
 }
 
 /// Whether gradients go over dp in bf16.
-constexpr bool rounds_reductions(const training& r, const parallel_dims& d, std::size_t real, std::size_t wide, bool trains) {
+constexpr bool rounds_reductions(const training& r, const parallel_dims& d, std::size_t real,
+                                 std::size_t wide, bool trains) {
   return trains && real < wide && r.reductions == bf16 && (shards_weights(d) || weight_replicas(d) > 1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: linears of one input whose weights are neighbours (query, key, value; gate, up) as one product. What they
-// make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
+// Packing: linears of one input whose weights are neighbours (query, key, value; gate, up) as one product.
+// What they make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
 #pragma once
 #include <rankc/ops/fused.hpp>
 #include <rankc/program/node.hpp>
@@ -25,7 +25,8 @@ constexpr bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::
 template <class Program>
 class packer {
  public:
-  constexpr packer(Program& p, const layer_setting& s) : p_(p), placed_(lay_out(p.parameters)), element_(s.bytes(element_kind::real)) {}
+  constexpr packer(Program& p, const layer_setting& s)
+      : p_(p), placed_(lay_out(p.parameters)), element_(s.bytes(element_kind::real)) {}
 
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -40,7 +41,8 @@ class packer {
   /// Whether parameter b's elements begin where a's end.
   constexpr bool follows(int a, int b) const {
     const auto &at_a = placed_.of_parameter[a], &at_b = placed_.of_parameter[b];
-    return at_a.in == at_b.in && at_a.in != group::shared && at_a.offset + p_.parameters[a].elements() == at_b.offset;
+    return at_a.in == at_b.in && at_a.in != group::shared &&
+           at_a.offset + p_.parameters[a].elements() == at_b.offset;
   }
   constexpr int parameter(const port_use& u) const { return p_.values[u.at.value].of; }
   /// Whether a port is given the weight, or the gradient, of a parameter.
@@ -54,10 +56,16 @@ class packer {
     if (!is_linear(p_.forward[i])) return parts;
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
       const node& n = p_.forward[j];
-      if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at)) continue;
-      part q{.weight = parameter(n["w"]), .made = n["y"].at, .width = p_.shape(n["y"]).dims[1].width(), .forward = j};
+      if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at))
+        continue;
+      part q{.weight = parameter(n["w"]),
+             .made = n["y"].at,
+             .width = p_.shape(n["y"]).dims[1].width(),
+             .forward = j};
       if (n.is(ops::linear_bias)) q.bias = parameter(n["b"]);
-      if (!parts.empty() && !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias)))) continue;
+      if (!parts.empty() &&
+          !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias))))
+        continue;
       parts.push_back(std::move(q));
     }
     return parts;
@@ -79,7 +87,8 @@ class packer {
         const port* p = n.row->ports;
         for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p) {
           whole_[u->at.value] += p->shape.stride.empty();
-          if (p->as == use::sum && p_.values[u->at.value].where == space::gradient) ++sums_[p_.values[u->at.value].of];
+          if (p->as == use::sum && p_.values[u->at.value].where == space::gradient)
+            ++sums_[p_.values[u->at.value].of];
         }
       }
   }
@@ -99,7 +108,8 @@ class packer {
       if (q.dw < 0 || (q.db < 0 && q.bias >= 0) || (q.dx < 0) != (first.dx < 0)) return false;
       q.dy = list[q.dw]["dy"].at;
       if (!p_.is_inner(q.dy) || (q.bias >= 0 && list[q.db]["dy"].at != q.dy)) return false;
-      if (q.dx >= 0 && !(list[q.dx]["dy"].at == q.dy && list[q.dx]["dx"].at == list[first.dx]["dx"].at)) return false;
+      if (q.dx >= 0 && !(list[q.dx]["dy"].at == q.dy && list[q.dx]["dx"].at == list[first.dx]["dx"].at))
+        return false;
     }
     return true;
   }
@@ -113,18 +123,22 @@ class packer {
     return own == whole_[s.value];
   }
 
-  /// The other side of a port that works on columns in place: of an output, the input that it may replace, and back.
+  /// The other side of a port that works on columns in place: of an output, the input that it may replace,
+  /// and back.
   static constexpr const port_use* in_place(const node& n, std::size_t p) {
     const port& here = n.row->ports[p];
     for (std::size_t q = 0; q < n.ports.size(); ++q) {
       const port& other = n.row->ports[q];
-      const bool replaces = here.is_written() ? here.may_replace[0] == other.name : other.may_replace[0] == here.name;
-      if (replaces && !here.shape.stride.empty() && here.shape.stride == other.shape.stride) return &n.ports[q];
+      const bool replaces =
+          here.is_written() ? here.may_replace[0] == other.name : other.may_replace[0] == here.name;
+      if (replaces && !here.shape.stride.empty() && here.shape.stride == other.shape.stride)
+        return &n.ports[q];
     }
     return nullptr;
   }
   /// `made`, and what a node turns in place where no other needs it.
-  static constexpr std::vector<slice> values(const nodes& list, const slice& made, bool (port::*from)() const) {
+  static constexpr std::vector<slice> values(const nodes& list, const slice& made,
+                                             bool (port::*from)() const) {
     std::vector<slice> out{made};
     for (const node& n : list)
       for (std::size_t p = 0; p < n.ports.size() && n.mentions(made.value); ++p)
@@ -141,12 +155,14 @@ class packer {
         for (const slice& s : *list)
           if (!is_strided(s, q)) return false;
       const std::size_t forward = q.forward_values.size();
-      if (forward > 2 || (forward == 2 && p_.mentions(q.made.value) != 2)) return false;  // read as it was, too
+      if (forward > 2 || (forward == 2 && p_.mentions(q.made.value) != 2))
+        return false;  // read as it was, too
     }
     return share_strides(parts);
   }
 
-  /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and up.
+  /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and
+  /// up.
   constexpr bool share_strides(const std::vector<part>& parts) const {
     std::vector<char> is_part(p_.values.size(), 0);
     for (const part& q : parts)
@@ -198,7 +214,8 @@ class packer {
     const local_dim tokens = p_.shape(p_.forward[parts[0].forward]["y"]).dims[0];
     const int shape = p_.add(local_shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole});
     const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
-    const int gradient = p_.add(value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
+    const int gradient = p_.add(
+        value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
 
     std::vector<slice> in_its_place(p_.values.size(), slice{});
     std::size_t offset = 0;
@@ -220,7 +237,8 @@ class packer {
   }
 
   /// A port of all parts: the first's parameter, of which the others' are continuations.
-  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::*which, const local_dim& whole) {
+  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::* which,
+                                 const local_dim& whole) {
     const space where = p_.values[u.at.value].where;
     const auto find = [&](int parameter) {
       int v = 0;
@@ -242,7 +260,8 @@ class packer {
   }
 
   /// `shape`: of the packed rows.
-  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape, const local_dim& whole) {
+  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape,
+                               const local_dim& whole) {
     const part& first = parts.front();
     node& linear = p_.forward[first.forward];
     linear["y"] = {{made, 0}, shape};
@@ -250,12 +269,15 @@ class packer {
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
 
-    // Each joined node stands where the last of its parts stood. The sum overwrites if the first of them did and no other
-    // node stands before it.
+    // Each joined node stands where the last of its parts stood. The sum overwrites if the first of them did
+    // and no other node stands before it.
     std::vector<int> gone;
-    const auto join = [&](int part::*which) -> node& {
+    const auto join = [&](int part::* which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
-      for (const part& q : parts) { last = std::max(last, q.*which); earliest = std::min(earliest, q.*which); }
+      for (const part& q : parts) {
+        last = std::max(last, q.*which);
+        earliest = std::min(earliest, q.*which);
+      }
       for (const part& q : parts)
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
@@ -273,17 +295,23 @@ class packer {
     if (first.dx >= 0) join_parameters(join(&part::dx)["w"], parts, &part::weight, whole);
     if (first.bias >= 0) join_parameters(join(&part::db)["db"], parts, &part::bias, whole);
     std::sort(gone.begin(), gone.end());
-    while (!gone.empty()) { p_.backward.erase(p_.backward.begin() + gone.back()); gone.pop_back(); }
+    while (!gone.empty()) {
+      p_.backward.erase(p_.backward.begin() + gone.back());
+      gone.pop_back();
+    }
   }
 
   /// The units of two dims side by side.
   constexpr local_dim join_units(const local_dim& low, const local_dim& high) {
-    local_dim joined{.count = low.count + high.count, .unit_name = low.unit_name, .unit = low.unit,
+    local_dim joined{.count = low.count + high.count,
+                     .unit_name = low.unit_name,
+                     .unit = low.unit,
                      .composed = static_cast<int>(p_.composed.size())};
     composed_dim sum{.how = composed_dim::sum};
     for (const local_dim& d : {low, high})
       if (d.composed < 0) sum.dims.push_back(d);
-      else for (const local_dim& each : p_.composed[d.composed].dims) sum.dims.push_back(each);
+      else
+        for (const local_dim& each : p_.composed[d.composed].dims) sum.dims.push_back(each);
     p_.composed.push_back(std::move(sum));
     return joined;
   }
@@ -298,7 +326,9 @@ class packer {
         const bool ordered = list[i].ports[1].at.offset < list[j].ports[1].at.offset;
         const node &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
         const local_dim heads = p_.shape(low.ports[0]).dims[1], more = p_.shape(high.ports[0]).dims[1];
-        if (low.ports[1].at.offset + static_cast<std::size_t>(heads.width()) * element_ != high.ports[1].at.offset) continue;
+        if (low.ports[1].at.offset + static_cast<std::size_t>(heads.width()) * element_ !=
+            high.ports[1].at.offset)
+          continue;
         node joined = low;
         const local_dim both = join_units(heads, more);
         for (std::size_t p : {0u, 1u}) change(joined.ports[p], [&](local_shape& s) { s.dims[1] = both; });
@@ -313,13 +343,14 @@ class packer {
   Program& p_;
   const group_layout placed_;
   const std::size_t element_;
-  std::vector<int> whole_, sums_;  // ports without a stride that each value is given to; sums into each gradient
+  std::vector<int> whole_,
+      sums_;  // ports without a stride that each value is given to; sums into each gradient
 };
 
 }  // namespace detail
 
-/// Linears of one input whose weights are neighbours become one product, forward and backward; what they make are
-/// columns of one packed buffer.
+/// Linears of one input whose weights are neighbours become one product, forward and backward; what they make
+/// are columns of one packed buffer.
 constexpr void pack_linears(auto& p, const layer_setting& s) { detail::packer(p, s).run(); }
 
 }  // namespace rankc::program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines bring some, the product
-// of others runs, and what makes gradients of weights, for which nothing in the layer waits. The three stay neighbours, and
-// rows keep their places meanwhile.
+// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines
+// bring some, the product of others runs, and what makes gradients of weights, for which nothing in the layer
+// waits. The three stay neighbours, and rows keep their places meanwhile.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
@@ -17,7 +17,8 @@ constexpr bool has_token_rows(const port& p) { return p.shape.ndim > 0 && p.shap
 
 namespace detail {
 
-/// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of what follows them.
+/// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of
+/// what follows them.
 constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
   return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }
@@ -34,14 +35,17 @@ constexpr bool takes_gathered(const auto& p, const node& product, const node& ga
   return product.row->by_rows && uses == 1 && whole;
 }
 
-/// The product that makes what is dealt out, if nothing between them has a part in that, or communicates; else `deals`.
+/// The product that makes what is dealt out, if nothing between them has a part in that, or communicates;
+/// else `deals`.
 constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t begin, std::size_t deals) {
   const port_use &to = list[deals].ports.front(), &from = list[deals].ports.back();
   for (std::size_t i = deals; i-- > begin;) {
     const node& n = list[i];
-    const bool makes_it = n.row->by_rows && !n.by_rows && n.ports[0].at == from.at && p.is_whole(n.ports[0]) && !n.mentions(to.at.value);
+    const bool makes_it = n.row->by_rows && !n.by_rows && n.ports[0].at == from.at &&
+                          p.is_whole(n.ports[0]) && !n.mentions(to.at.value);
     if (n.writes(from.at)) return makes_it ? i : deals;
-    if (n.row->communicates() || n.by_rows || n.mentions(from.at.value) || n.mentions(to.at.value)) return deals;
+    if (n.row->communicates() || n.by_rows || n.mentions(from.at.value) || n.mentions(to.at.value))
+      return deals;
   }
   return deals;
 }
@@ -51,13 +55,15 @@ constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
   const int value = list[deals].ports.back().at.value;
   const auto mentions = [&](const node& n) { return n.mentions(value); };
   const nodes& other = &list == &p.forward ? p.backward : p.forward;
-  return p.values[static_cast<std::size_t>(value)].where == space::temp && std::none_of(list.begin() + static_cast<std::ptrdiff_t>(deals) + 1, list.end(), mentions) &&
+  return p.values[static_cast<std::size_t>(value)].where == space::temp &&
+         std::none_of(list.begin() + static_cast<std::ptrdiff_t>(deals) + 1, list.end(), mentions) &&
          std::none_of(other.begin(), other.end(), mentions);
 }
 
 constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
-    if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather)) list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]) ? 1 : 0;
+    if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather))
+      list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]) ? 1 : 0;
     if (!moves_rows(p, list[i], conversion::reduce_scatter) || !is_done(p, list, i)) continue;
     const std::size_t product = find_product(p, list, begin, i);
     if (product == i) continue;
@@ -69,7 +75,9 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
 /// Whether it makes gradients of weights, and nothing else, in every microbatch.
 constexpr bool makes_gradients(const auto& p, const node& n) {
   bool all = n.sums() && !n.is(ops::clear) && !n.joins && !n.by_rows;
-  n.each_write([&](const port_use& u) { all &= p.values[static_cast<std::size_t>(u.at.value)].where == space::gradient; });
+  n.each_write([&](const port_use& u) {
+    all &= p.values[static_cast<std::size_t>(u.at.value)].where == space::gradient;
+  });
   return all;
 }
 /// Whether it is all the same which of two nodes comes first.
@@ -80,8 +88,10 @@ constexpr bool are_apart(const node& a, const node& b) {
   return apart;
 }
 
-/// The last node since the ranks communicated that may as well run while rows are gathered, of which it has none; `gathers`: none may.
-constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin, std::size_t gathers) {
+/// The last node since the ranks communicated that may as well run while rows are gathered, of which it has
+/// none; `gathers`: none may.
+constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin,
+                                     std::size_t gathers) {
   for (std::size_t i = gathers; i-- > begin && !list[i].row->communicates() && !list[i].by_rows;) {
     bool may_wait = makes_gradients(p, list[i]) && !list[i].mentions(list[gathers].ports.back().at.value);
     for (std::size_t k = i + 1; may_wait && k <= gathers; ++k) may_wait = are_apart(list[i], list[k]);

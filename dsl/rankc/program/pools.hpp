@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many places a pipeline rank needs for the values of its microbatches: of equal places as many as values that it ever
-// has at once.
+// How many places a pipeline rank needs for the values of its microbatches: of equal places as many as values
+// that it ever has at once.
 #pragma once
 #include <rankc/schedule/communicate.hpp>
 
@@ -8,8 +8,8 @@
 
 namespace rankc::program {
 
-/// Equal places: for what layers save, their results, the gradients of these, what goes between stages, or between the halves
-/// of backward.
+/// Equal places: for what layers save, their results, the gradients of these, what goes between stages, or
+/// between the halves of backward.
 struct place_pool {
   enum kind : unsigned char { saved, output, output_gradient, between, halfway } what;
   std::size_t unit;  // bytes
@@ -19,7 +19,8 @@ struct place_pool {
 /// What a stage has of each microbatch on a rank.
 struct stage_units {
   int stage = 0;
-  std::vector<int> by_forward{}, by_backward{};  // places of each pool that an F takes, and that an I or a B takes
+  std::vector<int> by_forward{},
+      by_backward{};  // places of each pool that an F takes, and that an I or a B takes
   bool keeps_x = false, keeps_dx = false, keeps_dy = false;  // until W
 };
 
@@ -31,7 +32,8 @@ struct action_map {
 
   constexpr action_map(const auto& t, const auto& c) {
     const std::size_t cells = static_cast<std::size_t>(t.stages()) * t.microbatches;
-    for (std::vector<int>* list : {&forward, &backward, &weights, &posted[0], &posted[1], &left[0], &left[1]}) list->assign(cells, -1);
+    for (std::vector<int>* list : {&forward, &backward, &weights, &posted[0], &posted[1], &left[0], &left[1]})
+      list->assign(cells, -1);
     for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
       const action& a = t.actions[i];
       const int cell = a.stage * t.microbatches + a.microbatch;
@@ -53,9 +55,10 @@ namespace detail {
 
 using rankc::detail::first_of_item;
 
-/// The pools of what layers have: an F opens places, the last backward closes them. Of the halves of an OVERLAP both open
-/// before either closes.
-constexpr void count_units(const auto& t, int rank, const std::vector<stage_units>& stages, std::vector<place_pool>& pools) {
+/// The pools of what layers have: an F opens places, the last backward closes them. Of the halves of an
+/// OVERLAP both open before either closes.
+constexpr void count_units(const auto& t, int rank, const std::vector<stage_units>& stages,
+                           std::vector<place_pool>& pools) {
   std::vector<const stage_units*> of(static_cast<std::size_t>(t.stages()), nullptr);
   for (const stage_units& s : stages) of[s.stage] = &s;
   std::vector<int> live(pools.size(), 0);
@@ -71,7 +74,8 @@ constexpr void count_units(const auto& t, int rank, const std::vector<stage_unit
   };
   const auto close = [&](const action& a) {
     if (a.kind == action_kind::B || a.kind == action_kind::W) add(of[a.stage]->by_backward, -1);
-    if (a.kind == action_kind::B || a.kind == action_kind::W || (t.inference && a.kind == action_kind::F)) add(of[a.stage]->by_forward, -1);
+    if (a.kind == action_kind::B || a.kind == action_kind::W || (t.inference && a.kind == action_kind::F))
+      add(of[a.stage]->by_forward, -1);
   };
   for (int i = t.begin[rank]; i < t.begin[rank + 1];) {
     const int n = t.actions[i].overlaps_next ? 2 : 1;
@@ -86,14 +90,18 @@ template <class Table>
 class boundary_counter {
  public:
   constexpr boundary_counter(const Table& t, const action_map& m, int rank)
-      : t_(t), m_(m), rank_(rank), change_(static_cast<std::size_t>(t.begin[rank + 1] - t.begin[rank] + 1), 0) {}
+      : t_(t),
+        m_(m),
+        rank_(rank),
+        change_(static_cast<std::size_t>(t.begin[rank + 1] - t.begin[rank] + 1), 0) {}
 
   constexpr int run(const std::vector<stage_units>& stages) {
     for (const stage_units& s : stages)
       for (int mb = 0; mb < t_.microbatches; ++mb) {
         if (t_.rank_of(s.stage, mb) != rank_) continue;
         if (s.stage > 0) visit(find(stages, s.stage - 1, mb), &s, s.stage, mb);
-        if (s.stage + 1 < t_.stages() && t_.rank_of(s.stage + 1, mb) != rank_) visit(&s, nullptr, s.stage + 1, mb);
+        if (s.stage + 1 < t_.stages() && t_.rank_of(s.stage + 1, mb) != rank_)
+          visit(&s, nullptr, s.stage + 1, mb);
       }
     int live = 0, most = 0;
     for (int n : change_) most = std::max(most, live += n);
@@ -108,7 +116,9 @@ class boundary_counter {
     return nullptr;
   }
   /// The last action of a stage that reads what is at one of its ends.
-  constexpr int until(int cell, bool kept) const { return std::max(m_.forward[cell], kept ? m_.weights[cell] : m_.backward[cell]); }
+  constexpr int until(int cell, bool kept) const {
+    return std::max(m_.forward[cell], kept ? m_.weights[cell] : m_.backward[cell]);
+  }
 
   /// What crosses a boundary in either direction: here are the stage before it, the one after it, or both.
   constexpr void visit(const stage_units* before, const stage_units* after, int boundary, int mb) {
@@ -136,10 +146,10 @@ class boundary_counter {
 
 }  // namespace detail
 
-/// The places that a rank needs for the actions of a table, beside those that it has. The first pool is of what goes
-/// between stages.
-constexpr void count_places(const auto& t, const action_map& m, int rank, const std::vector<stage_units>& stages,
-                            std::vector<place_pool>& pools) {
+/// The places that a rank needs for the actions of a table, beside those that it has. The first pool is of
+/// what goes between stages.
+constexpr void count_places(const auto& t, const action_map& m, int rank,
+                            const std::vector<stage_units>& stages, std::vector<place_pool>& pools) {
   detail::count_units(t, rank, stages, pools);
   pools.front().count = std::max(pools.front().count, detail::boundary_counter(t, m, rank).run(stages));
 }

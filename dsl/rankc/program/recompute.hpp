@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward repeats of forward, rather than have it kept: each such node once more, in front of what reads its results.
+// What backward repeats of forward, rather than have it kept: each such node once more, in front of what
+// reads its results.
 #pragma once
 #include <rankc/program/node.hpp>
 
@@ -12,7 +13,8 @@ class repeater {
  public:
   constexpr explicit repeater(Program& p)
       : p_(p), once_(p.values.size(), 0), made_(p.values.size(), 0), in_(p.forward.size(), half::none) {
-    for (std::vector<char>* needed : {&first_, &second_, &read_by_second_}) needed->assign(p.values.size(), 0);
+    for (std::vector<char>* needed : {&first_, &second_, &read_by_second_})
+      needed->assign(p.values.size(), 0);
   }
 
   constexpr void run() {
@@ -24,8 +26,10 @@ class repeater {
     read_by_second_ = second_;
     for (const half h : {half::first, half::second})
       for (std::size_t i = in_.size(); i-- > 0;)
-        if (in_[i] == half::none && p_.forward[i].repeatable && makes(i, h == half::first ? first_ : second_)) put(i, h);
-    while (advance()) {}
+        if (in_[i] == half::none && p_.forward[i].repeatable && makes(i, h == half::first ? first_ : second_))
+          put(i, h);
+    while (advance()) {
+    }
     copy_nodes();
   }
 
@@ -35,7 +39,9 @@ class repeater {
   /// What a node that may not be repeated made is there once.
   constexpr void find_results() {
     for (node& n : p_.forward) {
-      n.each_read([&](const port_use& u) { n.repeatable &= !(p_.values[u.at.value].where == space::y && once_[u.at.value]); });
+      n.each_read([&](const port_use& u) {
+        n.repeatable &= !(p_.values[u.at.value].where == space::y && once_[u.at.value]);
+      });
       n.each_write([&](const port_use& u) {
         made_[u.at.value] = 1;
         once_[u.at.value] |= !n.repeatable;
@@ -53,7 +59,8 @@ class repeater {
     p_.forward[i].each_write([&](const port_use& u) { any |= needed[u.at.value] && is_again(u.at.value); });
     return any;
   }
-  /// Repeat a node in a half; what it reads is needed there too. What the first half makes the second has from there.
+  /// Repeat a node in a half; what it reads is needed there too. What the first half makes the second has
+  /// from there.
   constexpr void put(std::size_t i, half h) {
     in_[i] = h;
     std::vector<char>& needed = h == half::first ? first_ : second_;
@@ -62,8 +69,8 @@ class repeater {
     if (h == half::first) p_.forward[i].each_write(mark);
   }
 
-  /// A node of the second half goes to the first where it would have that keep what nothing else needs of it, and so does
-  /// one whose result the first half needs by now. Whether one went.
+  /// A node of the second half goes to the first where it would have that keep what nothing else needs of it,
+  /// and so does one whose result the first half needs by now. Whether one went.
   constexpr bool advance() {
     bool went = false;
     for (std::size_t i = in_.size(); i-- > 0;) {
@@ -116,22 +123,25 @@ class repeater {
     for (const bool for_weights : {false, true}) {
       for (node& n : all[for_weights]) out.push_back(std::move(n));
       for (node& n : p_.backward)
-        if (n.row && n.for_weights == for_weights) { out.push_back(std::move(n)); n.row = nullptr; }
+        if (n.row && n.for_weights == for_weights) {
+          out.push_back(std::move(n));
+          n.row = nullptr;
+        }
     }
     p_.backward = std::move(out);
   }
 
   Program& p_;
-  std::vector<char> once_, made_;                     // of values: what is not made again; what forward makes
+  std::vector<char> once_, made_;  // of values: what is not made again; what forward makes
   std::vector<char> first_, second_, read_by_second_;  // of values: what each half of backward needs
-  std::vector<half> in_;                              // of nodes of forward: where they are repeated
+  std::vector<half> in_;                               // of nodes of forward: where they are repeated
 };
 
 }  // namespace detail
 
-/// Backward makes again what it reads of forward, where nodes that may be repeated made that; what they read they find
-/// kept, or made again too. Of a backward in halves the first does it for both. Where the second alone needs a result, it
-/// makes that itself if it has what it is made of anyway.
+/// Backward makes again what it reads of forward, where nodes that may be repeated made that; what they read
+/// they find kept, or made again too. Of a backward in halves the first does it for both. Where the second
+/// alone needs a result, it makes that itself if it has what it is made of anyway.
 constexpr void recompute(auto& p) { detail::repeater(p).run(); }
 
 }  // namespace rankc::program

@@ -9,16 +9,17 @@
 
 namespace rankc {
 
-/// Whether each op of a layer's forward may be repeated: those of the kinds that are named, and a conversion with the op
-/// whose result it converts. What is summed over microbatches is summed once.
+/// Whether each op of a layer's forward may be repeated: those of the kinds that are named, and a conversion
+/// with the op whose result it converts. What is summed over microbatches is summed once.
 /// Shapes: (forward ops).
 constexpr std::vector<char> find_repeatable(const trace& t, const recomputation& r) {
   std::vector<char> repeats(t.forward_ops, r.full), of_value(t.values.size(), 0);
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     const op_family f = o.kind->family;
-    repeats[i] |= (r.attention && f == op_family::attention) || (r.activations && f == op_family::activation) ||
-                  (r.norms && f == op_family::norm) || (o.kind->converts != conversion::none && of_value[o.in[0]]);
+    repeats[i] |= (r.attention && f == op_family::attention) ||
+                  (r.activations && f == op_family::activation) || (r.norms && f == op_family::norm) ||
+                  (o.kind->converts != conversion::none && of_value[o.in[0]]);
     for (const port& p : o.kind->used_ports())
       if (p.as == use::sum) repeats[i] = 0;
     for (int made : o.out)
@@ -49,7 +50,8 @@ constexpr void each_repeated(const trace& t, const recomputation& r, auto visit)
 /// Floating-point operations of these. Units: per token.
 constexpr double repeated_flops(const trace& t, const recomputation& r) {
   double total = 0;
-  each_repeated(t, r, [&](const op& o) { total += o.kind->flops(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
+  each_repeated(
+      t, r, [&](const op& o) { total += o.kind->flops(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
   return total;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers whose products are of eight bits: each operand is rounded in front of the first product that takes it, and
-// what forward has rounded of activations backward takes as it is. Weights it rounds again, so that none are kept. What makes
-// numbers for such a node alone rounds them itself, where the target has a kernel for that.
+// Linear layers whose products are of eight bits: each operand is rounded in front of the first product that
+// takes it, and what forward has rounded of activations backward takes as it is. Weights it rounds again, so
+// that none are kept. What makes numbers for such a node alone rounds them itself, where the target has a
+// kernel for that.
 #pragma once
 #include <rankc/ops/fp8.hpp>
 #include <rankc/program/node.hpp>
@@ -69,8 +70,9 @@ class rounder {
     const value& source = p_.values[of.at.value];
     const bool is_weight = source.where == space::weight;
     value made{.holds = static_cast<element_kind>(as), .shape = of.shape, .name = source.name};
-    made.bytes = runtime::fp8_bytes(static_cast<std::size_t>(p_.shape(of).dims[0].width()), static_cast<std::size_t>(p_.shape(of).dims[1].width()),
-                                    as == element::e4m3_rows);
+    made.bytes =
+        runtime::fp8_bytes(static_cast<std::size_t>(p_.shape(of).dims[0].width()),
+                           static_cast<std::size_t>(p_.shape(of).dims[1].width()), as == element::e4m3_rows);
     if (of.run >= 0) made.name = {name_source::packed_weight, p_.shape(of).dims[0].composed};
     made.name.again = is_weight && &list == &p_.backward;
     made.name.rounded = fp8_name(as);
@@ -82,10 +84,12 @@ class rounder {
     all.push_back(std::move(cast));
     return all.back().ports.front();
   }
-  /// Whether backward may round an activation again: where it may make that again, or, of what is handed in, the product.
+  /// Whether backward may round an activation again: where it may make that again, or, of what is handed in,
+  /// the product.
   constexpr bool may_repeat(int value, const node& product, const nodes& all) const {
     bool may = product.repeatable;
-    for (const node& n : all) n.each_write([&](const port_use& w) { may = w.at.value == value ? n.repeatable : may; });
+    for (const node& n : all)
+      n.each_write([&](const port_use& w) { may = w.at.value == value ? n.repeatable : may; });
     return may;
   }
 
@@ -111,7 +115,8 @@ class rounder {
     for (int i = 0; i < static_cast<int>(list.size()); ++i) {
       const node& n = list[i];
       if (n.ports.size() != 2 || !is_fp8(n.row->ports[0].holds) || !(n.ports[1].at == made)) continue;
-      const bool is_same = n.row->ports[0].holds == row->ports[0].holds && p_.shape(n.ports[1]).elements() == elements;
+      const bool is_same =
+          n.row->ports[0].holds == row->ports[0].holds && p_.shape(n.ports[1]).elements() == elements;
       return is_same && n.repeatable == maker.repeatable && n.for_weights == maker.for_weights ? i : -1;
     }
     return -1;
@@ -121,7 +126,8 @@ class rounder {
     const slice made = n.ports.front().at;
     n.row = maker_in_fp8(*n.row);
     for (port_use& u : n.ports)
-      if (u.at.value == made.value) u.at = {list[cast].ports[0].at.value, u.at.offset / s_.bytes(element_kind::real)};
+      if (u.at.value == made.value)
+        u.at = {list[cast].ports[0].at.value, u.at.offset / s_.bytes(element_kind::real)};
     list.erase(list.begin() + cast);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that only rename
-// a placement, leave nothing behind.
+// From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that
+// only rename a placement, leave nothing behind.
 #pragma once
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/elementwise.hpp>
@@ -10,8 +10,8 @@
 
 namespace rankc::program {
 
-/// An op that cannot be lowered, past the rules that refuse it: for want of a kernel, or a conversion over an axis. In a
-/// constant expression the compiler stops there.
+/// An op that cannot be lowered, past the rules that refuse it: for want of a kernel, or a conversion over an
+/// axis. In a constant expression the compiler stops there.
 struct not_lowered {
   const op_row* kind;
   bool has_kernel;
@@ -62,8 +62,11 @@ class selector {
       const bool joins = where == space::gradient || where == space::targets;
       if (joins && same < 0) same = v;
       class_.push_back(joins ? same : v);
-      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds), out_.add(local(t, s_.dims)),
-          where == space::weight ? parameter_of_[v] : where == space::gradient ? gradient_of_[v] : 0,
+      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds),
+          out_.add(local(t, s_.dims)),
+          where == space::weight     ? parameter_of_[v]
+          : where == space::gradient ? gradient_of_[v]
+                                     : 0,
           {name_source::traced, v, nullptr, is_named(v)});
     }
   }
@@ -82,7 +85,8 @@ class selector {
     return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }
   constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
-    const std::size_t bytes = static_cast<std::size_t>(out_.shapes[static_cast<std::size_t>(shape)].elements()) * s_.bytes(holds);
+    const std::size_t bytes =
+        static_cast<std::size_t>(out_.shapes[static_cast<std::size_t>(shape)].elements()) * s_.bytes(holds);
     return out_.add({.where = where, .holds = holds, .shape = shape, .bytes = bytes, .of = of, .name = name});
   }
 
@@ -96,7 +100,8 @@ class selector {
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
     if (table == out_.ropes.size()) {
       const local_dim row{.name = heads.unit_name, .count = heads.unit};
-      const local_dim positions{.name = "seq", .count = wanted.positions, .over = s_.dims.cp > 1 ? axis_set(axis::cp) : axis_set{}};
+      const local_dim positions{
+          .name = "seq", .count = wanted.positions, .over = s_.dims.cp > 1 ? axis_set(axis::cp) : axis_set{}};
       const int shape = out_.add(local_shape{.dims = {positions, row}, .ndim = 2, .stride = row});
       out_.ropes.push_back(wanted);
       rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
@@ -104,7 +109,8 @@ class selector {
     return {{rope_[table], 0}, out_.values[rope_[table]].shape};
   }
   constexpr port_use scratch(const op& o) {
-    const int made = out_.add(value{.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
+    const int made =
+        out_.add(value{.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
     return {.at = {made, 0}};
   }
   /// Values become one. Of two names the model's is kept; of two of those the later one's in forward.
@@ -116,7 +122,8 @@ class selector {
   }
   /// A copy of a class of values that are like `v`, by a node at the list's end.
   constexpr int copy(nodes& list, int from, int v) {
-    const int shape = out_.values[v].shape, made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});
+    const int shape = out_.values[v].shape,
+              made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});
     node n{.row = &ops::copy, .wide = out_.values[v].holds == element_kind::wide};
     n.ports.push_back({{made, 0}, shape});
     n.ports.push_back({{from, 0}, shape});
@@ -131,13 +138,21 @@ class selector {
     const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
     const kernel_row& kernel = kernel_of(row, s_.to);
     if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
-    node n{.row = &row, .rows = rows_of_op(t_, o, s_.dims), .seq = o.with.seq, .number = of_chunks ? s_.dims.cp : o.with.number};
+    node n{.row = &row,
+           .rows = rows_of_op(t_, o, s_.dims),
+           .seq = o.with.seq,
+           .number = of_chunks ? s_.dims.cp : o.with.number};
     int read = 0, written = 0, scratch_at = -1;
     n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
     for (const port& p : row.used_ports()) {
-      if (p.as == use::rotary) { n.ports.push_back(rope_table(o)); n.seq /= s_.dims.cp; }  // its own positions alone
-      else if (p.as == use::scratch) { n.ports.push_back(scratch(o)); scratch_at = n.ports.back().at.value; }
-      else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
+      if (p.as == use::rotary) {
+        n.ports.push_back(rope_table(o));
+        n.seq /= s_.dims.cp;
+      }  // its own positions alone
+      else if (p.as == use::scratch) {
+        n.ports.push_back(scratch(o));
+        scratch_at = n.ports.back().at.value;
+      } else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
       if (p.as == use::sum) n.accumulate = accumulation::after_first;
       if (p.adds) n.accumulate = accumulation::overwrite;
     }
@@ -146,7 +161,8 @@ class selector {
         if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
     n.wide = (o.kind == &ops::zeros || o.kind == &ops::add) && t_.values[o.out[0]].holds == element::wide;
     if (kernel.scratch && scratch_at >= 0)
-      out_.values[scratch_at].bytes = kernel.scratch(sizes_of(out_, n, ring_ranks(s_.dims)), {s_.bytes(element_kind::real), s_.deterministic});
+      out_.values[scratch_at].bytes = kernel.scratch(sizes_of(out_, n, ring_ranks(s_.dims)),
+                                                     {s_.bytes(element_kind::real), s_.deterministic});
     list.push_back(std::move(n));
   }
   constexpr bool writes_loss(const node& n) const {
@@ -159,9 +175,13 @@ class selector {
   /// Of what one rank of ep sends another, or a rank of etp has received.
   constexpr int rows_of_slab(const op& o) const {
     type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
-    if (o.kind->converts >= conversion::share_offsets) { received = t_.values[o.in[0]]; received.shape[0] = o.with.first; }
+    if (o.kind->converts >= conversion::share_offsets) {
+      received = t_.values[o.in[0]];
+      received.shape[0] = o.with.first;
+    }
     for (axis a : axes)
-      if (received[a] == P) received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
+      if (received[a] == P)
+        received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
     return static_cast<int>(local(received, 0, s_.dims).width()) / (s_.dims.*row(o.over).degree);
   }
 
@@ -175,8 +195,10 @@ class selector {
     const int degree = s_.dims.*row(o.over).degree;
     if (degree > 1 && row(o.over).lowered != lowering::all) throw not_lowered{o.kind, true, o.over};
     if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
-    if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back) return hand_on(o, list);
-    const bool reduces = o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
+    if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back)
+      return hand_on(o, list);
+    const bool reduces =
+        o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
     node n{.row = o.kind, .over = over_of(o), .converts = o.in[0]};
     if (reduces) {
       int uses = 0;
@@ -187,22 +209,29 @@ class selector {
     }
     n.ports.push_back(use_of(o.out[0]));
     if (o.kind->converts == conversion::all_to_all) {
-      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims); n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims);
+      n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
-      out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
+      out_.values[n.ports.back().at.value].bytes =
+          out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
     }
     if (exchanges_slots(o)) {
       n.ports.push_back(scratch(o));
-      const int blocks = o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0];  // what goes to peers, or comes from them
+      const int blocks = o.kind->converts == conversion::from_experts
+                             ? o.in[0]
+                             : o.out[0];  // what goes to peers, or comes from them
       out_.values[n.ports.back().at.value].bytes = out_.values[find(blocks)].bytes;
       n.slab = rows_of_slab(o);
     }
     for (const int in : o.in)
       if (in >= 0) n.ports.push_back(use_of(in));
     if (reduces) n.ports[1].at = n.ports[0].at;
-    n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
-    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 && s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
-      list.push_back(n); list.back().over = axis::ring;
+    n.wide =
+        t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
+    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 &&
+        s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
+      list.push_back(n);
+      list.back().over = axis::ring;
       n.over = axis::ulysses;
     }
     list.push_back(std::move(n));
@@ -216,14 +245,18 @@ class selector {
     list.push_back(std::move(n));
   }
 
-  /// A copy of a sum, which is summed over the ranks that share out weights, and over those that hold the same.
+  /// A copy of a sum, which is summed over the ranks that share out weights, and over those that hold the
+  /// same.
   constexpr void sum_over_batch(const op& o, nodes& list) {
     const int shards = weight_shards(s_.dims), copies = weight_replicas(s_.dims);
     if (shards * copies == 1) return merge(find(o.out[0]), find(o.in[0]));
     merge(find(o.out[0]), copy(list, find(o.in[0]), o.in[0]));
     for (const auto& [over, degree] : {std::pair(axis::fsdp, shards), std::pair(axis::replicas, copies)}) {
       if (degree == 1) continue;
-      node n{.row = &ops::all_reduce, .wide = t_.values[o.in[0]].holds == element::wide, .over = over, .converts = o.in[0]};
+      node n{.row = &ops::all_reduce,
+             .wide = t_.values[o.in[0]].holds == element::wide,
+             .over = over,
+             .converts = o.in[0]};
       n.ports.push_back(use_of(o.out[0]));
       n.ports.push_back(use_of(o.out[0]));
       list.push_back(std::move(n));
@@ -232,7 +265,8 @@ class selector {
 
   /// What is handed in and on lies where the caller says: a copy, where it is something else too.
   constexpr void hand_on() {
-    const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
+    const bool takes_ids = t_.values[t_.input].holds == element::index,
+               gives_loss = t_.values[t_.result].ndim == 0;
     const auto put = [&](int v, space where) { out_.values[v].where = where; };
     if (!takes_ids) put(find(t_.input), space::x);
     if (!gives_loss) {
@@ -278,16 +312,18 @@ class selector {
 
   const Trace& t_;
   const layer_setting& s_;
-  std::vector<int> parameter_of_, gradient_of_;  // of each value: the parameter that it is, or to whose gradient it adds
-  bool in_backward_ = false;                     // of the op that is selected
-  std::vector<int> class_, rope_;                // of each value of the trace; of each table
+  std::vector<int> parameter_of_,
+      gradient_of_;                // of each value: the parameter that it is, or to whose gradient it adds
+  bool in_backward_ = false;       // of the op that is selected
+  std::vector<int> class_, rope_;  // of each value of the trace; of each table
   layer_program out_;
 };
 
 }  // namespace detail
 
 /// Errors: not_lowered.
-constexpr layer_program select_nodes(const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
+constexpr layer_program select_nodes(const auto& t, std::vector<layer_parameter> parameters,
+                                     const layer_setting& s) {
   return detail::selector(t, std::move(parameters), s).run();
 }
 

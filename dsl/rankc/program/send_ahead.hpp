@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is handed on around a ring goes beside computation: it is sent before the op that uses what it sends, and waited for
-// where what arrives is first needed. Between the two its operands keep their places.
+// What is handed on around a ring goes beside computation: it is sent before the op that uses what it sends,
+// and waited for where what arrives is first needed. Between the two its operands keep their places.
 #pragma once
 #include <rankc/program/select.hpp>
 
@@ -12,8 +12,8 @@ namespace rankc::program {
 
 namespace detail {
 
-/// A message goes up, before the first op in front of it that reads what it sends too, and before messages there that are not what
-/// it sends: it may wait for one that came before these.
+/// A message goes up, before the first op in front of it that reads what it sends too, and before messages
+/// there that are not what it sends: it may wait for one that came before these.
 constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   const auto reads_alike = [&](const node& n) {
     bool any = false;
@@ -22,7 +22,9 @@ constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   };
   const auto makes_it = [&](const node& n) {
     bool any = false;
-    list[at].each_read([&](const port_use& u) { n.each_write([&](const port_use& w) { any |= w.at.value == u.at.value; }); });
+    list[at].each_read([&](const port_use& u) {
+      n.each_write([&](const port_use& w) { any |= w.at.value == u.at.value; });
+    });
     return any;
   };
   std::size_t to = at;
@@ -32,8 +34,8 @@ constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   move_node(list, at, to);
 }
 
-/// Where an op touches what a message brings, those that are under way are waited for; so they are before another begins, if they
-/// had an op beside them: who waits for one waits for those after it too.
+/// Where an op touches what a message brings, those that are under way are waited for; so they are before
+/// another begins, if they had an op beside them: who waits for one waits for those after it too.
 constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end) {
   std::vector<int> coming;
   for (std::size_t i = begin; i < end; ++i) {
@@ -43,7 +45,8 @@ constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end
     if (list[i].is_beside()) list[i].each_write([&](const port_use& u) { coming.push_back(u.at.value); });
   }
   for (std::size_t i = end; !coming.empty() && i-- > begin;)
-    if (list[i].is_beside()) throw not_lowered{list[i].row, true, list[i].over};  // what comes is not for this phase
+    if (list[i].is_beside())
+      throw not_lowered{list[i].row, true, list[i].over};  // what comes is not for this phase
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep the order,
-// and what the second half reads of the first is kept in the slot.
+// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep
+// the order, and what the second half reads of the first is kept in the slot.
 #pragma once
 #include <rankc/program/node.hpp>
 
@@ -22,16 +22,21 @@ constexpr void split_backward(auto& p) {
   nodes halves;
   for (const bool for_weights : {false, true})
     for (node& n : p.backward)
-      if (n.row && n.for_weights == for_weights) { halves.push_back(std::move(n)); n.row = nullptr; }
+      if (n.row && n.for_weights == for_weights) {
+        halves.push_back(std::move(n));
+        n.row = nullptr;
+      }
   p.backward = std::move(halves);
 }
 
-/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first: those that
-/// repeat forward's, those of its first half.
+/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first:
+/// those that repeat forward's, those of its first half.
 constexpr void settle_backward(auto& p, const layer_setting& s) {
   if (!s.trains) p.backward.clear();
   p.in_halves = s.splits_backward;
-  while (p.repeated < p.backward.size() && p.backward[p.repeated].again && !p.backward[p.repeated].for_weights) ++p.repeated;
+  while (p.repeated < p.backward.size() && p.backward[p.repeated].again &&
+         !p.backward[p.repeated].for_weights)
+    ++p.repeated;
   while (p.first_half < p.backward.size() && !p.backward[p.first_half].for_weights) ++p.first_half;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of a model's repeated layers each stage has: those that are listed, or such that no rank has much more to do
-// than another.
+// How many of a model's repeated layers each stage has: those that are listed, or such that no rank has much
+// more to do than another.
 #pragma once
 #include <rankc/program/layer_cost.hpp>
 #include <rankc/schedule/actions.hpp>
@@ -19,8 +19,8 @@ struct costed_entry {
 
 namespace detail {
 
-/// What is split: the repeated layers, each with what stands alone behind it, and what is before the first and after the
-/// last of them. Units: as layer_cost.
+/// What is split: the repeated layers, each with what stands alone behind it, and what is before the first
+/// and after the last of them. Units: as layer_cost.
 struct costed_layers {
   std::vector<long long> blocks = {};
   long long before = 0, after = 0;
@@ -34,9 +34,11 @@ struct costed_layers {
         after = has_after = 0;
         for (int i = 0; i < e.count; ++i) blocks.push_back(cost);
       } else if (blocks.empty()) {
-        before += cost; has_before = true;
+        before += cost;
+        has_before = true;
       } else {
-        after += cost; has_after = true;
+        after += cost;
+        has_after = true;
       }
     }
   }
@@ -50,10 +52,13 @@ struct costed_layers {
   constexpr int least(int stage, int stages) const {
     return !(stage == 0 && has_before) && !(stage + 1 == stages && has_after);
   }
-  constexpr long long beside(int stage, int stages) const { return (stage == 0 ? before : 0) + (stage + 1 == stages ? after : 0); }
+  constexpr long long beside(int stage, int stages) const {
+    return (stage == 0 ? before : 0) + (stage + 1 == stages ? after : 0);
+  }
 };
 
-/// The rank of each stage; of two ranks that share it the first, since such pairs have all their stages in common.
+/// The rank of each stage; of two ranks that share it the first, since such pairs have all their stages in
+/// common.
 constexpr std::vector<int> ranks_of_stages(const action_table& t) {
   std::vector<int> ranks = t.rank_of_stage;
   for (std::size_t s = 0; s < t.reversed_rank_of_stage.size(); ++s)
@@ -61,9 +66,9 @@ constexpr std::vector<int> ranks_of_stages(const action_table& t) {
   return ranks;
 }
 
-/// Layers that cost the same. Handed out one by one to the rank that has least to do, they say what a rank has to do at
-/// most. Within that each goes to the stage that has least to do, the first of equals. Both are exact: the sets of layers
-/// that fit are polymatroids.
+/// Layers that cost the same. Handed out one by one to the rank that has least to do, they say what a rank
+/// has to do at most. Within that each goes to the stage that has least to do, the first of equals. Both are
+/// exact: the sets of layers that fit are polymatroids.
 /// Shapes: rank_of, and the result (stages).
 constexpr std::vector<int> hand_out(const costed_layers& layers, const std::vector<int>& rank_of) {
   const int stages = static_cast<int>(rank_of.size());
@@ -98,8 +103,8 @@ constexpr std::vector<int> hand_out(const costed_layers& layers, const std::vect
   return blocks;
 }
 
-/// Layers of several kinds: the largest stage is as small as it can be; of cuts that are equal in this, one whose stages
-/// have the least sum of squares, then the one that cuts last.
+/// Layers of several kinds: the largest stage is as small as it can be; of cuts that are equal in this, one
+/// whose stages have the least sum of squares, then the one that cuts last.
 /// Shapes: the result (stages).
 constexpr std::vector<int> cut(const costed_layers& layers, int stages) {
   const int n = layers.count();
@@ -122,12 +127,16 @@ constexpr std::vector<int> cut(const costed_layers& layers, int stages) {
     for (int end = needed; end <= n - needed_behind; ++end) {
       best_cut& found = best[s * row + end];
       for (int begin = s == 0 ? 0 : end - layers.least(s, stages); begin >= 0; --begin) {
-        const long long cost = until[end] - until[begin] + layers.beside(s, stages), share = cost * 65536 / total;
+        const long long cost = until[end] - until[begin] + layers.beside(s, stages),
+                        share = cost * 65536 / total;
         if (found.largest >= 0 && cost > found.largest) break;
         const best_cut& before = s == 0 ? none : best[(s - 1) * row + begin];
         if (before.largest < 0) continue;
-        const best_cut all{before.largest > cost ? before.largest : cost, before.squares + share * share, begin};
-        if (found.largest < 0 || all.largest < found.largest || (all.largest == found.largest && all.squares < found.squares)) found = all;
+        const best_cut all{before.largest > cost ? before.largest : cost, before.squares + share * share,
+                           begin};
+        if (found.largest < 0 || all.largest < found.largest ||
+            (all.largest == found.largest && all.squares < found.squares))
+          found = all;
       }
     }
   }
@@ -141,11 +150,13 @@ constexpr std::vector<int> cut(const costed_layers& layers, int stages) {
 
 }  // namespace detail
 
-/// Repeated layers of each stage. Where they are not listed and cost the same, the rank that does most does as little as
-/// it can, then so does each stage; where they cost differently, the largest stage is as small as it can be. The first
-/// stage may have none beside what stands before them, the last none beside what stands after.
+/// Repeated layers of each stage. Where they are not listed and cost the same, the rank that does most does
+/// as little as it can, then so does each stage; where they cost differently, the largest stage is as small
+/// as it can be. The first stage may have none beside what stands before them, the last none beside what
+/// stands after.
 /// Shapes: `listed` and the result (stages). The plan breaks no RC201 and no RC217.
-constexpr std::vector<int> split_layers(std::span<const costed_entry> stack, const action_table& placed, std::span<const int> listed) {
+constexpr std::vector<int> split_layers(std::span<const costed_entry> stack, const action_table& placed,
+                                        std::span<const int> listed) {
   if (!listed.empty()) return {listed.begin(), listed.end()};
   const detail::costed_layers layers(stack, placed.inference);
   if (layers.are_alike()) return detail::hand_out(layers, detail::ranks_of_stages(placed));

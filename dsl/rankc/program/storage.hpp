@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of a layer's values, from their lives: handed in, kept for later, or temporary; what can be computed in
-// place; and the offset of each in the slot or in the workspace. Values that nothing touches are gone afterwards.
+// Storage of a layer's values, from their lives: handed in, kept for later, or temporary; what can be
+// computed in place; and the offset of each in the slot or in the workspace. Values that nothing touches are
+// gone afterwards.
 #pragma once
 #include <rankc/program/intervals.hpp>
 #include <rankc/program/node.hpp>
@@ -28,10 +29,10 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
   while (i + 1 < list.size() && !list[i].joins) ++i;
   return i;
 }
-/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one that waits for it, and
-/// of what moves by rows, from the one of two nodes to the other.
+/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one
+/// that waits for it, and of what moves by rows, from the one of two nodes to the other.
 constexpr void find_lives(auto& p) {
-  const auto walk = [&](const nodes& list, node_range value::*of) {
+  const auto walk = [&](const nodes& list, node_range value::* of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
       const int at = static_cast<int>(i);
@@ -62,7 +63,7 @@ constexpr void find_saved(auto& p) {
 
 /// Everywhere one value for another, which then lives as long as both.
 constexpr void put_into(auto& p, int from, int into) {
-  const auto join = [&](nodes& list, node_range value::*lives) {
+  const auto join = [&](nodes& list, node_range value::* lives) {
     node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
     if (!gone.any()) return;
     for (int i = gone.first; i <= gone.last; ++i)
@@ -76,16 +77,18 @@ constexpr void put_into(auto& p, int from, int into) {
 }
 
 /// Where a node may write over an input that nothing needs afterwards, let it.
-constexpr void share_in_place(auto& p, const nodes& list, node_range value::*lives) {
+constexpr void share_in_place(auto& p, const nodes& list, node_range value::* lives) {
   const bool forward = &list == &p.forward;
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const auto& [out, in] : may_replace(list[i])) {
-      const int to = list[i].ports[out].at.value, from = list[i].ports[in].at.value, here = static_cast<int>(i);
+      const int to = list[i].ports[out].at.value, from = list[i].ports[in].at.value,
+                here = static_cast<int>(i);
       const value &a = p.values[to], &b = p.values[from];
       if (to == from || (b.*lives).last != here || (a.*lives).first != here || a.bytes != b.bytes) continue;
       if (b.where == space::temp && a.where <= space::temp) {
         put_into(p, from, to);  // the input is made where the output will be
-      } else if ((b.where == space::saved || b.where == space::halfway) && !forward && (a.where == space::temp || a.where == space::halfway)) {
+      } else if ((b.where == space::saved || b.where == space::halfway) && !forward &&
+                 (a.where == space::temp || a.where == space::halfway)) {
         put_into(p, to, from);  // the output is made over a kept value's last use
       } else {
         continue;
@@ -94,8 +97,8 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::*liv
     }
 }
 
-/// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the order of the
-/// nodes.
+/// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the
+/// order of the nodes.
 constexpr void compact(auto& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
@@ -104,14 +107,17 @@ constexpr void compact(auto& p) {
     number[v] = static_cast<int>(kept.size());
     kept.push_back(p.values[v]);
   };
-  const auto is_own = [&](const value& v) { return v.where == space::saved || v.where == space::halfway || v.where == space::temp; };
+  const auto is_own = [&](const value& v) {
+    return v.where == space::saved || v.where == space::halfway || v.where == space::temp;
+  };
   const auto is_used = [](const value& v) { return v.forward.any() || v.backward.any(); };
   for (std::size_t v = 0; v < number.size(); ++v)
     if (is_used(p.values[v]) && is_own(p.values[v]) && !is_scratch(p.values[v])) keep(v);
   for (const nodes* list : {&p.forward, &p.backward})
     for (const node& n : *list)
       for (const port_use& u : n.ports)
-        if (number[u.at.value] < 0 && is_scratch(p.values[u.at.value])) keep(static_cast<std::size_t>(u.at.value));
+        if (number[u.at.value] < 0 && is_scratch(p.values[u.at.value]))
+          keep(static_cast<std::size_t>(u.at.value));
   for (std::size_t v = 0; v < number.size(); ++v)
     if (number[v] < 0 && is_used(p.values[v])) keep(v);
   for (nodes* list : {&p.forward, &p.backward})
@@ -126,12 +132,16 @@ constexpr void compact(auto& p) {
 constexpr std::size_t place_kept(auto& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
-    if (v.where == where) { at += aligned(v.bytes); v.offset = at - aligned(v.bytes); }
+    if (v.where == where) {
+      at += aligned(v.bytes);
+      v.offset = at - aligned(v.bytes);
+    }
   return at;
 }
 
-/// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that they need.
-constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::*lives) {
+/// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that
+/// they need.
+constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::* lives) {
   std::vector<int> order;
   std::vector<lifetime> placed;
   std::vector<char> known(p.values.size(), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a refusal offers instead: the legal values nearest to what was written, found by asking the rule itself.
+// What a refusal offers instead: the legal values nearest to what was written, found by asking the rule
+// itself.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/mesh/dims.hpp>
@@ -31,21 +32,21 @@ constexpr nearest_values find_nearest(int written, int highest, auto legal) {
   return out;
 }
 
-constexpr std::string_view name_of(int parallel_dims::*degree) {
+constexpr std::string_view name_of(int parallel_dims::* degree) {
   for (const named_degree& a : all_degrees)
     if (a.degree == degree) return a.name;
   return "world";
 }
 
 /// The data-parallel degree that makes up for another one's change.
-constexpr int parallel_dims::*absorber(const parallel_dims& d) {
+constexpr int parallel_dims::* absorber(const parallel_dims& d) {
   return d.dp_shard != 1 && d.dp_replicate == 1 ? &parallel_dims::dp_shard : &parallel_dims::dp_replicate;
 }
 
-/// The nearest values of a degree, or of the world, with which the world still factors and `legal(resolved dims)`
-/// holds: as the rest is written or, but for `exact`, with the data-parallel degree inferred.
-constexpr nearest_values find_nearest_degree(const parallel_dims& given, int parallel_dims::*degree, bool exact,
-                                             auto legal) {
+/// The nearest values of a degree, or of the world, with which the world still factors and `legal(resolved
+/// dims)` holds: as the rest is written or, but for `exact`, with the data-parallel degree inferred.
+constexpr nearest_values find_nearest_degree(const parallel_dims& given, int parallel_dims::* degree,
+                                             bool exact, auto legal) {
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
@@ -78,7 +79,8 @@ class offers {
   constexpr void add(std::string_view name, const nearest_values& v) {
     for (int i = 0; i < v.count; ++i) (i ? text_ << " or " : next()) << name << "=" << v.value[i];
   }
-  constexpr void add_degree(const parallel_dims& given, int parallel_dims::*degree, const nearest_values& v) {
+  constexpr void add_degree(const parallel_dims& given, int parallel_dims::* degree,
+                            const nearest_values& v) {
     add(name_of(degree), v);
     if (v.absorbed) text_ << " (with " << name_of(absorber(given)) << "=infer)";
   }

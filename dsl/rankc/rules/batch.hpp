@@ -29,9 +29,7 @@ constexpr bool cuts(const setting& s) {
 inline constexpr rule batch_rules[]{
     // RC220
     {220, [](const setting& s) { return s.batch.seq >= 1; },
-     [](sentence& t, const setting& s) {
-       t << "seq=" << s.batch.seq << "; a sequence has at least 1 token";
-     },
+     [](sentence& t, const setting& s) { t << "seq=" << s.batch.seq << "; a sequence has at least 1 token"; },
      no_offers},
     {220, [](const setting& s) { return s.batch.global_batch >= 1; },
      [](sentence& t, const setting& s) {
@@ -52,17 +50,19 @@ inline constexpr rule batch_rules[]{
     // RC222
     {222,
      [](const setting& s) {
-       return s.batch.seq < 1 || static_cast<long long>(s.batch.global_batch) * s.batch.seq <= std::numeric_limits<int>::max();
+       return s.batch.seq < 1 ||
+              static_cast<long long>(s.batch.global_batch) * s.batch.seq <= std::numeric_limits<int>::max();
      },
      [](sentence& t, const setting& s) {
-       t << "a step has " << static_cast<long long>(s.batch.global_batch) * s.batch.seq << " tokens; they are counted up to "
-         << std::numeric_limits<int>::max();
+       t << "a step has " << static_cast<long long>(s.batch.global_batch) * s.batch.seq
+         << " tokens; they are counted up to " << std::numeric_limits<int>::max();
      },
      [](search& a) { a.vary(&batch_sizes::global_batch); }},
     // RC221
     {221, cuts,
      [](sentence& t, const setting& s) {
-       t << "global_batch=" << s.batch.global_batch << " does not divide into " << s.batch.microbatches << " microbatches";
+       t << "global_batch=" << s.batch.global_batch << " does not divide into " << s.batch.microbatches
+         << " microbatches";
        if (s.batch.microbatch > 0) t << " of " << s.batch.microbatch;
        t << " on " << batch_ranks(s.dims) << " data-parallel ranks";
      },

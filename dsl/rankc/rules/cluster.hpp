@@ -13,7 +13,8 @@ namespace rankc {
 constexpr bool leaves_node(const layout& l, alias over, int ranks_per_node) {
   const group_shape groups = l.groups(over);
   if (groups.size() == 1) return false;
-  const int block = groups.begin()->size * groups.begin()->stride;  // every group lies in one block of as many ranks
+  const int block =
+      groups.begin()->size * groups.begin()->stride;  // every group lies in one block of as many ranks
   if (ranks_per_node % block == 0) return false;
   for (int r = 0; r < l.ranks(); ++r)
     if (place_of(r, ranks_per_node).node != place_of(groups.first(r), ranks_per_node).node) return true;
@@ -36,8 +37,9 @@ inline constexpr rule stays{
       t << name(Over) << "=" << s.dims.*row(Over).degree << " has groups that leave a node of "
         << s.machines.ranks_per_node << " ranks";
       if (s.machines.within_node > 0 && s.machines.between_nodes > 0)
-        t << "; a rank sends " << static_cast<long long>(s.machines.between_nodes / 1e9) << " GB/s between nodes, "
-          << static_cast<long long>(s.machines.within_node / 1e9) << " GB/s within one";
+        t << "; a rank sends " << static_cast<long long>(s.machines.between_nodes / 1e9)
+          << " GB/s between nodes, " << static_cast<long long>(s.machines.within_node / 1e9)
+          << " GB/s within one";
     },
     [](search& a) { a.vary(row(Over).degree); }, true};
 
@@ -64,7 +66,7 @@ inline constexpr auto node_rules = []<std::size_t... I>(std::index_sequence<I...
 
 struct named_figure {
   std::string_view name;
-  double cluster::*at;
+  double cluster::* at;
 };
 inline constexpr named_figure cluster_figures[]{{"flops", &cluster::flops},
                                                 {"within_node", &cluster::within_node},
@@ -73,9 +75,11 @@ inline constexpr named_figure cluster_figures[]{{"flops", &cluster::flops},
 /// RC121: the numbers of a cluster. Says whether it has nodes and ranks.
 constexpr bool check_figures(report& out, const cluster& c) {
   for (const auto& f : cluster_fields)
-    if (c.*f.at < 1) refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at << "; it has at least 1";
+    if (c.*f.at < 1)
+      refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at << "; it has at least 1";
   if (c.memory < 0)
-    refuse(out, 121) << "the cluster has memory=" << c.memory << "; it is in bytes per rank, and 0 is not checked";
+    refuse(out, 121) << "the cluster has memory=" << c.memory
+                     << "; it is in bytes per rank, and 0 is not checked";
   for (const named_figure& f : cluster_figures)
     if (!(c.*f.at >= 0 && c.*f.at <= std::numeric_limits<double>::max()))
       refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at

@@ -12,7 +12,8 @@ namespace detail {
 constexpr sentence factors(const parallel_dims& d) {
   sentence s;
   for (const auto& a : all_degrees)
-    if (spans_world(d, a) && d.*a.degree > 1) s << (s.empty() ? "" : " * ") << a.name << "(" << d.*a.degree << ")";
+    if (spans_world(d, a) && d.*a.degree > 1)
+      s << (s.empty() ? "" : " * ") << a.name << "(" << d.*a.degree << ")";
   return s;
 }
 
@@ -20,7 +21,8 @@ constexpr sentence factors(const parallel_dims& d) {
 constexpr sentence factors_of_replica() {
   sentence s;
   for (const named_degree& a : all_degrees)
-    if (row(a.along).fills == fills::world && a.along >= axis::dp_shard) s << (s.empty() ? "" : " * ") << a.name;
+    if (row(a.along).fills == fills::world && a.along >= axis::dp_shard)
+      s << (s.empty() ? "" : " * ") << a.name;
   return s;
 }
 
@@ -31,7 +33,8 @@ constexpr const named_degree* unknown_of_world(const parallel_dims& d) {
   return nullptr;
 }
 
-/// Changes of one degree that is written and above 1, a world that the degrees fill, and a degree left to be inferred.
+/// Changes of one degree that is written and above 1, a world that the degrees fill, and a degree left to be
+/// inferred.
 constexpr void offer_world(search& a) {
   const parallel_dims& given = a.written().given;
   for (const auto& degree : all_degrees)
@@ -42,7 +45,8 @@ constexpr void offer_world(search& a) {
   nearest_values worlds;
   for (const long long world : {below, below + product, product}) {
     setting x = a.written();
-    if (world < 1 || world > whole.world || worlds.count == 2 || (worlds.count && worlds.value[0] == world)) continue;
+    if (world < 1 || world > whole.world || worlds.count == 2 || (worlds.count && worlds.value[0] == world))
+      continue;
     x.given.world = static_cast<int>(world);
     x.dims = resolve(x.given);
     if (a.mends(x)) worlds.add(x.given.world);
@@ -82,14 +86,16 @@ inline constexpr rule dims_rules[]{
     // RC107
     {107, [](const setting& s) { return makes_rings(s.dims); },
      [](sentence& t, const setting& s) {
-       t << "cp=" << s.dims.cp << " does not divide into rings of ulysses=" << s.dims.ulysses << " (cp = ring * ulysses)";
+       t << "cp=" << s.dims.cp << " does not divide into rings of ulysses=" << s.dims.ulysses
+         << " (cp = ring * ulysses)";
      },
      [](search& a) { a.vary(&parallel_dims::ulysses).vary(&parallel_dims::cp); }},
     // RC108
     {108, [](const setting& s) { return !factors_world(s.dims) || places_experts(s.dims); },
      [](sentence& t, const setting& s) {
        const parallel_dims& d = s.dims;
-       if (d.ep == infer || d.etp == infer) t << (d.ep == infer ? "etp=" : "ep=") << (d.ep == infer ? d.etp : d.ep);
+       if (d.ep == infer || d.etp == infer)
+         t << (d.ep == infer ? "etp=" : "ep=") << (d.ep == infer ? d.etp : d.ep);
        else t << "ep * etp = " << 1LL * d.ep * d.etp;
        t << " does not divide the ranks that experts are spread over, " << expert_region(d);
        if (d.expert_layout == expert_layout::folded) t << " (" << factors_of_replica().view() << ")";
@@ -104,8 +110,9 @@ inline constexpr rule dims_rules[]{
     // RC111
     {111, [](const setting& s) { return !has_layout(s.dims) || s.dims.etp == 1; },
      [](sentence& t, const setting& s) {
-       t << "etp=" << s.dims.etp << (s.dims.ep == 1 ? " with ep=1 splits every expert, and is unused without experts"
-                                                    : " splits every expert")
+       t << "etp=" << s.dims.etp
+         << (s.dims.ep == 1 ? " with ep=1 splits every expert, and is unused without experts"
+                            : " splits every expert")
          << ": smaller products and an all-reduce for each; ep * etp = " << 1LL * s.dims.ep * s.dims.etp
          << " ranks hold whole experts with ep=" << 1LL * s.dims.ep * s.dims.etp << " and etp=1";
      },
@@ -116,8 +123,9 @@ inline constexpr rule dims_rules[]{
        return !has_layout(s.dims) || s.dims.expert_layout != expert_layout::independent || s.dims.ep == 1;
      },
      [](sentence& t, const setting& s) {
-       t << "dense layers are computed ep=" << s.dims.ep << " times on the same data; folded equivalent: dp_shard="
-         << 1LL * s.dims.dp_shard * s.dims.ep << " ep=" << s.dims.ep << " expert_layout=folded";
+       t << "dense layers are computed ep=" << s.dims.ep
+         << " times on the same data; folded equivalent: dp_shard=" << 1LL * s.dims.dp_shard * s.dims.ep
+         << " ep=" << s.dims.ep << " expert_layout=folded";
      },
      no_offers, true},
 };
@@ -134,10 +142,12 @@ constexpr bool check_degrees(report& out, const parallel_dims& d) {
     ok = false;
   }
   if (d.prefetch < 0) {
-    refuse(out, 114) << "prefetch=" << d.prefetch << "; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory";
+    refuse(out, 114) << "prefetch=" << d.prefetch
+                     << "; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory";
     ok = false;
   }
-  if (inferred > 1) refuse(out, 105) << inferred << " degrees are `infer`; the world size determines one at most";
+  if (inferred > 1)
+    refuse(out, 105) << inferred << " degrees are `infer`; the world size determines one at most";
   return ok && inferred <= 1;
 }
 
@@ -149,14 +159,14 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   if (!a) return true;
   const axis_extent* b = expert.find(a->axis);
   const int dense_size = a->size, expert_size = b->size;
-  refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << dense_size << " and stride " << a->stride
-                   << ", and of the expert view " << expert_size << " and " << b->stride
-                   << "; an axis of both has the same groups";
+  refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << dense_size
+                   << " and stride " << a->stride << ", and of the expert view " << expert_size << " and "
+                   << b->stride << "; an axis of both has the same groups";
   return false;
 }
 
-/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114; the warnings RC111, RC113. Says whether they have
-/// a layout: `layout(resolve(given))`.
+/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114; the warnings RC111, RC113. Says
+/// whether they have a layout: `layout(resolve(given))`.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
   if (!detail::check_degrees(out, given)) return false;
   const setting s{.given = given};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the degrees that split
-// them.
+// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the
+// degrees that split them.
 #pragma once
 #include <rankc/base/norm_eps.hpp>
 #include <rankc/rules/setting.hpp>
@@ -10,8 +10,8 @@
 
 namespace rankc {
 
-/// What the length of a sequence must be a multiple of. A ring rank in zig-zag order has two parts of a sequence, each
-/// sharded over tp with sequence parallelism.
+/// What the length of a sequence must be a multiple of. A ring rank in zig-zag order has two parts of a
+/// sequence, each sharded over tp with sequence parallelism.
 constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
   const int tp = d.sequence_parallel ? detail::known(d.tp) : 1, cp = detail::known(d.cp);
   const bool two_parts = zig_zag && cp > detail::known(d.ulysses);
@@ -20,11 +20,14 @@ constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
 
 namespace detail {
 
-constexpr long long head_ways(const setting& s) { return static_cast<long long>(known(s.dims.tp)) * known(s.dims.ulysses); }
+constexpr long long head_ways(const setting& s) {
+  return static_cast<long long>(known(s.dims.tp)) * known(s.dims.ulysses);
+}
 constexpr bool divides(long long ways, int size) { return size <= 0 || size % ways == 0; }
 
 /// "heads=12 does not divide by tp=8".
-constexpr sentence& put_shards(sentence& t, std::string_view size, int value, std::string_view over, long long ways) {
+constexpr sentence& put_shards(sentence& t, std::string_view size, int value, std::string_view over,
+                               long long ways) {
   return t << size << "=" << value << " does not divide by " << over << "=" << ways;
 }
 constexpr std::string_view head_axes(const setting& s) {
@@ -33,11 +36,14 @@ constexpr std::string_view head_axes(const setting& s) {
 constexpr std::string_view ffn_axis(const setting& s) { return s.model.experts > 0 ? "etp" : "tp"; }
 constexpr int ffn_ways(const setting& s) { return known(s.model.experts > 0 ? s.dims.etp : s.dims.tp); }
 /// Whether its heads are parts of hidden.
-constexpr bool divides_into_heads(const model_sizes& m) { return m.hidden > 0 && m.heads > 0 && m.head_dim == 0; }
+constexpr bool divides_into_heads(const model_sizes& m) {
+  return m.hidden > 0 && m.heads > 0 && m.head_dim == 0;
+}
 
 inline constexpr rule model_rules[]{
     // RC203
-    {203, [](const setting& s) { return !divides_into_heads(s.model) || s.model.hidden % s.model.heads == 0; },
+    {203,
+     [](const setting& s) { return !divides_into_heads(s.model) || s.model.hidden % s.model.heads == 0; },
      [](sentence& t, const setting& s) {
        t << "hidden=" << s.model.hidden << " does not divide into heads=" << s.model.heads;
      },
@@ -55,7 +61,8 @@ inline constexpr rule model_rules[]{
        return !s.model.rotary || ragged || s.model.elements_of_head() % 2 == 0;
      },
      [](sentence& t, const setting& s) {
-       t << "head_dim=" << s.model.elements_of_head() << " is odd, but rotary positions turn pairs of elements";
+       t << "head_dim=" << s.model.elements_of_head()
+         << " is odd, but rotary positions turn pairs of elements";
      },
      [](search& a) {
        if (a.written().model.head_dim) a.vary(&model_sizes::head_dim);
@@ -77,13 +84,17 @@ inline constexpr rule model_rules[]{
      [](search& a) { a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::heads); }},
     {202, [](const setting& s) { return divides(head_ways(s), s.model.kv_heads); },
      [](sentence& t, const setting& s) {
-       put_shards(t, "kv_heads", s.model.kv_heads, head_axes(s), head_ways(s)) << " (they are not replicated in this version)";
+       put_shards(t, "kv_heads", s.model.kv_heads, head_axes(s), head_ways(s))
+           << " (they are not replicated in this version)";
      },
-     [](search& a) { a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::kv_heads); }},
+     [](search& a) {
+       a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::kv_heads);
+     }},
     {202, [](const setting& s) { return divides(ffn_ways(s), s.model.ffn); },
      [](sentence& t, const setting& s) { put_shards(t, "ffn", s.model.ffn, ffn_axis(s), ffn_ways(s)); },
      [](search& a) {
-       a.vary(a.written().model.experts > 0 ? &parallel_dims::etp : &parallel_dims::tp).vary(&model_sizes::ffn);
+       a.vary(a.written().model.experts > 0 ? &parallel_dims::etp : &parallel_dims::tp)
+           .vary(&model_sizes::ffn);
      }},
     {202, [](const setting& s) { return divides(known(s.dims.tp), s.model.vocab); },
      [](sentence& t, const setting& s) { put_shards(t, "vocab", s.model.vocab, "tp", known(s.dims.tp)); },
@@ -119,17 +130,17 @@ inline constexpr rule model_rules[]{
        const bool rings = s.zig_zag && known(s.dims.cp) > known(s.dims.ulysses);
        t << "seq=" << s.model.seq << " does not divide by " << sequence_divisor(s.dims, s.zig_zag) << " = cp("
          << known(s.dims.cp) << ")";
-       if (s.dims.sequence_parallel) t << (rings ? " * lcm(2, tp(" : " * tp(") << known(s.dims.tp) << (rings ? "))" : ")");
+       if (s.dims.sequence_parallel)
+         t << (rings ? " * lcm(2, tp(" : " * tp(") << known(s.dims.tp) << (rings ? "))" : ")");
        else if (rings) t << " * 2";
      },
-     [](search& a) {
-       a.vary(&parallel_dims::cp).vary(&parallel_dims::tp).vary(&model_sizes::seq);
-     }},
+     [](search& a) { a.vary(&parallel_dims::cp).vary(&parallel_dims::tp).vary(&model_sizes::seq); }},
     // RC219
     {219, [](const setting& s) { return !s.model.tied_embeddings || known(s.dims.pp) == 1; },
      [](sentence& t, const setting& s) {
        t << "tied embeddings with pp=" << s.dims.pp << ": the first and the last stage both hold the table ";
-       if (s.model.vocab > 0 && s.model.hidden > 0) t << "of " << s.model.vocab << " x " << s.model.hidden << " ";
+       if (s.model.vocab > 0 && s.model.hidden > 0)
+         t << "of " << s.model.vocab << " x " << s.model.hidden << " ";
        t << "and sum its gradient over the two, once a step";
      },
      no_offers, true},
@@ -137,9 +148,11 @@ inline constexpr rule model_rules[]{
 
 }  // namespace detail
 
-/// Append what is wrong with a model's sizes on these dims, as written. A degree that is not known counts as 1.
+/// Append what is wrong with a model's sizes on these dims, as written. A degree that is not known counts as
+/// 1.
 /// Errors: RC202 to RC209, RC215, RC216; the warning RC219.
-constexpr void check_model(report& out, const model_sizes& model, const parallel_dims& given, bool zig_zag = true) {
+constexpr void check_model(report& out, const model_sizes& model, const parallel_dims& given,
+                           bool zig_zag = true) {
   bool ok = true;
   for (const auto& f : detail::model_fields)
     if (model.*f.at < 0 && f.at != &model_sizes::vocab_used) {
@@ -157,15 +170,18 @@ constexpr void check_vocabulary_used(report& out, int vocab, int used) {
     return;
   }
   for (const rule& r : detail::model_rules)
-    if (r.id == 207) check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
+    if (r.id == 207)
+      check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
 }
 
-/// Append what is wrong with the length of sequences that ranks of cp share out: in zig-zag order, whether they go by rings or not.
+/// Append what is wrong with the length of sequences that ranks of cp share out: in zig-zag order, whether
+/// they go by rings or not.
 /// Errors: RC216.
 constexpr void check_length(report& out, int seq, parallel_dims given) {
   given.ulysses = 1;
   for (const rule& r : detail::model_rules)
-    if (r.id == 216) check(out, setting{.given = given, .model = {.seq = seq}, .zig_zag = true}, std::span(&r, 1));
+    if (r.id == 216)
+      check(out, setting{.given = given, .model = {.seq = seq}, .zig_zag = true}, std::span(&r, 1));
 }
 
 /// RC238: the base of rotary positions, whose powers are the wavelengths.
@@ -179,22 +195,28 @@ constexpr void check_theta(report& out, double theta) {
 constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
   constexpr double most = std::numeric_limits<float>::max();
   if (!(s.factor >= 1 && s.factor <= most))
-    refuse(out, 251) << "rope_scaling.factor=" << s.factor << "; rotary positions are slowed by a finite factor of at least 1";
+    refuse(out, 251) << "rope_scaling.factor=" << s.factor
+                     << "; rotary positions are slowed by a finite factor of at least 1";
   else if (s.by == rope_scaling::none && s.factor != 1)
-    refuse(out, 251) << "rope_scaling has factor=" << s.factor << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
+    refuse(out, 251) << "rope_scaling has factor=" << s.factor
+                     << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
   if (s.by != rope_scaling::llama3) return;
   if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
-    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor << " and high_freq_factor=" << s.high_freq_factor
-                     << "; what turns less often than the first is slowed, and more often than the second is not: 0 < the first < the "
+    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor
+                     << " and high_freq_factor=" << s.high_freq_factor
+                     << "; what turns less often than the first is slowed, and more often than the second is "
+                        "not: 0 < the first < the "
                      << "second, as 1 and 4";
   if (s.original_positions < 1)
-    refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions << "; a model was trained on at least 1";
+    refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions
+                     << "; a model was trained on at least 1";
 }
 
 /// RC250: what norms add under the root.
 constexpr void check_norm_eps(report& out, double eps) {
   if (!is_norm_eps(eps))
-    refuse(out, 250) << "norm_eps=" << eps << "; norms divide by the root of a row's mean square plus it, so it is at least "
+    refuse(out, 250) << "norm_eps=" << eps
+                     << "; norms divide by the root of a row's mean square plus it, so it is at least "
                      << smallest_norm_eps << ", and finite: 1e-5 and 1e-6 are usual";
 }
 

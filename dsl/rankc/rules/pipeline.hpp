@@ -26,13 +26,14 @@ inline constexpr rule pipeline_rules[]{
 
 }  // namespace detail
 
-/// Whether a layer stands alone before the repeated ones, which is on the first stage, and after them, on the last.
+/// Whether a layer stands alone before the repeated ones, which is on the first stage, and after them, on the
+/// last.
 struct alone_at {
   bool first = false, last = false;
 };
 
-/// Append what keeps `layers` from filling pp * stages_per_rank stages, or `stages`, where ranks have unequal numbers of
-/// them; `listed` says the layers of each stage, where they are not split by cost.
+/// Append what keeps `layers` from filling pp * stages_per_rank stages, or `stages`, where ranks have unequal
+/// numbers of them; `listed` says the layers of each stage, where they are not split by cost.
 /// Errors: RC201, RC217, RC301.
 constexpr void check_pipeline(report& out, int layers, const parallel_dims& given, int stages_per_rank = 1,
                               std::span<const int> listed = {}, int stages_in_all = 0, alone_at ends = {}) {
@@ -40,13 +41,17 @@ constexpr void check_pipeline(report& out, int layers, const parallel_dims& give
     refuse(out, 301) << "the schedule has stages_per_rank=" << stages_per_rank << "; a rank has at least 1";
     return;
   }
-  const setting s{.given = given, .model = {.layers = layers}, .stages_per_rank = stages_per_rank, .stages = stages_in_all,
+  const setting s{.given = given,
+                  .model = {.layers = layers},
+                  .stages_per_rank = stages_per_rank,
+                  .stages = stages_in_all,
                   .alone = ends.first + ends.last};
   check(out, s, detail::pipeline_rules);
   if (listed.empty()) return;
   const long long stages = detail::stages_of(s);
   if (static_cast<long long>(listed.size()) != stages) {
-    refuse(out, 217) << "stage_layers lists " << listed.size() << " stages of " << stages << "; it has one number for each";
+    refuse(out, 217) << "stage_layers lists " << listed.size() << " stages of " << stages
+                     << "; it has one number for each";
     return;
   }
   const auto least = [&](std::size_t stage) {
@@ -58,7 +63,8 @@ constexpr void check_pipeline(report& out, int layers, const parallel_dims& give
     sum += listed[i];
     if (listed[i] >= least(i)) continue;
     refuse(out, 217) << "stage_layers has " << listed[i] << " layers on stage " << i << "; "
-                     << (least(i) ? "a stage where none stands alone has at least 1" : "where one stands alone there are at least 0");
+                     << (least(i) ? "a stage where none stands alone has at least 1"
+                                  : "where one stands alone there are at least 0");
     filled = false;
   }
   if (!filled || sum == layers) return;

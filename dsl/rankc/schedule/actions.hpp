@@ -2,12 +2,15 @@
 // A pipeline schedule's actions: which action every rank takes, in which order. A schedule is a struct with
 //   int microbatches, stages_per_rank; static constexpr std::string_view name;
 //   rank_of_stage(stage, pp)             where its stages are
-//   actions(pp, rank, emit)              the actions of a rank in order; or, where the ranks' orders depend on each
+//   actions(pp, rank, emit)              the actions of a rank in order; or, where the ranks' orders depend
+//                                        on each
 //   table(pp)                            other, the actions of all ranks as an action_table
 //   check(report&, pp)                   optional: where it is undefined, and what is legal (RC3xx)
 //   stages(pp)                           optional: how many, where it is not pp * stages_per_rank
-//   as_written                           optional: true where an I and the W behind it are not to be put together as a B
-//   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches from
+//   as_written                           optional: true where an I and the W behind it are not to be put
+//                                        together as a B
+//   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches
+//                                        from
 //   reversed_from()                      this one on
 #pragma once
 #include <rankc/base/diagnostic.hpp>
@@ -18,16 +21,18 @@
 
 namespace rankc {
 
-/// F forward, B whole backward, I gradient of inputs, W gradient of weights: of one microbatch. Then what a stage does
-/// for all of them: gather its weights, let the gathered go, reduce its gradients over the ranks that have it too, and
-/// the optimizer's step.
+/// F forward, B whole backward, I gradient of inputs, W gradient of weights: of one microbatch. Then what a
+/// stage does for all of them: gather its weights, let the gathered go, reduce its gradients over the ranks
+/// that have it too, and the optimizer's step.
 enum class action_kind : unsigned char { F, B, I, W, unshard, reshard, reduce_grad, step };
-inline constexpr std::string_view action_names[]{"F", "B", "I", "W", "UNSHARD", "RESHARD", "REDUCE_GRAD", "STEP"};
+inline constexpr std::string_view action_names[]{"F",       "B",       "I",           "W",
+                                                 "UNSHARD", "RESHARD", "REDUCE_GRAD", "STEP"};
 
 /// Whether the action is of one microbatch.
 constexpr bool computes(action_kind k) { return k <= action_kind::W; }
 
-/// One action: `2F0` is the forward of microbatch 0 on stage 2, `2STEP` its optimizer step (microbatch 0 there). With
+/// One action: `2F0` is the forward of microbatch 0 on stage 2, `2STEP` its optimizer step (microbatch 0
+/// there). With
 /// `overlaps_next` it and the next action of its rank run together, on two streams.
 struct action {
   action_kind kind;
@@ -41,23 +46,25 @@ constexpr sentence& operator<<(sentence& s, const action& a) {
   return computes(a.kind) ? s << a.microbatch : s;
 }
 
-/// The actions of all pipeline ranks, flat. In a bidirectional schedule every stage is on two ranks: the microbatches
-/// from `reversed_from` on run where `reversed_rank_of_stage` says.
+/// The actions of all pipeline ranks, flat. In a bidirectional schedule every stage is on two ranks: the
+/// microbatches from `reversed_from` on run where `reversed_rank_of_stage` says.
 struct action_table {
   std::vector<action> actions;
-  std::vector<int> begin;           // of each rank, and the end
-  std::vector<int> rank_of_stage;   // placement of the stages
+  std::vector<int> begin;          // of each rank, and the end
+  std::vector<int> rank_of_stage;  // placement of the stages
   int microbatches = 0;
-  bool inference = false;           // forwards only
+  bool inference = false;                        // forwards only
   std::vector<int> reversed_rank_of_stage = {};  // empty: one direction
   int reversed_from = 0;
   constexpr int ranks() const { return static_cast<int>(begin.size()) - 1; }
   constexpr int stages() const { return static_cast<int>(rank_of_stage.size()); }
   constexpr bool bidirectional() const { return !reversed_rank_of_stage.empty(); }
   constexpr int rank_of(int stage, int microbatch) const {
-    return bidirectional() && microbatch >= reversed_from ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
+    return bidirectional() && microbatch >= reversed_from ? reversed_rank_of_stage[stage]
+                                                          : rank_of_stage[stage];
   }
-  /// Whether the rank runs some of the stage's microbatches, and which rank runs the others (itself if none does).
+  /// Whether the rank runs some of the stage's microbatches, and which rank runs the others (itself if none
+  /// does).
   constexpr bool has_stage(int rank, int stage) const {
     return rank_of_stage[stage] == rank || (bidirectional() && reversed_rank_of_stage[stage] == rank);
   }
@@ -74,8 +81,8 @@ constexpr int count_stages(const Schedule& schedule, int pp) {
   else return pp * schedule.stages_per_rank;
 }
 
-/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions [first, last)
-/// of each rank, up to two of each stage; it returns their new end.
+/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions
+/// [first, last) of each rank, up to two of each stage; it returns their new end.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   action_table t;
@@ -84,7 +91,8 @@ constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   const int stages = count_stages(schedule, pp);
   for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
   if constexpr (requires { schedule.reversed_from(); }) {
-    for (int s = 0; s < stages; ++s) t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
+    for (int s = 0; s < stages; ++s)
+      t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
     t.reversed_from = schedule.reversed_from();
   }
   // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
@@ -127,7 +135,8 @@ constexpr action_table forwards_of(const action_table& all) {
   t.begin.assign(1, 0);
   for (int r = 0; r < all.ranks(); ++r) {
     for (int i = all.begin[r]; i < all.begin[r + 1]; ++i)
-      if (const action& a = all.actions[i]; a.kind == action_kind::F) t.actions.push_back({a.kind, a.stage, a.microbatch});
+      if (const action& a = all.actions[i]; a.kind == action_kind::F)
+        t.actions.push_back({a.kind, a.stage, a.microbatch});
     t.begin.push_back(static_cast<int>(t.actions.size()));
   }
   return t;

@@ -24,21 +24,24 @@ constexpr bool refuse_placement(report& out, const action_table& t) {
         return true;
       }
   if (!t.bidirectional() || t.reversed_rank_of_stage.size() == t.rank_of_stage.size()) return false;
-  refuse(out, 302) << "one direction has " << t.stages() << " stages, the other " << t.reversed_rank_of_stage.size()
-                   << "; every stage is on one rank for each direction";
+  refuse(out, 302) << "one direction has " << t.stages() << " stages, the other "
+                   << t.reversed_rank_of_stage.size() << "; every stage is on one rank for each direction";
   return true;
 }
 
-/// RC302: the first of a rank's actions from `i` on that is not its own to run, or that overlaps what it cannot.
+/// RC302: the first of a rank's actions from `i` on that is not its own to run, or that overlaps what it
+/// cannot.
 constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, int i) {
   for (const int first = i, end = t.begin[rank + 1]; i < end; ++i) {
     const action& a = t.actions[i];
-    const bool exists = a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
+    const bool exists =
+        a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
     const bool is_of_stage = exists && !computes(a.kind) && t.has_stage(rank, a.stage);
     const int home = !exists ? -1 : is_of_stage ? rank : t.rank_of(a.stage, a.microbatch);
     const bool is_second = i > first && t.actions[i - 1].overlaps_next, is_last = i + 1 == end;
     const bool trains_nothing = t.inference && a.kind >= action_kind::reduce_grad;
-    const bool overlaps = computes(a.kind) ? a.overlaps_next && (is_second || is_last) : a.overlaps_next || is_second;
+    const bool overlaps =
+        computes(a.kind) ? a.overlaps_next && (is_second || is_last) : a.overlaps_next || is_second;
     if (home == rank && !overlaps && !trains_nothing) continue;
     sentence& s = refuse(out, 302) << "rank " << rank;
     if (home == rank && trains_nothing)
@@ -49,12 +52,15 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
       s << " overlaps " << a << " with " << (is_second ? "two actions" : "nothing")
         << "; an OVERLAP is of two actions that follow each other";
     else if (exists && t.bidirectional() && computes(a.kind))
-      s << " has " << a << ", but stage " << a.stage << " is on rank " << home << " for microbatch " << a.microbatch;
+      s << " has " << a << ", but stage " << a.stage << " is on rank " << home << " for microbatch "
+        << a.microbatch;
     else if (exists && t.bidirectional())
       s << " has " << a << ", but stage " << a.stage << " is on ranks " << home << " and "
         << t.reversed_rank_of_stage[a.stage];
     else if (exists) s << " has " << a << ", but stage " << a.stage << " is on rank " << home;
-    else s << " has " << a << ", but stages end at " << t.stages() - 1 << " and microbatches at " << t.microbatches - 1;
+    else
+      s << " has " << a << ", but stages end at " << t.stages() - 1 << " and microbatches at "
+        << t.microbatches - 1;
     return true;
   }
   return false;
@@ -62,10 +68,13 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
 
 /// How far each rank has come, and what every stage has done with every microbatch.
 struct reached_state {
-  std::vector<int> next;             // of each rank, the first action that has not run
-  const unsigned char* const cells;  // of stages and microbatches; also of a stage before the first and after the last
+  std::vector<int> next;  // of each rank, the first action that has not run
+  const unsigned char* const
+      cells;  // of stages and microbatches; also of a stage before the first and after the last
   int microbatches;
-  constexpr unsigned char done(int stage, int microbatch) const { return cells[stage * microbatches + microbatch]; }
+  constexpr unsigned char done(int stage, int microbatch) const {
+    return cells[stage * microbatches + microbatch];
+  }
 };
 
 /// What an action waits for, given what its stage has done with its microbatch.
@@ -91,12 +100,15 @@ struct endless_wait {
   waiter next;
 };
 
-constexpr endless_wait find_wait(const action_table& t, const reached_state& at, const reductions& reduced, waiter w) {
+constexpr endless_wait find_wait(const action_table& t, const reached_state& at, const reductions& reduced,
+                                 waiter w) {
   const auto reduce_of = [](int stage) { return action{action_kind::reduce_grad, stage, 0}; };
   if (w.reduces) {  // another stage's is before it on the rank that shares its stage
     const reductions::reached* const head = reduced.head(w.rank);
     const int other = t.shares_stage(w.rank, head->stage);
-    return {reduce_of(head->stage), reduce_of(head[1].stage), {other, reduced.find(other, head->stage) != nullptr}};
+    return {reduce_of(head->stage),
+            reduce_of(head[1].stage),
+            {other, reduced.find(other, head->stage) != nullptr}};
   }
   const action* const a = &t.actions[at.next[w.rank]];
   if (a->kind != action_kind::step) {
@@ -110,16 +122,20 @@ constexpr endless_wait find_wait(const action_table& t, const reached_state& at,
   while (reduced.has_run(t.rank_of_stage[stage], stage)) ++stage;
   const int one = t.rank_of_stage[stage], other = t.shares_stage(one, stage);
   const bool at_one = reduced.find(one, stage), at_both = at_one && reduced.find(other, stage);
-  return {reduce_of(stage), *a, {at_one && (!at_both || reduced.head(one)->stage == stage) ? other : one, at_both}};
+  return {reduce_of(stage),
+          *a,
+          {at_one && (!at_both || reduced.head(one)->stage == stage) ? other : one, at_both}};
 }
 
 /// RC304: the ranks that wait for each other, or the one that waits for what no rank has.
-constexpr void refuse_wait(report& out, const action_table& t, const reached_state& at, const reductions& reduced) {
+constexpr void refuse_wait(report& out, const action_table& t, const reached_state& at,
+                           const reductions& reduced) {
   const auto waits = [&](waiter w) { return w.reduces || at.next[w.rank] < t.begin[w.rank + 1]; };
   const auto next = [&](waiter w) { return find_wait(t, at, reduced, w).next; };
   waiter first{0, false};
   while (!waits(first)) ++first.rank;
-  for (int i = 0; i < 2 * t.ranks() && waits(next(first)); ++i) first = next(first);  // into the cycle, if there is one
+  for (int i = 0; i < 2 * t.ranks() && waits(next(first)); ++i)
+    first = next(first);  // into the cycle, if there is one
   sentence& s = refuse(out, 304);
   bool has_step = false;
   waiter w = first;
@@ -134,9 +150,11 @@ constexpr void refuse_wait(report& out, const action_table& t, const reached_sta
     w = x.next;
   } while (w != first && waits(w));
   s << ", for ever; "
-    << (has_step ? "a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share stages reduce them in one "
+    << (has_step ? "a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share stages "
+                   "reduce them in one "
                    "order"
-                 : "order each rank's actions by their data: F after F of the stage before, B after B of the stage after");
+                 : "order each rank's actions by their data: F after F of the stage before, B after B of the "
+                   "stage after");
 }
 
 /// RC303: what a stage never does.
@@ -146,8 +164,9 @@ constexpr void refuse_missing(report& out, const action_table& t, const reached_
   int cell = 0;
   while (cell < n && (at.cells[cell] & needed) == needed) ++cell;
   if (cell == n) return;
-  refuse(out, 303) << "stage " << cell / t.microbatches << " never runs its " << (at.cells[cell] & forward ? "backward" : "forward")
-                   << " of microbatch " << cell % t.microbatches << "; each stage runs F and B, or F, I and W, of each of the "
+  refuse(out, 303) << "stage " << cell / t.microbatches << " never runs its "
+                   << (at.cells[cell] & forward ? "backward" : "forward") << " of microbatch "
+                   << cell % t.microbatches << "; each stage runs F and B, or F, I and W, of each of the "
                    << t.microbatches << " microbatches";
 }
 
@@ -160,21 +179,26 @@ constexpr int count_holders(const action_table& t) {
 
 constexpr void refuse_twice(report& out, const action& a, int rank) {
   refuse(out, 302) << "rank " << rank << " runs " << a << ", but stage " << a.stage << " has run its "
-                   << (a.kind == action_kind::F ? "forward" : "backward") << " of microbatch " << a.microbatch << " before";
+                   << (a.kind == action_kind::F ? "forward" : "backward") << " of microbatch " << a.microbatch
+                   << " before";
 }
 
 }  // namespace detail
 
-/// Append what keeps the table from running: an action out of place or twice (RC302), one missing (RC303), a wait
-/// that never ends (RC304), weights or gradients that are not whole (RC310). Every rank runs as far as it can, in turn,
-/// until none moves.
+/// Append what keeps the table from running: an action out of place or twice (RC302), one missing (RC303), a
+/// wait that never ends (RC304), weights or gradients that are not whole (RC310). Every rank runs as far as
+/// it can, in turn, until none moves.
 constexpr void check_actions(report& out, const action_table& t) {
   using namespace detail;
   if (refuse_placement(out, t)) return;
-  // A compiler runs this for hundreds of thousands of actions: so plain pointers, no calls, and one byte per cell.
+  // A compiler runs this for hundreds of thousands of actions: so plain pointers, no calls, and one byte per
+  // cell.
   const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
   std::vector<unsigned char> bytes(static_cast<std::size_t>(stages + 2) * m, 0);
-  for (int mb = 0; mb < m; ++mb) { bytes[mb] = forward; bytes[(stages + 1) * m + mb] = input_gradient; }
+  for (int mb = 0; mb < m; ++mb) {
+    bytes[mb] = forward;
+    bytes[(stages + 1) * m + mb] = input_gradient;
+  }
   unsigned char* const cells = bytes.data() + m;
   const action* const actions = t.actions.data();
   const int* const rank_of = t.rank_of_stage.data();
@@ -192,7 +216,8 @@ constexpr void check_actions(report& out, const action_table& t) {
       const action* a = actions + next[r];
       const action* const begin = a;
       const action* const end = actions + ends[r];
-      unsigned char* half = nullptr;  // the cell of an OVERLAP's first action: made only together with the second's
+      unsigned char* half =
+          nullptr;  // the cell of an OVERLAP's first action: made only together with the second's
       unsigned char half_makes = 0;
       for (; a != end; ++a) {
         const action_kind kind = a->kind;
@@ -210,7 +235,9 @@ constexpr void check_actions(report& out, const action_table& t) {
           ++once;
           continue;
         }
-        if (s < 0 || s >= stages || mb < 0 || mb >= m || (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r) break;
+        if (s < 0 || s >= stages || mb < 0 || mb >= m ||
+            (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r)
+          break;
         unsigned char* const cell = cells + (s * m + mb);
         const unsigned char done = *cell;
         unsigned char makes = forward;

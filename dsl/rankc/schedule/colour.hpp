@@ -13,7 +13,8 @@ struct buffer_use {
   int* slot;
 };
 
-/// Give every use the slot that has been free longest, which takes as few as are ever in use at once; return how many.
+/// Give every use the slot that has been free longest, which takes as few as are ever in use at once; return
+/// how many.
 constexpr int colour(std::vector<buffer_use>& uses) {
   std::sort(uses.begin(), uses.end(), [](const buffer_use& a, const buffer_use& b) {
     return a.first != b.first ? a.first < b.first : a.last < b.last;

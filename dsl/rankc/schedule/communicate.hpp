@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a schedule: when each is sent, when its receive is posted, and into which buffer. Placed from the
-// max-plus solution in which every directed pair of ranks is a queue of its own.
+// The messages of a schedule: when each is sent, when its receive is posted, and into which buffer. Placed
+// from the max-plus solution in which every directed pair of ranks is a queue of its own.
 #pragma once
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/timing.hpp>
@@ -10,10 +10,12 @@
 
 namespace rankc {
 
-/// The result of one action on its way to another rank. It is sent as soon as it is made; the receive is issued before
-/// the receiver's action `posted`; `left` is the sender's last action that may begin while it is under way. Messages from one rank to another, forwards and backwards alike, are sent and
-/// received in one order: that of the sender's actions.
-/// Shapes: producer, consumer, posted and left are indices of the table's actions. Units: begin and end as the costs.
+/// The result of one action on its way to another rank. It is sent as soon as it is made; the receive is
+/// issued before the receiver's action `posted`; `left` is the sender's last action that may begin while it
+/// is under way. Messages from one rank to another, forwards and backwards alike, are sent and received in
+/// one order: that of the sender's actions.
+/// Shapes: producer, consumer, posted and left are indices of the table's actions. Units: begin and end as
+/// the costs.
 struct message {
   int producer, consumer, posted, left;
   int from, to;  // ranks
@@ -33,7 +35,8 @@ namespace detail {
 /// Where the table's actions are.
 /// Shapes: (stages x microbatches).
 struct action_places {
-  std::vector<int> forward, gradient, last;  // F; B or I; the one that ends the use of what F received: B or W
+  std::vector<int> forward, gradient,
+      last;  // F; B or I; the one that ends the use of what F received: B or W
   constexpr explicit action_places(const action_table& t)
       : forward(static_cast<std::size_t>(t.stages()) * t.microbatches, -1), gradient(forward), last(forward) {
     for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
@@ -52,7 +55,8 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
   communication out;
   out.when.begin.assign(t.actions.size(), 0);
   out.when.end = out.when.begin;
-  std::vector<int> made(t.actions.size(), -1);  // which message each action makes, in the order in which they are sent
+  std::vector<int> made(t.actions.size(),
+                        -1);  // which message each action makes, in the order in which they are sent
   std::vector<message> sent;
   sent.reserve(t.actions.size());
   std::vector<double> queue_free(static_cast<std::size_t>(t.ranks()) * t.ranks(), 0);
@@ -65,7 +69,9 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
     double& free = queue_free[from * t.ranks() + to];
     const double begin = std::max(done, free);
     free = begin + c.send;
-    const auto index = [&](int stage) { return (forward ? at.forward : at.gradient)[stage * t.microbatches + a.microbatch]; };
+    const auto index = [&](int stage) {
+      return (forward ? at.forward : at.gradient)[stage * t.microbatches + a.microbatch];
+    };
     const int producer = index(a.stage);
     made[producer] = static_cast<int>(sent.size());
     sent.push_back({producer, index(to_stage), -1, -1, from, to, begin, free});
@@ -83,7 +89,8 @@ constexpr int first_of_item(const action_table& t, int rank, int i) {
   return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? i - 1 : i;
 }
 
-/// When a rank goes on after each action: at its end, but where it only starts what runs beside computation, at once.
+/// When a rank goes on after each action: at its end, but where it only starts what runs beside computation,
+/// at once.
 constexpr std::vector<double> find_passed(const action_table& t, const timing& when) {
   std::vector<double> passed = when.end;
   for (int r = 0; r < t.ranks(); ++r)
@@ -93,12 +100,14 @@ constexpr std::vector<double> find_passed(const action_table& t, const timing& w
   return passed;
 }
 
-/// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
-/// before its consumer and not after the receives behind it in the queue. And see when every message has left.
+/// Post every receive as late as it delays nothing: after the actions that have ended when the message could
+/// begin, but before its consumer and not after the receives behind it in the queue. And see when every
+/// message has left.
 constexpr void post_receives(communication& out, const action_table& t) {
   // Backwards through a queue messages begin and end earlier and earlier.
   struct queue {
-    int behind, late, left;  // actions: of the receive behind; the first that ends after a message begins, or has left
+    int behind, late,
+        left;  // actions: of the receive behind; the first that ends after a message begins, or has left
   };
   std::vector<queue> queues;
   for (int from = 0; from < t.ranks(); ++from)
@@ -139,9 +148,9 @@ constexpr communication place_messages(const action_table& t, const costs& c = {
   return out;
 }
 
-/// Place the messages of a table that passes check_actions. Whatever the costs, the result cannot deadlock: a message
-/// needs its producer, and of the receiver only what comes before its consumer; its queue is in the producers' order. In
-/// the times of these costs no receive delays a message.
+/// Place the messages of a table that passes check_actions. Whatever the costs, the result cannot deadlock: a
+/// message needs its producer, and of the receiver only what comes before its consumer; its queue is in the
+/// producers' order. In the times of these costs no receive delays a message.
 constexpr communication communicate(const action_table& t, const costs& c = {}) {
   const detail::action_places at(t);
   communication out = detail::send_all(t, c, at);
@@ -150,9 +159,10 @@ constexpr communication communicate(const action_table& t, const costs& c = {}) 
   return out;
 }
 
-/// What a rank issues, in order: calls receive(message), compute(index of an action; of an OVERLAP its first), and
-/// send(message). An action awaits the messages that it uses.
-constexpr void each_step(const action_table& t, const communication& c, int rank, auto receive, auto compute, auto send) {
+/// What a rank issues, in order: calls receive(message), compute(index of an action; of an OVERLAP its
+/// first), and send(message). An action awaits the messages that it uses.
+constexpr void each_step(const action_table& t, const communication& c, int rank, auto receive, auto compute,
+                         auto send) {
   std::vector<const message*> sent, received;
   for (const message& x : c.messages) {
     if (x.from == rank) sent.push_back(&x);
@@ -165,7 +175,8 @@ constexpr void each_step(const action_table& t, const communication& c, int rank
   auto next_sent = sent.begin();
   auto next_received = received.begin();
   for (int i = t.begin[rank]; i < t.begin[rank + 1];) {
-    for (; next_received != received.end() && (*next_received)->posted == i; ++next_received) receive(**next_received);
+    for (; next_received != received.end() && (*next_received)->posted == i; ++next_received)
+      receive(**next_received);
     compute(i);
     i += t.actions[i].overlaps_next ? 2 : 1;
     for (; next_sent != sent.end() && (*next_sent)->producer < i; ++next_sent) send(**next_sent);

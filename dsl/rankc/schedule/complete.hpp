@@ -52,7 +52,8 @@ constexpr action* complete_rank(const action_table& t, int rank, action* first, 
   std::vector<detail::stage_end> ends = detail::find_ends(t, rank, first, last);
   if (t.bidirectional())  // on both ranks of a stage in one order, that of the stages
     for (std::size_t k = 1; k < ends.size(); ++k)
-      if (ends[k].reduced_before < ends[k - 1].reduced_before) ends[k].reduced_before = ends[k - 1].reduced_before;
+      if (ends[k].reduced_before < ends[k - 1].reduced_before)
+        ends[k].reduced_before = ends[k - 1].reduced_before;
   const auto find_latest = [&] {
     detail::stage_end* latest = nullptr;
     for (detail::stage_end& e : ends)

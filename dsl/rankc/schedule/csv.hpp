@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a schedule that is written down, in PyTorch's notation: a line for each rank, its actions between commas,
+// Reads a schedule that is written down, in PyTorch's notation: a line for each rank, its actions between
+// commas,
 //   0F0, 0F1, 0B0, 0B1
 //   1F0, 1B0, 1F1, 1B1
-// Blanks between commas are waits and mean nothing here. Two actions that overlap are OVERLAP(0F1,2B0), or as PyTorch
-// writes it (0F1;2B0)OVERLAP_F_B. What a stage does for all microbatches is 0UNSHARD, 0RESHARD, 0REDUCE_GRAD and 0STEP.
-// Of computations forwards alone make an inference schedule.
+// Blanks between commas are waits and mean nothing here. Two actions that overlap are OVERLAP(0F1,2B0), or as
+// PyTorch writes it (0F1;2B0)OVERLAP_F_B. What a stage does for all microbatches is 0UNSHARD, 0RESHARD,
+// 0REDUCE_GRAD and 0STEP. Of computations forwards alone make an inference schedule.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -23,7 +24,8 @@ constexpr std::string_view trim(std::string_view s) {
   return s;
 }
 
-/// Take what stands before the first `separator` outside of parentheses off the front of `rest`, and the separator.
+/// Take what stands before the first `separator` outside of parentheses off the front of `rest`, and the
+/// separator.
 constexpr std::string_view take_until(std::string_view& rest, char separator) {
   std::size_t end = 0;
   for (int depth = 0; end < rest.size() && (depth > 0 || rest[end] != separator); ++end)
@@ -83,8 +85,8 @@ constexpr bool read_token(std::vector<action>& to, std::string_view text) {
   return true;
 }
 
-/// RC313: each number from 0 to the greatest has a forward. (Else the greatest is a slip of the pen, and a proof over
-/// all in between would take for ever.)
+/// RC313: each number from 0 to the greatest has a forward. (Else the greatest is a slip of the pen, and a
+/// proof over all in between would take for ever.)
 constexpr bool check_counted(report& out, const std::vector<char>& has_forward, std::string_view of) {
   for (std::size_t i = 0; i < has_forward.size(); ++i)
     if (!has_forward[i]) {
@@ -95,8 +97,8 @@ constexpr bool check_counted(report& out, const std::vector<char>& has_forward, 
   return true;
 }
 
-/// Where the stages are: where their forwards of microbatch 0 are. From the microbatch on whose first and last stages
-/// have changed places, the way is reversed.
+/// Where the stages are: where their forwards of microbatch 0 are. From the microbatch on whose first and
+/// last stages have changed places, the way is reversed.
 constexpr void place_stages(action_table& t) {
   const int last = t.stages() - 1;
   auto each_forward = [&](auto visit) {
@@ -122,7 +124,8 @@ constexpr void place_stages(action_table& t) {
 
 }  // namespace detail
 
-/// The actions that `text` says, and where its stages are. Whether they are right is for check_actions to say.
+/// The actions that `text` says, and where its stages are. Whether they are right is for check_actions to
+/// say.
 /// Errors: RC313 where it cannot be read; the table is empty then.
 constexpr action_table parse_csv(report& out, std::string_view text) {
   action_table t;
@@ -137,7 +140,8 @@ constexpr action_table parse_csv(report& out, std::string_view text) {
       const std::string_view token = detail::trim(detail::take_until(rest, ','));
       if (token.empty() || detail::read_token(t.actions, token)) continue;
       refuse(out, 313) << "line " << line << ", token " << n << ": '" << token
-                       << "' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0), "
+                       << "' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or "
+                          "two of them as OVERLAP(0F1,2B0), "
                        << "or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP";
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank runs in DualPipe and in DualPipeV. They are one schedule: a rank has two stages, one near the beginning
-// of its microbatches' way and one near the end, and of one stage's forward and the other's backward it runs both at
-// once. In DualPipeV it is the same microbatches' way, in DualPipe that of the other half of the microbatches.
+// What a rank runs in DualPipe and in DualPipeV. They are one schedule: a rank has two stages, one near the
+// beginning of its microbatches' way and one near the end, and of one stage's forward and the other's
+// backward it runs both at once. In DualPipeV it is the same microbatches' way, in DualPipe that of the other
+// half of the microbatches.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -12,16 +13,18 @@ struct dual_pipe_part {
   int stage, first_microbatch, microbatches;
 };
 
-/// Emit the actions of the rank that is `rank` hops from where its first part's microbatches enter, in a V of `ranks`
-/// ranks. Fewer than 2 * ranks microbatches take the same order with what there is not left out.
-/// Source: DeepSeek-V3 report, arXiv:2412.19437, figure 5, and the eight steps of github.com/deepseek-ai/DualPipe.
-constexpr void dual_pipe_row(int ranks, int rank, dual_pipe_part near, dual_pipe_part far, bool inference, auto emit) {
+/// Emit the actions of the rank that is `rank` hops from where its first part's microbatches enter, in a V of
+/// `ranks` ranks. Fewer than 2 * ranks microbatches take the same order with what there is not left out.
+/// Source: DeepSeek-V3 report, arXiv:2412.19437, figure 5, and the eight steps of
+/// github.com/deepseek-ai/DualPipe.
+constexpr void dual_pipe_row(int ranks, int rank, dual_pipe_part near, dual_pipe_part far, bool inference,
+                             auto emit) {
   const dual_pipe_part parts[2]{near, far};
   const int below = ranks - 1 - rank;  // hops to the turn of the V
   int n = 2 * ranks;
   for (const dual_pipe_part& p : parts) n = n < p.microbatches ? p.microbatches : n;
-  int f[2]{}, b[2]{};                  // forwards and backwards so far, those left out included
-  std::vector<action> split;           // their weights' gradients come later, in the same order
+  int f[2]{}, b[2]{};         // forwards and backwards so far, those left out included
+  std::vector<action> split;  // their weights' gradients come later, in the same order
   std::size_t w = 0;
   auto exists = [&](int part, int m) { return m < parts[part].microbatches; };
   auto put = [&](action_kind kind, int part, int m, bool overlaps_next) {

@@ -11,7 +11,8 @@ namespace rankc {
 
 namespace detail {
 
-/// When the input gradient of each stage and microbatch is used by the stage before; never by what is not there.
+/// When the input gradient of each stage and microbatch is used by the stage before; never by what is not
+/// there.
 /// Shapes: (stages x microbatches).
 constexpr std::vector<double> find_uses(const action_table& t, const timing& when) {
   constexpr double never = 1e300;
@@ -26,10 +27,10 @@ constexpr std::vector<double> find_uses(const action_table& t, const timing& whe
 
 }  // namespace detail
 
-/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one walk over
-/// the stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution of the table, the stage
-/// before begins its backward earlier than it could after the W. So no action begins later, and the makespan stays; the
-/// halves of an OVERLAP are left alone.
+/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one
+/// walk over the stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution
+/// of the table, the stage before begins its backward earlier than it could after the W. So no action begins
+/// later, and the makespan stays; the halves of an OVERLAP are left alone.
 /// The table must pass check_actions.
 constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
   const timing when = time(t, c);
@@ -40,7 +41,8 @@ constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
     if (a.kind != action_kind::I || w != action{action_kind::W, a.stage, a.microbatch}) return false;
     if (a.overlaps_next || (i > first && t.actions[i - 1].overlaps_next)) return false;
     const bool is_sent = a.stage > 0 && t.rank_of(a.stage - 1, a.microbatch) != rank;
-    return when.end[i + 1] + (is_sent ? c.send : 0) <= use[static_cast<std::size_t>(a.stage) * t.microbatches + a.microbatch];
+    return when.end[i + 1] + (is_sent ? c.send : 0) <=
+           use[static_cast<std::size_t>(a.stage) * t.microbatches + a.microbatch];
   };
   int to = 0, from = 0;
   for (int rank = 0; rank < t.ranks(); ++rank) {

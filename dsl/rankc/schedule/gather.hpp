@@ -90,14 +90,15 @@ constexpr action_table gather_weights(action_table t, int most) {
   return t;
 }
 
-/// The table as ranks of these dims run it: with what `reshard` says of a schedule that leaves UNSHARD and RESHARD unsaid.
+/// The table as ranks of these dims run it: with what `reshard` says of a schedule that leaves UNSHARD and
+/// RESHARD unsaid.
 constexpr action_table gather_by_stage(action_table t, const parallel_dims& d) {
   if (!shards_weights(d) || d.reshard != reshard::after_stage || says_unshard(t)) return t;
   return gather_weights(std::move(t), 1 + d.prefetch);
 }
 
-/// What an evaluation runs: the forwards, and where the step says when weights are gathered, each stage's before its first
-/// and until its last, as many stages ahead as `reshard` says.
+/// What an evaluation runs: the forwards, and where the step says when weights are gathered, each stage's
+/// before its first and until its last, as many stages ahead as `reshard` says.
 constexpr action_table evaluation_of(const action_table& step, const parallel_dims& d) {
   action_table t = forwards_of(step);
   if (!shards_weights(d) || !says_unshard(step)) return t;

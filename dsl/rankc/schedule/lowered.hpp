@@ -45,7 +45,8 @@ constexpr void check_every_rank(report& out, const action_table& t) {
   }
 }
 
-/// RC331: gradients of what two pipeline ranks have in common are summed between them, and a rank is in one such pair.
+/// RC331: gradients of what two pipeline ranks have in common are summed between them, and a rank is in one
+/// such pair.
 class copy_pairs {
  public:
   constexpr explicit copy_pairs(int ranks) : partner_(static_cast<std::size_t>(ranks), -1) {}
@@ -58,11 +59,12 @@ class copy_pairs {
         if (partner_[a] < 0) partner_[a] = b;
         if (partner_[a] == b || refused_) continue;
         refused_ = true;
-        refuse(out, 331) << "pipeline rank " << a << " has parameters in common with rank " << partner_[a]
-                         << " and with rank " << b
-                         << ", and this version sums gradients between two ranks alone; put the stages of both "
-                            "directions, and those of "
-                         << "tied layers, on the same pairs of ranks, as dual_pipe does";
+        refuse(out, 331)
+            << "pipeline rank " << a << " has parameters in common with rank " << partner_[a]
+            << " and with rank " << b
+            << ", and this version sums gradients between two ranks alone; put the stages of both "
+               "directions, and those of "
+            << "tied layers, on the same pairs of ranks, as dual_pipe does";
       }
   }
 
@@ -73,8 +75,8 @@ class copy_pairs {
 
 }  // namespace detail
 
-/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in common, the
-/// stages of these layers. Errors: RC331, RC332.
+/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in
+/// common, the stages of these layers. Errors: RC331, RC332.
 constexpr void check_lowerable(report& out, const action_table& t, std::span<const std::vector<int>> shared) {
   const std::size_t before = out.size();
   detail::check_every_rank(out, t);

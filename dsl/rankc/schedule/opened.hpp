@@ -14,13 +14,14 @@ constexpr bool overlaps(const action_table& t, int rank) {
   return false;
 }
 
-/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too; `rounds`: what
-/// is summed over dp is sent in bf16; `of_batch`: layers sum over all ranks that have tokens of the batch; `beside_rings`:
-/// they communicate over cp beside what goes around its rings.
-constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false, bool of_batch = false,
-                                 bool beside_rings = false) {
+/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too;
+/// `rounds`: what is summed over dp is sent in bf16; `of_batch`: layers sum over all ranks that have tokens
+/// of the batch; `beside_rings`: they communicate over cp beside what goes around its rings.
+constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties,
+                                 bool rounds = false, bool of_batch = false, bool beside_rings = false) {
   cuda::opened o;
-  o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1) + (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // of shards two
+  o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1) +
+             (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // of shards two
   for (const planned_communicator& c : communicators_of_step(l)) o.groups += count_purposes(c);
   if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {
@@ -30,7 +31,8 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
   }
   for (const axis a : {axis::fsdp, axis::replicas})
     if (of_batch && l.groups(a).size() > 1) o.groups += 1 + overlaps(t, rank);
-  for (const bool sends : {true, false}) o.edges += static_cast<int>(detail::find_neighbours(t, rank, sends).size());
+  for (const bool sends : {true, false})
+    o.edges += static_cast<int>(detail::find_neighbours(t, rank, sends).size());
   return o;
 }
 

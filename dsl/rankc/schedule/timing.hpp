@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below no
-// schedule can go.
+// When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below
+// no schedule can go.
 #pragma once
 #include <rankc/schedule/placement.hpp>
 #include <rankc/schedule/reductions.hpp>
@@ -10,11 +10,11 @@
 
 namespace rankc {
 
-/// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take `overlap` of
-/// their sum; a message to another rank arrives `send` after it was made. Gathering a stage's weights, reducing its
-/// gradients and its optimizer step take `gather`, `reduce` and `step`.
-/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. `again` (stages), what a B or an I takes besides for
-/// what it repeats of forward; empty: 0. Units: any, the same for all.
+/// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take
+/// `overlap` of their sum; a message to another rank arrives `send` after it was made. Gathering a stage's
+/// weights, reducing its gradients and its optimizer step take `gather`, `reduce` and `step`.
+/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. `again` (stages), what a B or an I
+/// takes besides for what it repeats of forward; empty: 0. Units: any, the same for all.
 struct costs {
   double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
   double overlap = 1;
@@ -23,14 +23,22 @@ struct costs {
   std::vector<double> again = {};
   constexpr double of(action_kind kind) const {
     switch (kind) {
-      case action_kind::F: return forward;
-      case action_kind::B: return input_grad + weight_grad;
-      case action_kind::I: return input_grad;
-      case action_kind::W: return weight_grad;
-      case action_kind::unshard: return gather;
-      case action_kind::reshard: return 0;
-      case action_kind::reduce_grad: return reduce;
-      case action_kind::step: break;
+      case action_kind::F:
+        return forward;
+      case action_kind::B:
+        return input_grad + weight_grad;
+      case action_kind::I:
+        return input_grad;
+      case action_kind::W:
+        return weight_grad;
+      case action_kind::unshard:
+        return gather;
+      case action_kind::reshard:
+        return 0;
+      case action_kind::reduce_grad:
+        return reduce;
+      case action_kind::step:
+        break;
     }
     return step;
   }
@@ -41,8 +49,8 @@ struct costs {
 };
 
 /// What a schedule's time comes to.
-/// Shapes: (ranks). Units: of the costs; bubbles are shares of time without work, 0..1; activations are microbatches of
-/// one stage, held from F to the end of B or W.
+/// Shapes: (ranks). Units: of the costs; bubbles are shares of time without work, 0..1; activations are
+/// microbatches of one stage, held from F to the end of B or W.
 struct totals {
   double makespan = 0;
   double bubble = 0;         // of all ranks, over the makespan
@@ -80,7 +88,10 @@ struct beside_computation {
       : table(t), cost(c), begin_of(begin), end_of(end), reduced(t) {}
 
   constexpr void record(int i, double begin, double end) {
-    if (begin_of) { begin_of[i] = begin; end_of[i] = end; }
+    if (begin_of) {
+      begin_of[i] = begin;
+      end_of[i] = end;
+    }
   }
 
   /// The rank comes to action `i`, of no microbatch, at a time; says whether it can run.
@@ -88,7 +99,8 @@ struct beside_computation {
     const action& a = table.actions[i];
     const double takes = cost.of(a);
     if (a.kind == action_kind::reduce_grad) {
-      reduced.reach(rank, {a.stage, i, clock.free_at, takes}, [&](int action, double begin, double end) { record(action, begin, end); });
+      reduced.reach(rank, {a.stage, i, clock.free_at, takes},
+                    [&](int action, double begin, double end) { record(action, begin, end); });
     } else if (a.kind == action_kind::step) {
       if (reduced.left > 0) return false;
       const double begin = std::max(clock.free_at, reduced.end);
@@ -108,11 +120,12 @@ struct beside_computation {
   }
 };
 
-/// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output of a forward
-/// to the stage after, the gradient of a backward to the stage before.
+/// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output
+/// of a forward to the stage after, the gradient of a backward to the stage before.
 struct hops {
   std::vector<double> down, up;
-  constexpr hops(const std::vector<int>& rank_of, double send) : down(rank_of.size(), 0), up(rank_of.size(), 0) {
+  constexpr hops(const std::vector<int>& rank_of, double send)
+      : down(rank_of.size(), 0), up(rank_of.size(), 0) {
     for (std::size_t s = 1; s < rank_of.size(); ++s)
       if (rank_of[s] != rank_of[s - 1]) down[s - 1] = up[s] = send;
   }
@@ -128,24 +141,29 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
   for (const rank_clock& c : clocks) {
     out.peak_activations.push_back(c.peak);
     out.bubble_per_rank.push_back(out.makespan > 0 ? 1 - c.busy / out.makespan : 0);
-    if (c.free_at > c.first) out.window_bubble = std::max(out.window_bubble, 1 - c.busy / (c.free_at - c.first));
+    if (c.free_at > c.first)
+      out.window_bubble = std::max(out.window_bubble, 1 - c.busy / (c.free_at - c.first));
   }
   out.bubble = out.makespan > 0 ? 1 - work / (out.makespan * static_cast<double>(clocks.size())) : 0;
   return out;
 }
 
-/// The max-plus solution. `deliver(action, done)` says when the next stage has what an F, B or I made; `begin_of` and
+/// The max-plus solution. `deliver(action, done)` says when the next stage has what an F, B or I made;
+/// `begin_of` and
 /// `end_of` each action are filled where these are given.
-constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of, auto deliver) {
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of,
+                       auto deliver) {
   // As in check_actions, a compiler runs this for hundreds of thousands of actions.
   const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
-  // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there at once.
+  // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there
+  // at once.
   std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
   double* const output = forwards.data() + m;
   double* const gradient = gradients.data();
   for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
   std::vector<rank_clock> clocks(static_cast<std::size_t>(ranks));
-  const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)};
+  const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I),
+                         c.of(action_kind::W)};
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
   const double* const again = c.again.empty() ? nullptr : c.again.data();
   std::vector<int> reached = t.begin;
@@ -191,7 +209,8 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
             ++clock.held;
             freed += t.inference;
           } else {
-            if (each->kind != action_kind::W) gradient[each->stage * m + each->microbatch] = deliver(*each, done);
+            if (each->kind != action_kind::W)
+              gradient[each->stage * m + each->microbatch] = deliver(*each, done);
             freed += each->kind != action_kind::I;
           }
         }
@@ -224,10 +243,12 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
 
 /// What the schedule costs, without the times of its actions: a compiler needs a third of the time.
 /// The table must pass check_actions.
-constexpr totals total(const action_table& t, const costs& c = {}) { return detail::solve(t, c, nullptr, nullptr); }
+constexpr totals total(const action_table& t, const costs& c = {}) {
+  return detail::solve(t, c, nullptr, nullptr);
+}
 
-/// The earliest time of each action, given the order on every rank and the data: the max-plus solution. The halves of an
-/// OVERLAP begin together, when both have their inputs, and end together.
+/// The earliest time of each action, given the order on every rank and the data: the max-plus solution. The
+/// halves of an OVERLAP begin together, when both have their inputs, and end together.
 /// The table must pass check_actions.
 constexpr timing time(const action_table& t, const costs& c = {}) {
   timing out;
@@ -237,8 +258,9 @@ constexpr timing time(const action_table& t, const costs& c = {}) {
   return out;
 }
 
-/// A time that no order of the table's actions can beat, given where its stages are: no rank begins before a microbatch
-/// can have reached it, then has its own work to do; and one microbatch has to go down and up again.
+/// A time that no order of the table's actions can beat, given where its stages are: no rank begins before a
+/// microbatch can have reached it, then has its own work to do; and one microbatch has to go down and up
+/// again.
 /// Units: of the costs.
 constexpr double lower_bound(const action_table& t, const costs& c = {}) {
   const double gain = std::min(1.0, c.overlap);  // at best everything overlaps
@@ -257,7 +279,8 @@ constexpr double lower_bound(const action_table& t, const costs& c = {}) {
       if (hop) reaches += c.send;
       double& earliest = first[rank_of[s]];
       if (earliest < 0 || reaches < earliest) earliest = reaches;
-      const double f = gain * c.of({action_kind::F, s, 0}), i = t.inference ? 0 : gain * c.of({action_kind::I, s, 0}),
+      const double f = gain * c.of({action_kind::F, s, 0}),
+                   i = t.inference ? 0 : gain * c.of({action_kind::I, s, 0}),
                    w = t.inference ? 0 : gain * c.of({action_kind::W, s, 0});
       reaches += f;
       path += i + (hop && !t.inference ? c.send : 0) + (s == 0 ? w : 0);  // the way up ends with stage 0's W
@@ -269,7 +292,8 @@ constexpr double lower_bound(const action_table& t, const costs& c = {}) {
   return longest;
 }
 
-/// The bound for `stages_per_rank` stages on each of `pp` ranks, stage s on rank s first, as in loop and V placements.
+/// The bound for `stages_per_rank` stages on each of `pp` ranks, stage s on rank s first, as in loop and V
+/// placements.
 /// Units: of the costs.
 constexpr double lower_bound(int pp, int stages_per_rank, int microbatches, const costs& c = {}) {
   action_table t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best schedule for given costs and memory: the best of the published ones and of the greedy patterns, improved by
-// search.
+// The best schedule for given costs and memory: the best of the published ones and of the greedy patterns,
+// improved by search.
 #pragma once
 #include <rankc/search/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
@@ -20,10 +20,11 @@
 
 namespace rankc {
 
-/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is 0 it is
-/// found too: from 1 to 4, with no more stages than `layers`, if these are given.
-/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and the costs
-/// are of all that a rank has of the model: a stage has its share of that, but a message takes as long.
+/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is
+/// 0 it is found too: from 1 to 4, with no more stages than `layers`, if these are given.
+/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and
+/// the costs are of all that a rank has of the model: a stage has its share of that, but a message takes as
+/// long.
 struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
@@ -32,8 +33,8 @@ struct schedule_request {
   int layers = 0;
 };
 
-/// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the
-/// table is it where `searched` is not set.
+/// The best schedule found. `published` is the best of the portfolio within the limit, by
+/// `published_makespan`; the table is it where `searched` is not set.
 /// Units: of the costs.
 struct schedule_choice {
   action_table table;
@@ -41,7 +42,8 @@ struct schedule_choice {
   double published_makespan = std::numeric_limits<double>::infinity();
   bool searched = false;
   totals found;
-  double bound = std::numeric_limits<double>::infinity();  // of the makespan, in the placements that were tried
+  double bound =
+      std::numeric_limits<double>::infinity();  // of the makespan, in the placements that were tried
   constexpr double over_bound() const { return found.makespan / bound - 1; }
 };
 
@@ -58,7 +60,8 @@ constexpr action_table one_by_one(const pipeline_load& load) {
       for (int n = 0; n < 2 * load.stages(); ++n) {
         const bool forward = n < load.stages();
         const int s = forward ? n : 2 * load.stages() - 1 - n;
-        if (load.rank_of_stage[s] == r) order.actions.push_back({forward ? action_kind::F : action_kind::I, s, m});
+        if (load.rank_of_stage[s] == r)
+          order.actions.push_back({forward ? action_kind::F : action_kind::I, s, m});
       }
   }
   order.begin.push_back(static_cast<int>(order.actions.size()));
@@ -79,8 +82,8 @@ constexpr void for_each_heuristic(const schedule_request& q, const planned_costs
   }
 }
 
-/// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the parameters
-/// twice, is not asked.)
+/// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the
+/// parameters twice, is not asked.)
 constexpr void for_each_published(const schedule_request& q, auto consider) {
   const int m = q.microbatches, v = q.stages_per_rank;
   auto offer = [&](const auto& schedule) {
@@ -104,7 +107,8 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   for_each_heuristic(q, {}, consider);
 }
 
-/// Patterns with legs in halves of a forward, by their longest leg, shorter ones first, until `runs` of them are tried.
+/// Patterns with legs in halves of a forward, by their longest leg, shorter ones first, until `runs` of them
+/// are tried.
 constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
   const int legs = 2 * stages_per_rank;
   for (int longest = 0; longest <= 6; ++longest) {
@@ -162,7 +166,8 @@ constexpr void find_best(const schedule_request& q, schedule_choice& best) {
     best.published_makespan = best.found.makespan;
     best.searched = false;
   };
-  for_each_heuristic(q, {q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send}, offer_published);
+  for_each_heuristic(q, {q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send},
+                     offer_published);
   for_each_published(q, [&](std::string_view name, const action_table& t) {
     offer_published(name, t);
     for (std::size_t i = 0; i < loads.size(); ++i)
@@ -193,8 +198,8 @@ constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) 
 }  // namespace detail
 
 /// The best of the published schedules within the limit, or better.
-/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how many
-/// there are.
+/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how
+/// many there are.
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
 /// Source: the portfolio and search of "auto" schedulers, Qi et al. 2023, arXiv:2401.10241, section 3.1.
 constexpr schedule_choice best_schedule(const schedule_request& q) {
@@ -215,9 +220,9 @@ constexpr schedule_choice best_schedule(const schedule_request& q) {
 
 namespace rankc::schedules {
 
-/// best_schedule as a plan's schedule. A compiler runs the search, and needs seconds for each hundred `runs` of a small
-/// pipeline: look for the numbers with `rankc schedule` first, or leave `runs` at 0 for the best of the published ones.
-/// Where costs differ by stage, ask best_schedule itself. Errors: RC307.
+/// best_schedule as a plan's schedule. A compiler runs the search, and needs seconds for each hundred `runs`
+/// of a small pipeline: look for the numbers with `rankc schedule` first, or leave `runs` at 0 for the best
+/// of the published ones. Where costs differ by stage, ask best_schedule itself. Errors: RC307.
 /// Units: memory_limit in microbatches of one stage that a rank holds.
 struct best {
   int microbatches = 1, stages_per_rank = 1;
@@ -237,8 +242,9 @@ struct best {
   constexpr int rank_of_stage(int stage, int pp) const { return table(pp).rank_of_stage[stage]; }
   constexpr void check(report& out, int) const {
     if (memory_limit < stages_per_rank)
-      refuse(out, 307) << "memory_limit=" << memory_limit << ", but one microbatch alone holds its activations of the "
-                       << stages_per_rank << " stages of a rank; take at least " << stages_per_rank;
+      refuse(out, 307) << "memory_limit=" << memory_limit
+                       << ", but one microbatch alone holds its activations of the " << stages_per_rank
+                       << " stages of a rank; take at least " << stages_per_rank;
   }
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipe, the bidirectional pipeline. Source: DeepSeek-AI 2024, DeepSeek-V3 report, arXiv:2412.19437, section 3.2.1.
+// DualPipe, the bidirectional pipeline. Source: DeepSeek-AI 2024, DeepSeek-V3 report, arXiv:2412.19437,
+// section 3.2.1.
 #pragma once
 #include <rankc/schedule/dual_pipe_row.hpp>
 
 namespace rankc::schedules {
 
-/// Half of the microbatches go through the ranks forwards and half backwards, so that every stage is on two ranks, and
-/// a forward of one half overlaps a backward of the other. Activations of pp + 1 microbatches are held, and twice the
-/// weights. Errors: RC312.
+/// Half of the microbatches go through the ranks forwards and half backwards, so that every stage is on two
+/// ranks, and a forward of one half overlaps a backward of the other. Activations of pp + 1 microbatches are
+/// held, and twice the weights. Errors: RC312.
 struct dual_pipe {
   int microbatches = 2;
   bool inference = false;

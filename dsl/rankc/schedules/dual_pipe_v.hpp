@@ -7,8 +7,8 @@
 
 namespace rankc::schedules {
 
-/// DualPipe in a V: a forward of one of a rank's two stages overlaps a backward of the other, so that the one's
-/// communication hides behind the other's computation. Activations of pp + 1/2 microbatches are held.
+/// DualPipe in a V: a forward of one of a rank's two stages overlaps a backward of the other, so that the
+/// one's communication hides behind the other's computation. Activations of pp + 1/2 microbatches are held.
 struct dual_pipe_v {
   int microbatches = 1;
   bool inference = false;
@@ -16,7 +16,8 @@ struct dual_pipe_v {
   static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr void actions(int pp, int rank, auto emit) const {
-    detail::dual_pipe_row(pp, rank, {rank, 0, microbatches}, {2 * pp - 1 - rank, 0, microbatches}, inference, emit);
+    detail::dual_pipe_row(pp, rank, {rank, 0, microbatches}, {2 * pp - 1 - rank, 0, microbatches}, inference,
+                          emit);
   }
 };
 

@@ -9,10 +9,10 @@
 
 namespace rankc::schedules {
 
-/// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank holds at
-/// most (stages_per_rank - 1) * group + pp - rank microbatches of a stage, and pp - 2 * group where that is more than
-/// pp - rank: with less than that in small groups ranks would wait for each other. The last round is played as a whole,
-/// with the microbatches that there are not left out.
+/// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank
+/// holds at most (stages_per_rank - 1) * group + pp - rank microbatches of a stage, and pp - 2 * group where
+/// that is more than pp - rank: with less than that in small groups ranks would wait for each other. The last
+/// round is played as a whole, with the microbatches that there are not left out.
 struct group_interleaved {
   int microbatches = 1, stages_per_rank = 2;
   int group = 0;  // 0: pp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved zero bubble (ZB1P with several stages per rank). Source: Qi et al. 2023, arXiv:2401.10241, section 2.1,
-// in the interleaved form of PyTorch and d9d.
+// Interleaved zero bubble (ZB1P with several stages per rank). Source: Qi et al. 2023, arXiv:2401.10241,
+// section 2.1, in the interleaved form of PyTorch and d9d.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>
@@ -8,9 +8,9 @@
 
 namespace rankc::schedules {
 
-/// Interleaved 1F1B with backward split: weights' gradients wait for as many other backwards as the rank's number, so
-/// that gradients of inputs go up the ranks without delay. Bubble, for I = W = F, (pp - 1) / (3 * stages_per_rank *
-/// microbatches + pp - 1); activations of about pp microbatches are held.
+/// Interleaved 1F1B with backward split: weights' gradients wait for as many other backwards as the rank's
+/// number, so that gradients of inputs go up the ranks without delay. Bubble, for I = W = F, (pp - 1) / (3 *
+/// stages_per_rank * microbatches + pp - 1); activations of about pp microbatches are held.
 struct interleaved_zero_bubble {
   int microbatches = 1, stages_per_rank = 2;
   static constexpr std::string_view name = "interleaved_zero_bubble";

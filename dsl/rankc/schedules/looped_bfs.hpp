@@ -6,10 +6,10 @@
 
 namespace rankc::schedules {
 
-/// All microbatches through a rank's first stage, then through its next one; backwards in the opposite order. With one
-/// stage per rank it is GPipe with the backwards from the last microbatch. Each stage's weights are used in one go, so
-/// that sharded ones are gathered once. Bubble (pp - 1) / (stages_per_rank * microbatches + pp - 1); every microbatch's
-/// activations are held at once.
+/// All microbatches through a rank's first stage, then through its next one; backwards in the opposite order.
+/// With one stage per rank it is GPipe with the backwards from the last microbatch. Each stage's weights are
+/// used in one go, so that sharded ones are gathered once. Bubble (pp - 1) / (stages_per_rank * microbatches
+/// + pp - 1); every microbatch's activations are held at once.
 struct looped_bfs {
   int microbatches = 1, stages_per_rank = 2;
   bool inference = false;

@@ -21,10 +21,11 @@ struct one_f_one_b_v {
   }
 
  private:
-  /// If no pass waits longer than it must, each backward waits 3 forwards on one hop between ranks in three, on its way
-  /// to the last rank and on its way back. Of four hops where the first stages' F wait 2 on the middle ones, a backward
-  /// waits 6 there and 2 back. So the last rank holds more, and the others are done sooner: the limit has room for as
-  /// many fours as leave a multiple of three hops. They are at the first ranks, which send on at once at the end.
+  /// If no pass waits longer than it must, each backward waits 3 forwards on one hop between ranks in three,
+  /// on its way to the last rank and on its way back. Of four hops where the first stages' F wait 2 on the
+  /// middle ones, a backward waits 6 there and 2 back. So the last rank holds more, and the others are done
+  /// sooner: the limit has room for as many fours as leave a multiple of three hops. They are at the first
+  /// ranks, which send on at once at the end.
   static constexpr pattern waiting(int pp) {
     pattern p{{0, 0, 0, 0}};
     p.waits.assign(static_cast<std::size_t>(4 * pp), 0);

@@ -23,8 +23,9 @@ template <class... Schedule>
 struct type_list {
   static constexpr std::string_view names[]{Schedule::name...};
 };
-using published = type_list<gpipe, one_f_one_b, looped_bfs, interleaved_one_f_one_b, group_interleaved, interleaved_zero_bubble, zero_bubble_1p,
-                            zero_bubble_2p, zero_bubble_v, zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, dual_pipe, dual_pipe_v>;
+using published = type_list<gpipe, one_f_one_b, looped_bfs, interleaved_one_f_one_b, group_interleaved,
+                            interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v,
+                            zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, dual_pipe, dual_pipe_v>;
 
 /// Whether a schedule runs any number of stages on a rank.
 template <class Schedule>
@@ -83,21 +84,26 @@ struct listed {
     action_table t;
     t.microbatches = microbatches;
     t.begin.assign(static_cast<std::size_t>(pp) + 1, 0);
-    as([&](const auto& s) {
-      for (int stage = 0; stage < count_stages(s, pp); ++stage) {
-        t.rank_of_stage.push_back(s.rank_of_stage(stage, pp));
-        if constexpr (requires { s.reversed_from(); }) t.reversed_rank_of_stage.push_back(s.reversed_rank_of_stage(stage, pp));
-      }
-      if constexpr (requires { s.reversed_from(); }) t.reversed_from = s.reversed_from();
-      return 0;
-    }, published{});
+    as(
+        [&](const auto& s) {
+          for (int stage = 0; stage < count_stages(s, pp); ++stage) {
+            t.rank_of_stage.push_back(s.rank_of_stage(stage, pp));
+            if constexpr (requires { s.reversed_from(); })
+              t.reversed_rank_of_stage.push_back(s.reversed_rank_of_stage(stage, pp));
+          }
+          if constexpr (requires { s.reversed_from(); }) t.reversed_from = s.reversed_from();
+          return 0;
+        },
+        published{});
     return t;
   }
   constexpr void check(report& out, int pp) const {
-    as([&](const auto& s) {
-      if constexpr (requires { s.check(out, pp); }) s.check(out, pp);
-      return 0;
-    }, published{});
+    as(
+        [&](const auto& s) {
+          if constexpr (requires { s.check(out, pp); }) s.check(out, pp);
+          return 0;
+        },
+        published{});
   }
 };
 

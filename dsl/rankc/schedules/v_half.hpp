@@ -7,8 +7,8 @@
 
 namespace rankc::schedules {
 
-/// The activations of (pp + 1) / 2 microbatches of the rank's two stages, rounded up, against 1F1B's pp, and about half
-/// of its bubble.
+/// The activations of (pp + 1) / 2 microbatches of the rank's two stages, rounded up, against 1F1B's pp, and
+/// about half of its bubble.
 struct v_half {
   int microbatches = 1;
   planned_costs cost = {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// V-Min: two stages on a rank, placed in a V, with the least memory that repeats without waits: a third of 1F1B's.
+// V-Min: two stages on a rank, placed in a V, with the least memory that repeats without waits: a third of
+// 1F1B's.
 // Source: Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
 #include <rankc/search/greedy.hpp>

@@ -7,7 +7,8 @@
 
 namespace rankc::schedules {
 
-/// The activations of 2 * pp microbatches. Where F = I = W each rank's window, first action to last, has no bubble.
+/// The activations of 2 * pp microbatches. Where F = I = W each rank's window, first action to last, has no
+/// bubble.
 struct zero_bubble_2p {
   int microbatches = 1;
   planned_costs cost = {};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble in a V (ZBV), the order written by hand. Source: Qi et al. 2023, arXiv:2401.10241, section 6, as in
-// PyTorch and d9d.
+// Zero bubble in a V (ZBV), the order written by hand. Source: Qi et al. 2023, arXiv:2401.10241, section 6,
+// as in PyTorch and d9d.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>
 
 namespace rankc::schedules {
 
-/// Two stages on a rank, placed in a V, and split backwards: for F = I = W no rank waits between its first and its
-/// last action, with the activations of pp microbatches, as in 1F1B. Fewer than 2 * pp - 1 microbatches take the same
-/// order with what there is not left out.
+/// Two stages on a rank, placed in a V, and split backwards: for F = I = W no rank waits between its first
+/// and its last action, with the activations of pp microbatches, as in 1F1B. Fewer than 2 * pp - 1
+/// microbatches take the same order with what there is not left out.
 struct zero_bubble_v {
   int microbatches = 1;
   static constexpr std::string_view name = "zero_bubble_v";
@@ -18,8 +18,8 @@ struct zero_bubble_v {
   constexpr void actions(int pp, int rank, auto emit) const {
     const int stage[2]{rank, 2 * pp - 1 - rank};  // on the way down, on the way up
     const int n = microbatches < 2 * pp - 1 ? 2 * pp - 1 : microbatches;
-    int f[2]{}, i[2]{}, w[2]{};                   // how many of each so far, those left out included
-    auto put = [&](action_kind kind, int (&done)[2], int way) {
+    int f[2]{}, i[2]{}, w[2]{};  // how many of each so far, those left out included
+    auto put = [&](action_kind kind, int(&done)[2], int way) {
       if (const int m = done[way]++; m < microbatches) emit(action{kind, stage[way], m});
     };
     using enum action_kind;

@@ -8,7 +8,8 @@
 
 namespace rankc::schedules {
 
-/// As zero_bubble_v, with 1F1B's memory, but any number of microbatches has an order of its own, and costs decide it.
+/// As zero_bubble_v, with 1F1B's memory, but any number of microbatches has an order of its own, and costs
+/// decide it.
 struct zero_bubble_v_greedy {
   int microbatches = 1;
   planned_costs cost = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order of forwards and backwards over time, under costs and a memory limit, with gradients of weights where a rank
-// would wait.
+// An order of forwards and backwards over time, under costs and a memory limit, with gradients of weights
+// where a rank would wait.
 #pragma once
 #include <rankc/schedule/timing.hpp>
 
@@ -39,9 +39,9 @@ struct timeline {
   }
 };
 
-/// Run an order of F and I (or B) of all ranks. A rank fills waits with the W that are due: any wait where `eagerly`,
-/// else those that hold a whole W. Where memory is full the next backward goes before the F: `order` is changed then.
-/// All actions, with W, are written to `out` if it is given, rank after rank.
+/// Run an order of F and I (or B) of all ranks. A rank fills waits with the W that are due: any wait where
+/// `eagerly`, else those that hold a whole W. Where memory is full the next backward goes before the F:
+/// `order` is changed then. All actions, with W, are written to `out` if it is given, rank after rank.
 constexpr timeline fill(const pipeline_load& load, action_table& order, bool eagerly, action* out = nullptr) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages(), m = load.microbatches, ranks = load.pp, limit = load.memory_limit;
@@ -57,7 +57,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
   for (int mb = 0; mb < m; ++mb) forward_end[mb - m] = gradient_end[stages * m + mb] = 0;
   const detail::hops hops(load.rank_of_stage, load.cost.send);
   std::vector<double> free_at(static_cast<std::size_t>(ranks), 0);
-  std::vector<int> reached = order.begin, next_weight = order.begin, due(free_at.size(), 0), held = due, written = due;
+  std::vector<int> reached = order.begin, next_weight = order.begin, due(free_at.size(), 0), held = due,
+                   written = due;
   action* const actions = order.actions.data();
 
   for (bool moved = true; moved;) {
@@ -83,7 +84,9 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
       for (; i < end; ++i) {
         if (actions[i].kind == action_kind::F && held[r] >= limit && due[r] == 0) {
           int j = i + 1;
-          auto waits = [&](const action& b) { return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0; };
+          auto waits = [&](const action& b) {
+            return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0;
+          };
           while (j < end && waits(actions[j])) ++j;
           if (j == end) return line;
           std::rotate(actions + i, actions + j, actions + j + 1);
@@ -97,7 +100,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
         if (forward && a.stage > 0) input += hops.down[a.stage - 1];
         if (!forward && a.stage + 1 < load.stages()) input += hops.up[a.stage + 1];
         if (!forward) input = std::max(input, forward_end[cell]);
-        while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding))
+        while (due[r] > 0 && input > clock + rounding &&
+               (eagerly || input - clock > weight_cost() - rounding))
           run_weight();
         while (forward && held[r] >= limit) run_weight();
         line.input[i] = input;

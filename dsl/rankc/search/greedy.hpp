@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them. Sources:
-// Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
+// Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them.
+// Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
 #include <rankc/search/list.hpp>
 #include <rankc/search/steady.hpp>
@@ -23,7 +23,6 @@ struct candidate {
   timeline line;
   constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
 };
-
 
 /// The order of F and backwards that a table has, without its W.
 constexpr action_table order_of(const action_table& t, action_kind backward) {
@@ -52,10 +51,11 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
   return true;
 }
 
-/// Pull passes that are ready into waits before them, where this makes things better, in at most `runs` trials: only
-/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages
-/// of its rank: what fills memory on the way down is missing on the way up.
-constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
+/// Pull passes that are ready into waits before them, where this makes things better, in at most `runs`
+/// trials: only forwards until none is left to pull, then all. A forward leaves the memory that `reserve`
+/// says for the later stages of its rank: what fills memory on the way down is missing on the way up.
+constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve,
+                       int& runs) {
   constexpr double rounding = 1e-9;
   std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
   std::vector<char> seen(2 * open.size(), 0);
@@ -70,7 +70,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
       known = 1;
       --kinds;
       if (best.line.input[j] > best.line.input[i] - rounding || (!forward && !all)) continue;
-      const bool full = best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit;
+      const bool full =
+          best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit;
       if (forward && full) continue;
       if (--runs < 0) return false;
       if (move_ahead(load, best, i, j)) return true;
@@ -91,8 +92,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
   }
 }
 
-/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a
-/// threshold that falls to nothing: so it leaves what no single move makes better.
+/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than
+/// a threshold that falls to nothing: so it leaves what no single move makes better.
 /// Source: threshold accepting, Dueck and Scheuer 1990, J. Comput. Phys. 90.
 constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   const double passes = static_cast<double>(best.order.actions.size());
@@ -105,7 +106,8 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   candidate now = best;
   double now_score = score(now);
   for (int n = 0, tries = 0; n < runs && tries < 8 * runs; ++tries) {
-    const int rank = random(load.pp), begin = best.order.begin[rank], length = best.order.begin[rank + 1] - begin;
+    const int rank = random(load.pp), begin = best.order.begin[rank],
+              length = best.order.begin[rank + 1] - begin;
     const int i = random(length - 1), j = std::min(length - 1, i + 1 + random(3));
     const bool ahead = random(2) == 0;  // the last one goes first, or the first one last
     candidate trial = now;
@@ -130,8 +132,10 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
 
 /// The load of a schedule whose stages are where `rank_of_stage(stage, pp)` says.
 constexpr pipeline_load load_of(const auto& schedule, int pp, const costs& cost, int memory_limit) {
-  pipeline_load load{.pp = pp, .microbatches = schedule.microbatches, .cost = cost, .memory_limit = memory_limit};
-  for (int s = 0; s < pp * schedule.stages_per_rank; ++s) load.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
+  pipeline_load load{
+      .pp = pp, .microbatches = schedule.microbatches, .cost = cost, .memory_limit = memory_limit};
+  for (int s = 0; s < pp * schedule.stages_per_rank; ++s)
+    load.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
   return load;
 }
 
@@ -208,12 +212,13 @@ class shortlist {
 
 /// Whether all passes cost the same, and messages nothing.
 constexpr bool even(const costs& c) {
-  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty() && c.again.empty();
+  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty() &&
+         c.again.empty();
 }
 
-/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where
-/// it comes to repeat itself: a compiler could not afford more. Other costs upset its rhythm, so it is one of several
-/// candidates then, and tightened.
+/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and
+/// stretched, where it comes to repeat itself: a compiler could not afford more. Other costs upset its
+/// rhythm, so it is one of several candidates then, and tightened.
 /// Errors: an empty table where the limit is below stages_per_rank.
 constexpr action_table greedy(const pipeline_load& load, const pattern& like, const leeway& allowed = {}) {
   const costs& c = load.cost;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is,
-// within its memory. One pass over the actions, so that a compiler can afford it.
+// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet
+// what is, within its memory. One pass over the actions, so that a compiler can afford it.
 #pragma once
 #include <rankc/search/pattern.hpp>
 
@@ -14,8 +14,8 @@ struct leeway {
   bool patient = false;    // no W that an input that is on its way would wait for
 };
 
-/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those that can come
-/// before the first of their backwards, if the rank's stages take turns.
+/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those
+/// that can come before the first of their backwards, if the rank's stages take turns.
 /// Shapes: (stages).
 constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
   const int stages = load.stages();
@@ -23,15 +23,18 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
   const detail::hops hops(load.rank_of_stage, load.cost.send);
   for (int s = stages - 1; s >= 0; --s) {
     if (s + 1 < stages)
-      turnaround[s] = hops.down[s] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s + 1];
+      turnaround[s] =
+          hops.down[s] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s + 1];
     turnaround[s] += load.cost.of({action_kind::F, s, 0});
   }
   std::vector<int> room(static_cast<std::size_t>(stages), 0);
   for (int s = stages - load.pp - 1; s >= 0; --s)
     for (int later = s + 1; later < stages; ++later)
       if (load.rank_of_stage[later] == load.rank_of_stage[s]) {
-        const double forwards = turnaround[later] / (load.stages_per_rank() * load.cost.of({action_kind::F, later, 0}));
-        room[s] += std::min(static_cast<int>(share * forwards + 0.999), load.memory_limit / load.stages_per_rank());
+        const double forwards =
+            turnaround[later] / (load.stages_per_rank() * load.cost.of({action_kind::F, later, 0}));
+        room[s] +=
+            std::min(static_cast<int>(share * forwards + 0.999), load.memory_limit / load.stages_per_rank());
       }
   return room;
 }
@@ -47,29 +50,38 @@ struct stage_progress {
 };
 
 struct rank_progress {
-  double free_at = 0, wake = 0;      // `wake`: when there is something to look at
+  double free_at = 0, wake = 0;  // `wake`: when there is something to look at
   int held = 0, due = 0, forwards = 0, backwards = 0;
-  action* end = nullptr;             // of its actions so far
-  const action* weight = nullptr;    // the first of them whose W may be due
+  action* end = nullptr;           // of its actions so far
+  const action* weight = nullptr;  // the first of them whose W may be due
 };
 
-/// What a rank does next: a pass of a stage; none: nothing is there, and `arrives` says when there is something to look at.
+/// What a rank does next: a pass of a stage; none: nothing is there, and `arrives` says when there is
+/// something to look at.
 struct next_pass {
   stage_progress* stage = nullptr;
   bool forward = false;
   double arrives = std::numeric_limits<double>::infinity();  // the first input that is on its way
 };
 
-/// Runs the ranks of a pattern side by side. Its loops are over plain pointers, since a compiler runs them for thousands of
-/// actions.
+/// Runs the ranks of a pattern side by side. Its loops are over plain pointers, since a compiler runs them
+/// for thousands of actions.
 class list_scheduler {
   static constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity(), waits = -1;
 
  public:
   constexpr list_scheduler(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed)
-      : load_(load), allowed_(allowed), interval_(pattern.interval), m_(load.microbatches), v_(load.stages_per_rank()),
-        limit_(load.memory_limit), stages_(load.stages()), backward_(load.backward()), splits_(!load.whole_backward),
-        forwards_(static_cast<std::size_t>(stages_ + 1) * m_, never), gradients_(forwards_),
+      : load_(load),
+        allowed_(allowed),
+        interval_(pattern.interval),
+        m_(load.microbatches),
+        v_(load.stages_per_rank()),
+        limit_(load.memory_limit),
+        stages_(load.stages()),
+        backward_(load.backward()),
+        splits_(!load.whole_backward),
+        forwards_(static_cast<std::size_t>(stages_ + 1) * m_, never),
+        gradients_(forwards_),
         progress_(static_cast<std::size_t>(load.pp)) {
     table_.microbatches = m_;
     table_.rank_of_stage = load.rank_of_stage;
@@ -126,10 +138,11 @@ class list_scheduler {
                                .backward_turn = pattern.backward[s]});
   }
 
-  /// The pass whose turn it is, of those that memory has room for; where its input is not there, the first one that is there
-  /// and may come early.
+  /// The pass whose turn it is, of those that memory has room for; where its input is not there, the first
+  /// one that is there and may come early.
   constexpr next_pass choose(const rank_progress& rank, stage_progress* first_stage) const {
-    const double now = now_ + rounding, *const output = output_, *const gradient = gradient_;  // of each stage and microbatch
+    const double now = now_ + rounding, *const output = output_,
+                 *const gradient = gradient_;  // of each stage and microbatch
     const int m = m_, v = v_, limit = limit_;
     const bool early_backward = stuck_ || allowed_.backwards || rank.forwards == v * m;
     const bool early_forward = stuck_ || !allowed_.steady || rank.backwards == 0;
@@ -151,7 +164,8 @@ class list_scheduler {
         }
         if (s.backward_turn < turn_at - rounding) {
           turn = {&s, false};
-          turn_at = s.backward_turn; turn_input = input;
+          turn_at = s.backward_turn;
+          turn_input = input;
         }
         if (input > now) {
           if (input < arrives) arrives = input;
@@ -166,7 +180,8 @@ class list_scheduler {
         if (fits) {
           if (s.forward_turn < turn_at - rounding) {
             turn = {&s, true};
-            turn_at = s.forward_turn; turn_input = input;
+            turn_at = s.forward_turn;
+            turn_input = input;
           }
           const bool room = stuck_ || s.forwards - s.backwards + s.reserve < limit;
           if (input <= now && early_forward && room && s.forward_turn < early_at - rounding) {
@@ -201,16 +216,20 @@ class list_scheduler {
   constexpr double run_pass(rank_progress& rank, stage_progress& s, bool forward) {
     const int mb = forward ? s.forwards : s.backwards, to = forward ? s.stage + 1 : s.stage - 1;
     *rank.end++ = {forward ? action_kind::F : backward_, s.stage, mb};
-    const double took = forward ? s.forward_cost : s.backward_cost, there = now_ + took + (forward ? s.down : s.up);
+    const double took = forward ? s.forward_cost : s.backward_cost,
+                 there = now_ + took + (forward ? s.down : s.up);
     (forward ? output_ : gradient_)[s.stage * m_ + mb] = there;
     if (to >= 0 && to < stages_)
       if (rank_progress& other = progress_[load_.rank_of_stage[to]]; there < other.wake)
         other.wake = there > other.free_at ? there : other.free_at;
     if (forward) {
-      ++s.forwards; ++rank.forwards; ++rank.held;
+      ++s.forwards;
+      ++rank.forwards;
+      ++rank.held;
       s.forward_turn += interval_;
     } else {
-      ++s.backwards; ++rank.backwards;
+      ++s.backwards;
+      ++rank.backwards;
       s.backward_turn += interval_;
       if (splits_) ++rank.due;
       else --rank.held;
@@ -246,11 +265,11 @@ class list_scheduler {
 
 }  // namespace detail
 
-/// The list schedule of a pattern, with its W, within the load's memory. When its actions begin is written to `begins`,
-/// if it is given.
+/// The list schedule of a pattern, with its W, within the load's memory. When its actions begin is written to
+/// `begins`, if it is given.
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
-constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed,
-                                     std::vector<double>* begins = nullptr) {
+constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern,
+                                     const leeway& allowed, std::vector<double>* begins = nullptr) {
   if (load.memory_limit < load.stages_per_rank()) return {};
   return detail::list_scheduler(load, pattern, allowed).run(begins);
 }

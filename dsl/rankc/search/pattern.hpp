@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that repeat one microbatch's passes at a fixed interval: software pipelining of the training step. Source: the
-// building blocks of Qi et al. 2024, arXiv:2405.15362, section 3; placed as in modulo scheduling.
+// Orders that repeat one microbatch's passes at a fixed interval: software pipelining of the training step.
+// Source: the building blocks of Qi et al. 2024, arXiv:2405.15362, section 3; placed as in modulo scheduling.
 #pragma once
 #include <rankc/search/fill.hpp>
 
 namespace rankc {
 
-/// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can go wrong
-/// before a rank waits: a microbatch's activations are held for the whole way from F to I.
-/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks, first to
-/// last, then of the backwards'; `waits` (2 * stages, or none), in data order. Units: forwards.
+/// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can
+/// go wrong before a rank waits: a microbatch's activations are held for the whole way from F to I.
+/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks,
+/// first to last, then of the backwards'; `waits` (2 * stages, or none), in data order. Units: forwards.
 struct pattern {
   std::vector<double> legs;
-  double turn = 0;  // between the last stage's F and its I
+  double turn = 0;                 // between the last stage's F and its I
   std::vector<double> waits = {};  // of single passes, on top
 };
 
@@ -23,9 +23,9 @@ struct placed_pattern {
   double interval = 0;
 };
 
-/// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for one, and its
-/// passes are placed in data order, each in the first time that is free in all intervals; so in the steady state no
-/// rank waits.
+/// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for
+/// one, and its passes are placed in data order, each in the first time that is free in all intervals; so in
+/// the steady state no rank waits.
 constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages();
@@ -34,7 +34,8 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
   out.backward = out.forward;
   std::vector<double> work(static_cast<std::size_t>(load.pp), 0);
   for (int s = 0; s < stages; ++s)
-    work[load.rank_of_stage[s]] += load.cost.of({action_kind::F, s, 0}) + load.cost.of({action_kind::B, s, 0});
+    work[load.rank_of_stage[s]] +=
+        load.cost.of({action_kind::F, s, 0}) + load.cost.of({action_kind::B, s, 0});
   const double interval = out.interval = *std::max_element(work.begin(), work.end());
 
   struct pass {
@@ -54,11 +55,13 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
     else if (n > 0 && load.rank_of_stage[s] != load.rank_of_stage[forward ? s - 1 : s + 1])
       at += load.cost.send + p.legs[n / load.pp] * load.cost.forward;
     if (!p.waits.empty()) at += p.waits[n] * load.cost.forward;
-    // Each try jumps behind one pass of the rank; where none leaves room, two overlap and will go one after the other.
+    // Each try jumps behind one pass of the rank; where none leaves room, two overlap and will go one after
+    // the other.
     for (std::size_t tries = 0; tries <= 2 * row.size(); ++tries) {
       const auto in_the_way = std::find_if(row.begin(), row.end(), [&](const pass& o) {
         const double after = into_interval(into_interval(at) - into_interval(o.begin) + interval);
-        return after < o.took - rounding || (interval - after < took - rounding && interval - after > rounding);
+        return after < o.took - rounding ||
+               (interval - after < took - rounding && interval - after > rounding);
       });
       if (in_the_way == row.end()) break;
       at += into_interval(into_interval(in_the_way->begin) + in_the_way->took - into_interval(at) + interval);

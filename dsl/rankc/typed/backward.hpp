@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Autodiff: what the dual of an op sees, the two ops that autodiff needs itself, and the reverse walk over a trace. A
-// value's gradient is the sum of what its uses give it; its placement must be the dual of the value's.
+// Autodiff: what the dual of an op sees, the two ops that autodiff needs itself, and the reverse walk over a
+// trace. A value's gradient is the sum of what its uses give it; its placement must be the dual of the
+// value's.
 #pragma once
 #include <rankc/typed/rules.hpp>
 
@@ -14,7 +15,8 @@ struct value_pair {
   value first, second;
 };
 
-/// What a dual sees: the operands of its op by the names of the row's ports, and the gradients of its results.
+/// What a dual sees: the operands of its op by the names of the row's ports, and the gradients of its
+/// results.
 struct backward {
   trace& t;
   const op of;
@@ -58,18 +60,20 @@ struct backward {
 namespace ops {
 using namespace ports;
 
-inline constexpr op_row add{.name = "add",
-                            .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
-                            .rule = rules::sum,
-                            .dual = [](backward& b) {
-                              b.give("a", b.gradient("y"));
-                              b.give("b", b.gradient("y"));
-                            },
-                            .flops = no_flops,
-                            .host = {"add", "tokens*width"},
-                            .cuda = {"add", "tokens*width"},
-                            .commutative = true,
-                            .of_rings = true};
+inline constexpr op_row add{
+    .name = "add",
+    .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
+    .rule = rules::sum,
+    .dual =
+        [](backward& b) {
+          b.give("a", b.gradient("y"));
+          b.give("b", b.gradient("y"));
+        },
+    .flops = no_flops,
+    .host = {"add", "tokens*width"},
+    .cuda = {"add", "tokens*width"},
+    .commutative = true,
+    .of_rings = true};
 /// The gradient of a result that nothing uses, and a sum of nothing.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},
@@ -122,7 +126,8 @@ constexpr void trace::contribute(const op_row& kind, std::initializer_list<value
     for (axis a : axes)
       if (!c.said && info.has_gradient && g[a] != info.gradient[a]) {
         complaint::put(c.begin() << "the weight's gradient is ", g, g[a]);
-        complaint::put(c.text << " over " << name(a) << " here, but at another use it is ", info.gradient, info.gradient[a]);
+        complaint::put(c.text << " over " << name(a) << " here, but at another use it is ", info.gradient,
+                       info.gradient[a]);
         c.text << ": use the weight on values of one placement";
       }
     if (c.said) refuse(c);
@@ -152,14 +157,17 @@ constexpr void trace::derive_backward(value root) {
       continue;
     }
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "a gradient reaches it, and it has no dual; give its op_row one, or stop_gradient where none flows";
+    c.begin() << "a gradient reaches it, and it has no dual; give its op_row one, or stop_gradient where "
+                 "none flows";
     return refuse(c);
   }
   for (const weight_info& w : weights) {
     if (w.has_gradient || (!w.trainable && is_read(w.id))) continue;
     complaint c{"parameter", w.name, w.from};
     if (!w.trainable) c.begin() << "no op reads it; use it, or leave it out";
-    else c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out";
+    else
+      c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or "
+                   "leave it out";
     refuse(c);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A complaint is what a typing rule says about one application of an op: the user's line, the op, the parameter, the axis,
-// what was found and what was expected.
+// A complaint is what a typing rule says about one application of an op: the user's line, the op, the
+// parameter, the axis, what was found and what was expected.
 #pragma once
 #include <rankc/base/text.hpp>
 #include <rankc/typed/op_row.hpp>
@@ -34,7 +34,8 @@ struct complaint {
     else if (p == I) s << "invariant (I)";
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
     else if (p.outer >= 0)
-      s << "sharded along " << t.shape[p.along].name << " in groups, and over these along " << t.shape[p.outer].name << " (V)";
+      s << "sharded along " << t.shape[p.along].name << " in groups, and over these along "
+        << t.shape[p.outer].name << " (V)";
     else if (p == varying) s << "different on each rank (V)";
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }
@@ -50,7 +51,8 @@ struct complaint {
     s << ")";
   }
   /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
-  constexpr placement found(axis a, std::string_view who, const type& t, std::string_view expected, std::string_view remedy) {
+  constexpr placement found(axis a, std::string_view who, const type& t, std::string_view expected,
+                            std::string_view remedy) {
     if (said) return t[a];
     sentence& s = begin();
     s << who << " is ";

@@ -11,7 +11,8 @@ constexpr bool is_symbol(const op_row& row, std::string_view word) {
   for (const port& p : row.used_ports()) {
     if (p.shape.stride == word) return true;
     for (int d = 0; d < p.shape.ndim; ++d)
-      if (p.shape.dim[d].count == word || p.shape.dim[d].unit == word || p.shape.dim[d].first == word) return true;
+      if (p.shape.dim[d].count == word || p.shape.dim[d].unit == word || p.shape.dim[d].first == word)
+        return true;
   }
   return false;
 }
@@ -26,18 +27,21 @@ constexpr std::string_view find_unknown_size(const op_row& row, std::string_view
 }
 }  // namespace detail
 
-/// Complain of the first piece that a row lacks. `in_runtime`: rankc's own, whose kernels are declared in the runtime.
+/// Complain of the first piece that a row lacks. `in_runtime`: rankc's own, whose kernels are declared in the
+/// runtime.
 constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
   if (row.converts == conversion::replicate) return;
-  if (row.count_ports() == 0) c.begin() << "its op_row has no ports; give .ports = {out(\"y\", \"tokens width\"), in(\"x\", ...)}";
+  if (row.count_ports() == 0)
+    c.begin() << "its op_row has no ports; give .ports = {out(\"y\", \"tokens width\"), in(\"x\", ...)}";
   if (!c.said && (row.count(false) > max_inputs || row.count(true) > max_outputs))
-    c.begin() << "its op_row has " << row.count(false) << " inputs and " << row.count(true) << " outputs; there may be "
-              << max_inputs << " and " << max_outputs;
+    c.begin() << "its op_row has " << row.count(false) << " inputs and " << row.count(true)
+              << " outputs; there may be " << max_inputs << " and " << max_outputs;
   bool reads = false;
   for (const port& p : row.used_ports()) {
     if (c.said) return;
     reads |= p.is_read();
-    if (reads && !p.is_read()) c.begin() << "port '" << p.name << "' stands behind an input; a kernel takes its outputs first";
+    if (reads && !p.is_read())
+      c.begin() << "port '" << p.name << "' stands behind an input; a kernel takes its outputs first";
     for (std::string_view input : p.may_replace)
       if (!input.empty() && (row.find(input) < 0 || !row.ports[row.find(input)].is_read()) && !c.said)
         c.begin() << "port '" << p.name << "' may be written over '" << input << "', which is no input";
@@ -47,7 +51,8 @@ constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
     const kernel_row& k = cuda ? row.cuda : row.host;
     const std::string_view target = cuda ? "cuda" : "host";
     if (c.said) return;
-    if (k.name.empty()) c.begin() << "its op_row has no " << target << " kernel; give ." << target << " = {name, sizes}";
+    if (k.name.empty())
+      c.begin() << "its op_row has no " << target << " kernel; give ." << target << " = {name, sizes}";
     else if (const std::string_view word = detail::find_unknown_size(row, k.sizes); !word.empty())
       c.begin() << "its " << target << " kernel takes '" << word << "', which is a size of no port";
   }

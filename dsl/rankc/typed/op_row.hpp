@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op is: one row. Everything that typing, autodiff, selection, storage, fusion, costs and printing ask of an op
-// is a member of its row. A row is known by its address.
+// What an op is: one row. Everything that typing, autodiff, selection, storage, fusion, costs and printing
+// ask of an op is a member of its row. A row is known by its address.
 #pragma once
 #include <rankc/typed/type.hpp>
 
@@ -26,15 +26,17 @@ enum class use : unsigned char {
   scratch,    // memory that holds nothing before and after
 };
 
-/// One dim of an operand, in symbols that the operands of a row share: "tokens", "heads*dim" (whole units of so many
-/// elements), "vocab@first" (this rank's part begins there), or a number. Equal symbols are equal sizes.
+/// One dim of an operand, in symbols that the operands of a row share: "tokens", "heads*dim" (whole units of
+/// so many elements), "vocab@first" (this rank's part begins there), or a number. Equal symbols are equal
+/// sizes.
 struct port_dim {
   std::string_view count = "", unit = "", first = "";
-  int number = 0;         // where it is one
+  int number = 0;             // where it is one
   unsigned long long id = 0;  // of count and unit: compilers compare numbers faster than text
 };
 
-/// "tokens heads*dim : stride": the dims, and what the distance between two rows is called where they may lie apart.
+/// "tokens heads*dim : stride": the dims, and what the distance between two rows is called where they may lie
+/// apart.
 struct port_shape {
   port_dim dim[2]{};
   int ndim = 0;
@@ -68,7 +70,8 @@ struct port_shape {
     d.count = word(at);
     if (*at == '*') d.unit = word(++at);
     d.id = 0xCBF29CE484222325ull;  // FNV-1a
-    for (const char* c = begin; c != at; ++c) d.id = (d.id ^ static_cast<unsigned char>(*c)) * 0x100000001B3ull;
+    for (const char* c = begin; c != at; ++c)
+      d.id = (d.id ^ static_cast<unsigned char>(*c)) * 0x100000001B3ull;
     if (*at == '@') d.first = word(++at);
     return d;
   }
@@ -80,7 +83,7 @@ struct port {
   use as = use::none;
   port_shape shape{};
   element holds = element::real;
-  bool adds = false;              // an output that the kernel can add to what is there, as its last argument says
+  bool adds = false;  // an output that the kernel can add to what is there, as its last argument says
   std::string_view may_replace[2]{"", ""};  // inputs of its size whose memory it may be written to
 
   constexpr bool is_read() const { return as == use::in || as == use::parameter || as == use::rotary; }
@@ -92,7 +95,8 @@ struct port {
   constexpr port e5m2() const { return with_element(element::e5m2); }
   constexpr port over(std::string_view a, std::string_view b = {}) const {
     port p = *this;
-    p.may_replace[0] = a; p.may_replace[1] = b;
+    p.may_replace[0] = a;
+    p.may_replace[1] = b;
     return p;
   }
   constexpr port adding() const {
@@ -125,18 +129,33 @@ struct kernel_setting {
   bool deterministic;
 };
 
-/// A kernel of one target: a function template over the type of activations. It takes the rank, the operands in the order
-/// of the ports, the sizes, and whether to add where a port can.
+/// A kernel of one target: a function template over the type of activations. It takes the rank, the operands
+/// in the order of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  std::string_view sizes = "";  // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the ranks of a ring
+  std::string_view sizes =
+      // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
+      // ranks of a ring
+      "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 };
 
 /// A change of placement alone, and how it is made.
 enum class conversion : unsigned char {
-  none, replicate, all_reduce, all_reduce_max, all_reduce_batch, all_gather, reduce_scatter, all_to_all, shift, shift_back,
-  to_experts, from_experts, share_offsets, gather_offsets
+  none,
+  replicate,
+  all_reduce,
+  all_reduce_max,
+  all_reduce_batch,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  shift,
+  shift_back,
+  to_experts,
+  from_experts,
+  share_offsets,
+  gather_offsets
 };
 
 /// What recomputation by kinds of ops takes an op for.
@@ -148,19 +167,23 @@ inline constexpr int max_ports = 11, max_inputs = 7, max_outputs = 3;
 struct op_row {
   std::string_view name;
   port ports[max_ports]{};
-  void (*rule)(complaint&, types inputs, type* outputs, const op&) = nullptr;  // fills the outputs' types, or complains
-  void (*dual)(backward&) = nullptr;                                           // appends the backward ops
+  void (*rule)(complaint&, types inputs, type* outputs,
+               const op&) = nullptr;  // fills the outputs' types, or complains
+  void (*dual)(backward&) = nullptr;  // appends the backward ops
   double (*flops)(const op_sizes&) = nullptr;
   kernel_row host{}, cuda{};
   std::string_view header = "";  // that declares the kernels; the runtime's need none
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
-  bool by_rows = false;      // a product: each row of what it writes is of one row of each input, and of all parameters
+  bool by_rows =
+      false;  // a product: each row of what it writes is of one row of each input, and of all parameters
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
-  bool of_rings = false;     // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone
-  bool of_groups = false;    // takes groups of so many tokens as its seq, and all that a rank has of them
-  const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
+  bool of_rings =
+      false;  // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone
+  bool of_groups = false;  // takes groups of so many tokens as its seq, and all that a rank has of them
+  const op_row* of_chunks =
+      nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {
@@ -168,7 +191,9 @@ struct op_row {
     while (n < max_ports && ports[n].as != use::none) ++n;
     return n;
   }
-  constexpr std::span<const port> used_ports() const { return {ports, static_cast<std::size_t>(count_ports())}; }
+  constexpr std::span<const port> used_ports() const {
+    return {ports, static_cast<std::size_t>(count_ports())};
+  }
   /// Index of a port; -1 where none has the name.
   constexpr int find(std::string_view port_name) const {
     for (int p = 0; p < max_ports && ports[p].as != use::none; ++p)
@@ -183,13 +208,16 @@ struct op_row {
   }
 };
 
-/// Two nodes that become one. Equal names are equal values, and the two have one in common; each list names the operands
-/// of its op in the order of the ports, scratch left out. A value that `into` does not name must be used by the two alone, and is gone afterwards.
+/// Two nodes that become one. Equal names are equal values, and the two have one in common; each list names
+/// the operands of its op in the order of the ports, scratch left out. A value that `into` does not name must
+/// be used by the two alone, and is gone afterwards.
 struct fusion {
   struct side {
     const op_row* kind;
     std::string_view operands;
-  } first; second; into;
+  } first;
+  second;
+  into;
 };
 
 /// A name that a row has not; in a constant expression the compiler stops there.
@@ -202,8 +230,14 @@ class op_sizes {
  public:
   constexpr explicit op_sizes(const op_row& row) : row_(row) {}
   /// Take what a port's dim has: whole units, elements of a unit.
-  constexpr void bind(int port, int dim, long long count, long long unit) { dims_[port][dim] = {count, unit}; }
-  constexpr void bind_attributes(long long rows, long long seq, long long ring) { rows_ = rows; seq_ = seq; ring_ = ring; }
+  constexpr void bind(int port, int dim, long long count, long long unit) {
+    dims_[port][dim] = {count, unit};
+  }
+  constexpr void bind_attributes(long long rows, long long seq, long long ring) {
+    rows_ = rows;
+    seq_ = seq;
+    ring_ = ring;
+  }
   /// Errors: no_such_name where no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);
@@ -212,7 +246,8 @@ class op_sizes {
     for (int p = 0; p < row_.count_ports(); ++p)
       for (int d = 0; d < row_.ports[p].shape.ndim; ++d) {
         const port_dim& s = row_.ports[p].shape.dim[d];
-        if (s.count == symbol) return static_cast<double>(dims_[p][d].count * (s.unit.empty() ? dims_[p][d].unit : 1));
+        if (s.count == symbol)
+          return static_cast<double>(dims_[p][d].count * (s.unit.empty() ? dims_[p][d].unit : 1));
         if (s.unit == symbol) return static_cast<double>(dims_[p][d].unit);
       }
     throw no_such_name{symbol};

@@ -35,7 +35,8 @@ constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
          std::string_view(a.handle.file) == b.handle.file;
 }
 
-/// A parameter that a model makes and hands to its layers: those that declare it have one tensor and one gradient.
+/// A parameter that a model makes and hands to its layers: those that declare it have one tensor and one
+/// gradient.
 struct parameter_handle {
   std::string_view name;
   dim shape[2]{};
@@ -46,9 +47,9 @@ struct parameter_handle {
   double std = 0;
   here from{};
 
-  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims, std::initializer_list<shard> over,
-                             initial begin, double deviation = 0, const char* file = __builtin_FILE(),
-                             int line = __builtin_LINE())
+  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims,
+                             std::initializer_list<shard> over, initial begin, double deviation = 0,
+                             const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : name(called), start(begin), std(deviation), from{file, line} {
     for (const dim& d : dims) shape[ndim++] = d;
     for (const shard& s : over) by[n_shards++] = s;

@@ -14,12 +14,15 @@ struct parameter_name {
   std::string_view declared = "", part = "";
 
   constexpr parameter_name() = default;
-  constexpr parameter_name(std::string_view of, std::string_view its_part = "") : declared(of), part(its_part) {}
+  constexpr parameter_name(std::string_view of, std::string_view its_part = "")
+      : declared(of), part(its_part) {}
   constexpr parameter_name(const char* of) : declared(of) {}
 
   constexpr bool empty() const { return declared.empty(); }
   constexpr std::size_t size() const { return declared.size() + part.size(); }
-  constexpr char operator[](std::size_t i) const { return i < declared.size() ? declared[i] : part[i - declared.size()]; }
+  constexpr char operator[](std::size_t i) const {
+    return i < declared.size() ? declared[i] : part[i - declared.size()];
+  }
   /// Equal names are of equal letters.
   constexpr bool operator==(const parameter_name& other) const {
     if (part.empty() && other.part.empty()) return declared == other.declared;
@@ -32,6 +35,8 @@ struct parameter_name {
 };
 
 /// Of names alone: text is no name.
-constexpr sentence& operator<<(sentence& s, const std::same_as<parameter_name> auto& n) { return s << n.declared << n.part; }
+constexpr sentence& operator<<(sentence& s, const std::same_as<parameter_name> auto& n) {
+  return s << n.declared << n.part;
+}
 
 }  // namespace rankc

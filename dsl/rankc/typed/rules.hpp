@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typing rules, axis by axis: from the placements of an op's operands to the placements of its results, or a
-// complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well. Their first operand is
-// the gradient.
+// The typing rules, axis by axis: from the placements of an op's operands to the placements of its results,
+// or a complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well.
+// Their first operand is the gradient.
 #pragma once
 #include <rankc/base/norm_eps.hpp>
 #include <rankc/typed/trace.hpp>
@@ -29,22 +29,26 @@ constexpr bool rows(complaint& c, std::string_view who, const type& x) {
 constexpr void per_feature(complaint& c, const type& x, const type& w) {
   if (c.said || (w.ndim == 1 && w.shape[0] == x.shape[x.last()])) return;
   complaint::put_shape(c.begin() << "the weight is ", w);
-  c.text << "; expected one number for each feature, (" << x.shape[x.last()].name << "=" << x.shape[x.last()].size << ")";
+  c.text << "; expected one number for each feature, (" << x.shape[x.last()].name << "="
+         << x.shape[x.last()].size << ")";
 }
 
-/// Complain of a value of which a tp rank has only parts of sequences. (Context parallelism shards them on purpose.)
+/// Complain of a value of which a tp rank has only parts of sequences. (Context parallelism shards them on
+/// purpose.)
 constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
   if (x[axis::tp] == V(0))
     c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
 }
 
-/// Complain of tokens that come from the ranks that share out sequences: a rank knows the positions of its own.
+/// Complain of tokens that come from the ranks that share out sequences: a rank knows the positions of its
+/// own.
 constexpr void in_order(complaint& c, std::string_view who, const type& x) {
   if (x[axis::cp] == R)
     c.found(axis::cp, who, x, "sharded along the tokens",
             "take the positions before all_gather, which puts tokens in the order of ranks");
   if (x[axis::cp] == V(x.last()))
-    c.found(axis::cp, who, x, "sharded along the tokens", "take the positions before all_to_all, when tokens are the rank's own");
+    c.found(axis::cp, who, x, "sharded along the tokens",
+            "take the positions before all_to_all, when tokens are the rank's own");
 }
 
 /// An elementwise function of one value. A linear one may meet a pending sum.
@@ -82,13 +86,14 @@ constexpr void sum(complaint& c, types in, type* out, const op&) {
   }
 }
 
-/// The placement of an expression that is linear in `g` and any function of the values in `held`: what backward
-/// kernels are. A pending sum passes through, unless what is held is itself pending.
+/// The placement of an expression that is linear in `g` and any function of the values in `held`: what
+/// backward kernels are. A pending sum passes through, unless what is held is itself pending.
 constexpr placement linear_in(complaint& c, axis a, const type& g, types held) {
   for (const type& x : held) {
     if (x[a] == P) return c.found(a, "a saved value", x, any_but_pending, reduce_first);
     if (x[a].k != g[a].k && !(x[a] == R && g[a] == P))
-      return c.found(a, "the gradient", g, "what belongs to the saved value's placement", "check the op's dual");
+      return c.found(a, "the gradient", g, "what belongs to the saved value's placement",
+                     "check the op's dual");
   }
   return g[a];
 }
@@ -121,12 +126,14 @@ constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) 
                                    p == P ? reduce_first : "feed it a column-parallel result");
     } else if (q == V(w_out)) {
       y[a] = p == R ? V(last)
-                    : c.found(a, "the value", x, "replicated (R), the weight being sharded along its output features",
+                    : c.found(a, "the value", x,
+                              "replicated (R), the weight being sharded along its output features",
                               p == P   ? reduce_first
                               : p == I ? "convert it first (replicate: its gradient is then all-reduced)"
                                        : "all_gather it first");
     } else if (by_features) {
-      c.found(a, "the value", x, "the weight to be sharded along it too", "all_gather it, or shard the weight");
+      c.found(a, "the value", x, "the weight to be sharded along it too",
+              "all_gather it, or shard the weight");
     }
   }
   return y;
@@ -154,8 +161,8 @@ constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
 /// Complain of a number that no row of zeros can be divided by the root of.
 constexpr void norm_eps(complaint& c, const op& o) {
   if (!c.said && !is_norm_eps(o.with.number))
-    c.begin() << "its eps is " << o.with.number << "; expected a finite number of at least " << smallest_norm_eps
-              << ": 1e-5 and 1e-6 are usual";
+    c.begin() << "its eps is " << o.with.number << "; expected a finite number of at least "
+              << smallest_norm_eps << ": 1e-5 and 1e-6 are usual";
 }
 
 /// A row is normalised as a whole; gain and shift are the same on every rank.
@@ -164,7 +171,8 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
   out[0] = out[1] = x;
-  out[1].shape[1] = dim{"statistics", static_cast<int>(gain_and_shift.size())};  // mean and 1/std; without a shift 1/rms
+  out[1].shape[1] =
+      dim{"statistics", static_cast<int>(gain_and_shift.size())};  // mean and 1/std; without a shift 1/rms
   out[1].holds = element::wide;
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, any_but_pending, reduce_first);
@@ -190,8 +198,8 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
   in_order(c, "the value", in[0]);
   const dim& heads = in[0].shape[in[0].last()];
   if (!c.said && heads.unit % 2)
-    c.begin() << "the value's last dim is " << heads.name << "=" << heads.size << " in units of " << heads.unit
-              << "; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}";
+    c.begin() << "the value's last dim is " << heads.name << "=" << heads.size << " in units of "
+              << heads.unit << "; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}";
 }
 
 /// Complain of heads of q, k and v that do not belong together.
@@ -199,11 +207,13 @@ constexpr void heads_of_attention(complaint& c, types in) {
   const dim &q = in[0].shape[1], &k = in[1].shape[1], &v = in[2].shape[1];
   if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
     c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of "
-              << q.unit << ", " << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, "
+              << q.unit << ", " << k.unit << " and " << v.unit
+              << " elements; expected heads of one size, k like v, "
               << "and their number in k to divide that in q";
 }
 
-/// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed whole.
+/// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed
+/// whole.
 constexpr void attention(complaint& c, types in, type* out, const op&) {
   constexpr std::string_view who[]{"q", "k", "v"};
   for (int i = 0; i < 3; ++i)
@@ -218,13 +228,15 @@ constexpr void attention(complaint& c, types in, type* out, const op&) {
       const bool splits_sequences = q == V(0) && (a == axis::cp || a == axis::tp);
       if (p == P) c.found(a, who[i], in[i], any_but_pending, reduce_first);
       else if (i > 0 && splits_sequences ? p != R : p != q)
-        c.found(a, who[i], in[i], splits_sequences ? "replicated (R): every query meets every key" : "q's placement",
+        c.found(a, who[i], in[i],
+                splits_sequences ? "replicated (R): every query meets every key" : "q's placement",
                 "all_gather it over the tokens first");
       else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
     }
   heads_of_attention(c, in);
 }
-/// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial sums.
+/// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial
+/// sums.
 constexpr void attention_gradient(complaint& c, types in, type* out, const op&) {
   const type &g = in[0], &query = in[1];
   for (int i = 0; i < 3; ++i) {
@@ -251,8 +263,11 @@ constexpr void embedding(complaint& c, types in, type* out, const op&) {
   out[0].shape[1] = table.shape[1];
   out[0].holds = element::real;
   for (axis a : axes) {
-    if (table[a] == V(1)) c.found(a, "the table", table, "whole or sharded along its rows", "shard it along the vocabulary");
-    if (table[a] == V(0)) out[0][a] = in[0][a] == I ? P : c.found(a, "ids", in[0], "the same on every rank", "all_gather them first");
+    if (table[a] == V(1))
+      c.found(a, "the table", table, "whole or sharded along its rows", "shard it along the vocabulary");
+    if (table[a] == V(0))
+      out[0][a] =
+          in[0][a] == I ? P : c.found(a, "ids", in[0], "the same on every rank", "all_gather them first");
   }
 }
 constexpr void embedding_gradient(complaint& c, types in, type* out, const op&) {
@@ -268,7 +283,8 @@ constexpr void bias(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   for (axis a : axes) {
-    if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V (each rank would add the bias)", reduce_first);
+    if (in[0][a] == P)
+      c.found(a, "the value", in[0], "R, I or V (each rank would add the bias)", reduce_first);
     else if ((in[0][a] == V(in[0].last())) != (w[a] == V(0)))
       c.found(a, "the value", in[0], "the sharding of the bias", "shard both along the same features");
   }
@@ -282,16 +298,18 @@ constexpr void position(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   for (axis a : axes) {
-    if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V (each rank would add the positions)", reduce_first);
+    if (in[0][a] == P)
+      c.found(a, "the value", in[0], "R, I or V (each rank would add the positions)", reduce_first);
     if (in[0][a] == V(in[0].last())) c.found(a, "the value", in[0], "whole rows", "all_gather it first");
-    if (table[a] != I) c.found(a, "the table", table, "the same on every rank (I)", "declare it without a shard");
+    if (table[a] != I)
+      c.found(a, "the table", table, "the same on every rank (I)", "declare it without a shard");
   }
   in_order(c, "the value", in[0]);
   const dim& features = in[0].shape[in[0].last()];
   if (!c.said && (table.ndim != 2 || table.shape[0].size != seq || table.shape[1] != features)) {
     complaint::put_shape(c.begin() << "the table is ", table);
-    c.text << "; expected a row for each position of a sequence, (positions=" << seq << ", " << features.name << "="
-           << features.size << ")";
+    c.text << "; expected a row for each position of a sequence, (positions=" << seq << ", " << features.name
+           << "=" << features.size << ")";
   }
 }
 
@@ -303,11 +321,13 @@ constexpr void logits(complaint& c, const type& x, const type& targets, axis ove
     if (p == P) c.found(a, "the value", x, any_but_pending, reduce_first);
     else if (p == R)
       c.found(a, "the value", x, "invariant (I), or sharded along the vocabulary (V)",
-              "shard the weight that makes it, or do not replicate what it is made from (each rank would count the loss)");
+              "shard the weight that makes it, or do not replicate what it is made from (each rank would "
+              "count the loss)");
     else if (p == V(1) && a != over)
       c.found(a, "the value", x, "the whole vocabulary", "all_gather it first");
     else if ((p == V(0)) != (targets[a] == V(0)))
-      c.found(a, "the value", x, p == V(0) ? "all tokens, as the targets are" : "sharded along the tokens, as the targets are",
+      c.found(a, "the value", x,
+              p == V(0) ? "all tokens, as the targets are" : "sharded along the tokens, as the targets are",
               p == V(0) ? "all_gather it over the tokens first" : "do not gather it");
   }
 }

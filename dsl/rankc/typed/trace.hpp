@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace is the op list that a layer's forward function leaves behind, and the backward list derived from it by
-// each op's dual. Every op is typed as it is appended; the first broken rule is kept as a sentence that starts with
-// the user's file and line. The same code runs in the compiler and in the generator.
+// A trace is the op list that a layer's forward function leaves behind, and the backward list derived from it
+// by each op's dual. Every op is typed as it is appended; the first broken rule is kept as a sentence that
+// starts with the user's file and line. The same code runs in the compiler and in the generator.
 #pragma once
 #include <rankc/base/recipe.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
@@ -26,14 +26,17 @@ struct value {
 struct operand {
   value v;
   here from;
-  constexpr operand(value x, const char* file = __builtin_FILE(), int line = __builtin_LINE()) : v(x), from{file, line} {}
+  constexpr operand(value x, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : v(x), from{file, line} {}
 };
 
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
   int ring = 0;           // attention of a ring, and what is handed on around it: its ranks
-  double number = 0;      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
+  double number =
+      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
+      0;
   rope_scaling scaling{};          // rope
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
@@ -63,15 +66,16 @@ struct trace {
   std::vector<weight_info> weights;
   std::vector<value_name> names;  // of the values that the layer names
   std::vector<int> side_losses;   // values that count in the step's loss beside the last layer's result
-  int routers_kept = -1;  // the value that says what routers did, of which each microbatch keeps its own; -1: there is none
+  int routers_kept =
+      -1;  // the value that says what routers did, of which each microbatch keeps its own; -1: there is none
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
   int starts = -1;  // of documents: handed in; -1: sequences have none
-  int statistics = -1, statistics_result = -1, statistics_gradient = -1;  // of routers: handed in, handed on; -1: there are none
-  here backward_of{};  // while backward is derived
+  int statistics = -1, statistics_result = -1,
+      statistics_gradient = -1;      // of routers: handed in, handed on; -1: there are none
+  here backward_of{};                // while backward is derived
   const training* recipe = nullptr;  // while forward is traced: which parameters are trained, and how
-
 
   constexpr value add(const type& t) {
     values.push_back(t);
@@ -96,15 +100,15 @@ struct trace {
   }
 
   /// Declare a parameter: the same on every rank but along the shards named.
-  constexpr value parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
-                            initial start, double std = 0, const char* file = __builtin_FILE(),
-                            int line = __builtin_LINE()) {
+  constexpr value parameter(std::string_view name, std::initializer_list<dim> shape,
+                            std::initializer_list<shard> by, initial start, double std = 0,
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return declare(weight_info{name, {}, start, std, {file, line}}, std::span(shape.begin(), shape.size()),
                    std::span(by.begin(), by.size()));
   }
   /// Declare a bias of experts' scores, which balances their load.
-  constexpr value parameter(std::string_view name, dim experts, load_balance by, const char* file = __builtin_FILE(),
-                            int line = __builtin_LINE()) {
+  constexpr value parameter(std::string_view name, dim experts, load_balance by,
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     weight_info w{name, {}, initial::zeros, 0, {file, line}};
     w.balances = by;
     refuse_balance(w);
@@ -113,8 +117,8 @@ struct trace {
   /// Declare the parameter of a handle.
   constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
-    return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from}, std::span(p.shape).first(p.ndim),
-                   std::span(p.by).first(p.n_shards));
+    return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from},
+                   std::span(p.shape).first(p.ndim), std::span(p.by).first(p.n_shards));
   }
 
   /// Keep a parameter as it starts, or is loaded: it has no gradient, and the optimizer leaves it alone.
@@ -133,10 +137,12 @@ struct trace {
   constexpr value set_name(std::string_view name, operand x) {
     complaint c{"as", name, x.from};
     if (!is_identifier(name))
-      c.begin() << "it is no legal identifier; a value's name has letters, digits and '_', and begins with no digit";
+      c.begin() << "it is no legal identifier; a value's name has letters, digits and '_', and begins with "
+                   "no digit";
     for (const value_name& other : names)
       if (other.name == name && !c.said)
-        c.begin() << "line " << other.from.line << " of this layer names another value so; names are unique in a layer";
+        c.begin() << "line " << other.from.line
+                  << " of this layer names another value so; names are unique in a layer";
       else if (other.id == x.v.id && !c.said)
         c.begin() << "line " << other.from.line << " of this layer names the value '" << other.name
                   << "'; it has one name";
@@ -154,11 +160,15 @@ struct trace {
     const type& l = of(loss.v);
     if (l.bad) return;
     complaint c{"add_loss", {}, loss.from};
-    if (l.ndim != 0)
-      { complaint::put_shape(c.begin() << "the value is ", l); c.text << "; expected a loss, as cross_entropy makes"; }
+    if (l.ndim != 0) {
+      complaint::put_shape(c.begin() << "the value is ", l);
+      c.text << "; expected a loss, as cross_entropy makes";
+    }
     for (axis a : axes) {
       if (row(a).shares == part::sequences || row(a).shares == part::positions) {
-        if (l[a] != P) c.found(a, "the loss", l, "a pending sum (P)", "make it of values that are sharded along the tokens");
+        if (l[a] != P)
+          c.found(a, "the loss", l, "a pending sum (P)",
+                  "make it of values that are sharded along the tokens");
       } else if (l[a] != I) {
         c.found(a, "the loss", l, "invariant (I)",
                 l[a] == P ? "make it of whole values (all_gather, all_reduce)" : "each rank would count it");
@@ -209,7 +219,8 @@ struct trace {
     if (!is_name(d.name) || (d.unit != 1 && !is_name(d.unit_name)))
       c.begin() << "a dim is named '" << (is_name(d.name) ? d.unit_name : d.name) << "'; " << legal_names;
     else if (d.size < 1 || d.unit < 1 || d.size % d.unit)
-      c.begin() << "dim " << d.name << "=" << d.size << " is in units of " << d.unit << "; expected one whole unit or more";
+      c.begin() << "dim " << d.name << "=" << d.size << " is in units of " << d.unit
+                << "; expected one whole unit or more";
   }
 
   /// Append an op of no operands, whose result is of a type that is known.
@@ -267,17 +278,20 @@ struct trace {
     for (const type& x : in) {
       for (int d = 0; d < x.ndim; ++d)
         if (x.shape[d].passed && !c.said)
-          c.begin() << "the value's " << x.shape[d].name << " have come " << x.shape[d].passed
-                    << " ranks around the ring; expected the rank's own (shift and ring_attention take others')";
+          c.begin()
+              << "the value's " << x.shape[d].name << " have come " << x.shape[d].passed
+              << " ranks around the ring; expected the rank's own (shift and ring_attention take others')";
       if (x[axis::cp].outer >= 0 && o.kind->converts == conversion::none)
-        c.found(axis::cp, "the value", x, "the rank's own tokens", "all_to_all it back first (shift and ring_attention take such)");
+        c.found(axis::cp, "the value", x, "the rank's own tokens",
+                "all_to_all it back first (shift and ring_attention take such)");
     }
   }
   /// As many as the row has, parameters where it takes those.
   constexpr void check_operands(complaint& c, const op& o, types in) const {
     const int expected = o.kind->count(false);
     if (static_cast<int>(in.size()) != expected) {
-      c.begin() << "it is given " << static_cast<int>(in.size()) << " operands; its op_row has " << expected << " to read";
+      c.begin() << "it is given " << static_cast<int>(in.size()) << " operands; its op_row has " << expected
+                << " to read";
       return;
     }
     int n = 0;
@@ -285,8 +299,9 @@ struct trace {
       if (p.as != use::in && p.as != use::parameter) continue;
       const bool given = find_parameter(o.in[n++]) >= 0;
       if (given == (p.as == use::parameter) || c.said) continue;
-      c.begin() << "operand '" << p.name << "' is " << (given ? "a parameter; expected a value that an op made"
-                                                              : "not a parameter; expected one, of t.parameter(...)");
+      c.begin() << "operand '" << p.name << "' is "
+                << (given ? "a parameter; expected a value that an op made"
+                          : "not a parameter; expected one, of t.parameter(...)");
     }
   }
   /// Shapes as the row's symbols have them, the same on every rank: what a rule starts from.
@@ -352,7 +367,8 @@ struct trace {
     for (const shard& s : by) place(c, w.holds, s);
     for (const weight_info& other : weights)
       if (other.name == w.name && !c.said)
-        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
+        c.begin() << "line " << other.from.line
+                  << " of this layer declares one of that name; use that one twice, "
                   << "or take another name";
     if (c.said) refuse(c);
     w.trainable = !recipe || recipe->trains(w.name.declared);
@@ -361,11 +377,14 @@ struct trace {
   constexpr void refuse_balance(const weight_info& w) {
     complaint c{"parameter", w.name, w.from};
     if (!(w.balances.rate > 0 && w.balances.rate <= 1))
-      c.begin() << "its rate is " << w.balances.rate << "; expected a positive number, at most 1: 0.001 is usual";
+      c.begin() << "its rate is " << w.balances.rate
+                << "; expected a positive number, at most 1: 0.001 is usual";
     else if (recipe && !recipe->master_weights)
-      c.begin() << "it is kept in bf16 alone, in which steps of " << w.balances.rate << " are lost; take master_weights=true, or leave out the bias";
+      c.begin() << "it is kept in bf16 alone, in which steps of " << w.balances.rate
+                << " are lost; take master_weights=true, or leave out the bias";
     else if (recipe && recipe->reductions == bf16)
-      c.begin() << "numbers of choices are summed in bf16, which has whole numbers up to 256; leave out reductions=bf16, or the bias";
+      c.begin() << "numbers of choices are summed in bf16, which has whole numbers up to 256; leave out "
+                   "reductions=bf16, or the bias";
     if (c.said) refuse(c);
   }
   static constexpr void check_name(complaint& c, std::string_view name) {
@@ -380,8 +399,8 @@ struct trace {
       c.text << " and has no dim '" << s.along << "' to shard over " << rankc::name(s.over);
     } else if (t.ndim == 2 && t.shape[0].name == t.shape[1].name) {
       complaint::put_shape(c.begin() << "it is ", t);
-      c.text << ", and either dim is '" << s.along << "'; give the two names of their own, one of them to be sharded over "
-             << rankc::name(s.over);
+      c.text << ", and either dim is '" << s.along
+             << "'; give the two names of their own, one of them to be sharded over " << rankc::name(s.over);
     } else {
       t[s.over] = V(along);
     }

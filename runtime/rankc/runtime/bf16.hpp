@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit type that moments, and weights without a master copy, are kept in, and how a number is rounded to it. Hosts and
-// devices round alike, bit by bit.
+// The 16-bit type that moments, and weights without a master copy, are kept in, and how a number is rounded
+// to it. Hosts and devices round alike, bit by bit.
 #pragma once
 #include <rankc/runtime/host_device.hpp>
 
@@ -15,8 +15,8 @@ struct bf16_bits {
   bool operator==(const bf16_bits&) const = default;
 };
 
-/// How a number is rounded to bf16: to the nearest, or up with the probability that the part which is cut off is of the
-/// distance between the two neighbours.
+/// How a number is rounded to bf16: to the nearest, or up with the probability that the part which is cut off
+/// is of the distance between the two neighbours.
 enum class rounding { nearest, stochastic };
 
 namespace detail {
@@ -36,7 +36,9 @@ RANKC_HOST_DEVICE inline float float_of(std::uint32_t bits) {
 }
 }  // namespace detail
 
-RANKC_HOST_DEVICE inline float widened(bf16_bits x) { return detail::float_of(static_cast<std::uint32_t>(x.bits) << 16); }
+RANKC_HOST_DEVICE inline float widened(bf16_bits x) {
+  return detail::float_of(static_cast<std::uint32_t>(x.bits) << 16);
+}
 
 /// Ties go to even; what is no number stays none.
 RANKC_HOST_DEVICE inline bf16_bits rounded_to_nearest(float x) {
@@ -45,7 +47,8 @@ RANKC_HOST_DEVICE inline bf16_bits rounded_to_nearest(float x) {
   return {static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
 }
 
-/// `random`: one of 2^16 equally probable numbers. What bf16 has exactly, and what is not finite, is not changed by it.
+/// `random`: one of 2^16 equally probable numbers. What bf16 has exactly, and what is not finite, is not
+/// changed by it.
 /// Source: Gupta et al. 2015.
 RANKC_HOST_DEVICE inline bf16_bits rounded_stochastically(float x, std::uint16_t random) {
   const std::uint32_t bits = detail::bits_of(x);

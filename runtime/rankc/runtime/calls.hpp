@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generated text puts on lanes between ranks: messages and collectives as structs of named operands, whose types say
-// all sizes. They are those of every target: its functions are found by its lane. Both sides of a transfer have the same
-// site; a mismatch is refused by its name.
+// What generated text puts on lanes between ranks: messages and collectives as structs of named operands,
+// whose types say all sizes. They are those of every target: its functions are found by its lane. Both sides
+// of a transfer have the same site; a mismatch is refused by its name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/head_exchange.hpp>
@@ -26,10 +26,15 @@ template <class T>
 inline constexpr auto gather_shards_on = [](const auto& on, auto... with) { gather_shards<T>(on, with...); };
 template <class T>
 inline constexpr auto scatter_sums_on = [](const auto& on, auto... with) { scatter_sums<T>(on, with...); };
-inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) { all_reduce_in_bf16(on, with...); };
-inline constexpr auto scatter_sums_in_bf16_on = [](const auto& on, auto... with) { scatter_sums_in_bf16(on, with...); };
+inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) {
+  all_reduce_in_bf16(on, with...);
+};
+inline constexpr auto scatter_sums_in_bf16_on = [](const auto& on, auto... with) {
+  scatter_sums_in_bf16(on, with...);
+};
 template <class T>
-inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
+inline constexpr auto reduce_scatter_on =
+    [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 template <class T>
 inline constexpr auto all_to_all_on = [](const auto& on, auto... with) { all_to_all<T>(on, with...); };
 template <class T>
@@ -75,9 +80,11 @@ void run(const auto& on, const auto& call) {
   constexpr auto enqueue = detail::enqueue<std::remove_cvref_t<decltype(on)>, call_type>;
   if constexpr (requires { count_call(on); }) count_call(on);
   if constexpr (requires { is_retraced(on); })
-    if (is_retraced(on)) [[unlikely]] return retrace_call(on, &call, describe<call_type>, enqueue);
+    if (is_retraced(on)) [[unlikely]]
+      return retrace_call(on, &call, describe<call_type>, enqueue);
   if constexpr (requires { is_timed(on); })
-    if (is_timed(on)) [[unlikely]] return time_call(on, &call, type_text<call_type>(), enqueue);
+    if (is_timed(on)) [[unlikely]]
+      return time_call(on, &call, type_text<call_type>(), enqueue);
   enqueue(on, &call);
 }
 
@@ -114,7 +121,9 @@ struct all_reduce_in_bf16 {
   Data data;
   message site;
   static_assert(std::is_same_v<typename Data::element, float>);
-  void operator()(const auto& on) const { detail::all_reduce_in_bf16_on(on, over, site, data.where, data.count); }
+  void operator()(const auto& on) const {
+    detail::all_reduce_in_bf16_on(on, over, site, data.where, data.count);
+  }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
@@ -124,7 +133,9 @@ struct all_gather {
   matrix<T, Part, Columns> from;
   message site;
   static_assert(Whole > Part && Whole % Part == 0);
-  void operator()(const auto& on) const { detail::all_gather_on<T>(on, over, site, to.where, from.where, from.count); }
+  void operator()(const auto& on) const {
+    detail::all_gather_on<T>(on, over, site, to.where, from.where, from.count);
+  }
 };
 
 /// Of each tensor all that the ranks keep.
@@ -135,7 +146,9 @@ struct gather_shards {
   From from;
   std::span<const shard_range> of;
   message site;
-  void operator()(const auto& on) const { detail::gather_shards_on<typename To::element>(on, over, site, to.where, from.where, of); }
+  void operator()(const auto& on) const {
+    detail::gather_shards_on<typename To::element>(on, over, site, to.where, from.where, of);
+  }
 };
 
 /// Of each tensor the sum of what the ranks have, dealt out: to each its shard.
@@ -146,8 +159,10 @@ struct scatter_sums {
   From from;
   std::span<const shard_range> of;
   message site;
-  std::size_t shard_range::*at = &shard_range::kept;
-  void operator()(const auto& on) const { detail::scatter_sums_on<typename To::element>(on, over, site, to.where, from.where, of, at); }
+  std::size_t shard_range::* at = &shard_range::kept;
+  void operator()(const auto& on) const {
+    detail::scatter_sums_on<typename To::element>(on, over, site, to.where, from.where, of, at);
+  }
 };
 
 /// The same of f32, sent in bf16.
@@ -158,9 +173,11 @@ struct scatter_sums_in_bf16 {
   From from;
   std::span<const shard_range> of;
   message site;
-  std::size_t shard_range::*at = &shard_range::kept;
+  std::size_t shard_range::* at = &shard_range::kept;
   static_assert(std::is_same_v<typename To::element, float> && std::is_same_v<typename From::element, float>);
-  void operator()(const auto& on) const { detail::scatter_sums_in_bf16_on(on, over, site, to.where, from.where, of, at); }
+  void operator()(const auto& on) const {
+    detail::scatter_sums_in_bf16_on(on, over, site, to.where, from.where, of, at);
+  }
 };
 
 /// Of each tensor the sum that has arrived is added to what is there.
@@ -182,10 +199,13 @@ struct reduce_scatter {
   matrix<T, Whole, Columns> from;
   message site;
   static_assert(Whole > Part && Whole % Part == 0);
-  void operator()(const auto& on) const { detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count); }
+  void operator()(const auto& on) const {
+    detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count);
+  }
 };
 
-/// Part `index` of N of the rows of whatever has them. Of what is gathered a rank's own part is read where it was made.
+/// Part `index` of N of the rows of whatever has them. Of what is gathered a rank's own part is read where it
+/// was made.
 template <std::size_t N>
 struct part_of_rows {
   std::size_t index;
@@ -208,13 +228,21 @@ struct all_rows {
   }
 };
 
-/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts arrive while
-/// `meanwhile`, which has no part in either, and then the product of others run; else one comes after the other.
+/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts
+/// arrive while
+/// `meanwhile`, which has no part in either, and then the product of others run; else one comes after the
+/// other.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
-void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product, const auto&... meanwhile) {
-  if constexpr (requires { gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); }) {
+void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product,
+                 const auto&... meanwhile) {
+  if constexpr (requires {
+                  gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where,
+                                    rows.from.count);
+                }) {
     constexpr std::size_t parts = Whole / Part;
-    if (auto moving = gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count); moving.any()) {
+    if (auto moving =
+            gather_by_rows<T>(on, rows.over, rows.site, rows.to.where, rows.from.where, rows.from.count);
+        moving.any()) {
       for (std::size_t step = 0; step < parts; ++step) {
         const std::size_t index = moving.arrive(step);
         if (step == 0) (run(on, meanwhile), ...);
@@ -230,10 +258,14 @@ void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows
 
 /// The same of rows that a product makes, whose sum over the ranks is dealt out.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
-void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum, const auto&... meanwhile) {
-  if constexpr (requires { deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); }) {
+void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum,
+                 const auto&... meanwhile) {
+  if constexpr (requires {
+                  deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count);
+                }) {
     constexpr std::size_t parts = Whole / Part;
-    if (auto moving = deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count); moving.any()) {
+    if (auto moving = deal_by_rows<T>(on, sum.over, sum.site, sum.to.where, sum.from.where, sum.to.count);
+        moving.any()) {
       for (std::size_t step = 0; step < parts; ++step) {
         run(on, product(part_of_rows<parts>{moving.next(step), step == 0}));
         moving.leave(step);
@@ -254,7 +286,8 @@ struct shift {
   matrix<T, Rows, Columns> to, second_to, from, second_from;
   message site;
   void operator()(const auto& on) const {
-    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count, ring_way::next);
+    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count,
+                        ring_way::next);
   }
 };
 template <class T, std::size_t Rows, std::size_t Columns>
@@ -263,12 +296,14 @@ struct shift_back {
   matrix<T, Rows, Columns> to, second_to, from, second_from;
   message site;
   void operator()(const auto& on) const {
-    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count, ring_way::back);
+    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count,
+                        ring_way::back);
   }
 };
 
 /// All heads of a rank's tokens for all tokens of its heads, or the other way.
-template <class T, std::size_t ToRows, std::size_t ToColumns, std::size_t FromRows, std::size_t FromColumns, std::size_t Seq>
+template <class T, std::size_t ToRows, std::size_t ToColumns, std::size_t FromRows, std::size_t FromColumns,
+          std::size_t Seq>
 struct all_to_all {
   runtime::over over;
   matrix<T, ToRows, ToColumns> to;
@@ -279,15 +314,19 @@ struct all_to_all {
   static constexpr bool to_heads = ToRows > FromRows;
   static constexpr std::size_t tokens = to_heads ? ToRows : FromRows, own = to_heads ? FromRows : ToRows,
                                width = to_heads ? ToColumns : FromColumns;
-  static_assert(ToRows * ToColumns == FromRows * FromColumns && tokens > own && tokens % own == 0 && tokens % Seq == 0);
-  static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq), static_cast<int>(tokens / own),
-                                       static_cast<int>(width), to_heads};
-  void operator()(const auto& on) const { detail::all_to_all_on<T>(on, over, site, to.where, scratch.where, from.where, shape); }
+  static_assert(ToRows * ToColumns == FromRows * FromColumns && tokens > own && tokens % own == 0 &&
+                tokens % Seq == 0);
+  static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq),
+                                       static_cast<int>(tokens / own), static_cast<int>(width), to_heads};
+  void operator()(const auto& on) const {
+    detail::all_to_all_on<T>(on, over, site, to.where, scratch.where, from.where, shape);
+  }
 };
 
-/// Slots of a rank's tokens, those of one expert after those of another, to the ranks that have the experts: of each of these it
-/// receives a slab, of which its segments say what is there.
-template <class T, std::size_t Received, std::size_t Slots, std::size_t Columns, std::size_t Experts, std::size_t Ranks, std::size_t Slab>
+/// Slots of a rank's tokens, those of one expert after those of another, to the ranks that have the experts:
+/// of each of these it receives a slab, of which its segments say what is there.
+template <class T, std::size_t Received, std::size_t Slots, std::size_t Columns, std::size_t Experts,
+          std::size_t Ranks, std::size_t Slab>
 struct to_experts {
   runtime::over over;
   matrix<T, Received, Columns> to;
@@ -298,7 +337,8 @@ struct to_experts {
   size_constant<Slab> slab;
   message site;
   static_assert(Received == Ranks * Slab && Experts % Ranks == 0);
-  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts), static_cast<int>(Slots),
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab),
+                                       static_cast<int>(Experts), static_cast<int>(Slots),
                                        static_cast<int>(Columns)};
   void operator()(const auto& on) const {
     detail::to_experts_on<T>(on, over, site, to.where, scratch.where, from.where, offsets.where, shape);
@@ -306,7 +346,8 @@ struct to_experts {
 };
 
 /// The other way: to where the slots were. Of what had no room there are zeros.
-template <class T, std::size_t Slots, std::size_t Received, std::size_t Columns, std::size_t Experts, std::size_t Ranks, std::size_t Slab>
+template <class T, std::size_t Slots, std::size_t Received, std::size_t Columns, std::size_t Experts,
+          std::size_t Ranks, std::size_t Slab>
 struct from_experts {
   runtime::over over;
   matrix<T, Slots, Columns> to;
@@ -317,7 +358,8 @@ struct from_experts {
   size_constant<Slab> slab;
   message site;
   static_assert(Received == Ranks * Slab && Experts % Ranks == 0);
-  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts), static_cast<int>(Slots),
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab),
+                                       static_cast<int>(Experts), static_cast<int>(Slots),
                                        static_cast<int>(Columns)};
   void operator()(const auto& on) const {
     detail::from_experts_on<T>(on, over, site, to.where, scratch.where, from.where, offsets.where, shape);
@@ -335,8 +377,11 @@ struct share_offsets {
   size_constant<Slab> slab;
   message site;
   static_assert(Experts % Ranks == 0);
-  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts)};
-  void operator()(const auto& on) const { detail::share_offsets_on(on, over, site, to.where, scratch.where, from.where, shape); }
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab),
+                                       static_cast<int>(Experts)};
+  void operator()(const auto& on) const {
+    detail::share_offsets_on(on, over, site, to.where, scratch.where, from.where, shape);
+  }
 };
 
 /// The segments of what several ranks have received, whose rows lie one rank's behind another's.
@@ -350,8 +395,11 @@ struct gather_offsets {
   size_constant<Slab> slab;
   message site;
   static_assert(All == Ranks * Segments);
-  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(All)};
-  void operator()(const auto& on) const { detail::gather_offsets_on(on, over, site, to.where, scratch.where, from.where, shape); }
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab),
+                                       static_cast<int>(All)};
+  void operator()(const auto& on) const {
+    detail::gather_offsets_on(on, over, site, to.where, scratch.where, from.where, shape);
+  }
 };
 
 }  // namespace rankc::runtime::calls

@@ -5,9 +5,9 @@
 
 namespace rankc::runtime {
 
-/// Of twice as many chunks as there are ranks, rank i has chunk i from the front and its counterpart from the back, one
-/// after the other, so that causal attention costs all ranks alike; one rank has the whole sequence. Keys that were gathered
-/// lie rank after rank, each with its chunks of every sequence.
+/// Of twice as many chunks as there are ranks, rank i has chunk i from the front and its counterpart from the
+/// back, one after the other, so that causal attention costs all ranks alike; one rank has the whole
+/// sequence. Keys that were gathered lie rank after rank, each with its chunks of every sequence.
 /// Source: zig-zag context parallelism as in Llama 3 (Grattafiori et al. 2024) and Megatron-LM.
 struct chunks {
   int seq, ranks = 1, rank = 0;
@@ -15,19 +15,27 @@ struct chunks {
   /// Tokens of a chunk, and of all that a rank has of a sequence.
   RANKC_HOST_DEVICE constexpr int length() const { return ranks == 1 ? seq : seq / (2 * ranks); }
   RANKC_HOST_DEVICE constexpr int count() const { return seq / ranks; }
-  /// The position in the sequence of the rank's token at a place, and the place of a position; -1: another rank has it.
+  /// The position in the sequence of the rank's token at a place, and the place of a position; -1: another
+  /// rank has it.
   RANKC_HOST_DEVICE constexpr int position(int place) const {
     const int n = length();
     return place < n ? rank * n + place : (2 * ranks - 2 - rank) * n + place;
   }
   RANKC_HOST_DEVICE constexpr int place(int position) const {
     const int n = length(), chunk = position / n;
-    return chunk == rank ? position - rank * n : chunk == 2 * ranks - 1 - rank ? position - (chunk - 1) * n : -1;
+    return chunk == rank                   ? position - rank * n
+           : chunk == 2 * ranks - 1 - rank ? position - (chunk - 1) * n
+                                           : -1;
   }
   /// How many of the rank's tokens are before a position.
   RANKC_HOST_DEVICE constexpr int count_before(int position) const {
     const int n = length(), in_front = position - rank * n, behind = position - (2 * ranks - 1 - rank) * n;
-    const int front = in_front < 0 ? 0 : in_front < n ? in_front : n, back = behind < 0 ? 0 : behind < n ? behind : n;
+    const int front = in_front < 0   ? 0
+                      : in_front < n ? in_front
+                                     : n,
+              back = behind < 0   ? 0
+                     : behind < n ? behind
+                                  : n;
     return ranks == 1 ? position : front + back;
   }
   /// The rank that has a position, and the row of gathered keys that is at it in sequence `row` of `rows`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a program inside another program, which has its own main, threads, memory and communicators. Nothing here
-// prints, throws, starts threads, or changes settings of the process. `host::embed` and `cuda::embed` make one.
+// A rank of a program inside another program, which has its own main, threads, memory and communicators.
+// Nothing here prints, throws, starts threads, or changes settings of the process. `host::embed` and
+// `cuda::embed` make one.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -34,7 +35,8 @@ status status_of(auto&& call) noexcept {
   }
 }
 
-/// One rank, stepped by the thread that calls. One call at a time; the ranks of a program take the same steps.
+/// One rank, stepped by the thread that calls. One call at a time; the ranks of a program take the same
+/// steps.
 class embedded {
  public:
   embedded() noexcept;
@@ -45,10 +47,12 @@ class embedded {
 
   /// A microbatch of this rank's data-parallel coordinate. Shapes: (rows, seq), row-major.
   /// Errors: 1 for another size, and for what is not in the vocabulary, naming its place.
-  status set_batch(int microbatch, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) noexcept;
+  status set_batch(int microbatch, std::span<const std::int32_t> tokens,
+                   std::span<const std::int32_t> targets) noexcept;
 
   /// A training step, with the ranks that take theirs. Where the rank has no loss, `out.loss` is no number.
-  /// Errors: the code of the rank that has failed first, which the text names; the program is to be embedded anew.
+  /// Errors: the code of the rank that has failed first, which the text names; the program is to be embedded
+  /// anew.
   status step(const step_input&, step_output& out) noexcept;
   status evaluate(double& loss) noexcept;
   bool has_loss() const noexcept;

@@ -30,8 +30,9 @@ struct step_output {
   double loss, grad_norm;
 };
 
-/// One thing that a rank did in a step: an action on a lane that computes, or a message or a collective on another. An
-/// action on lane 0 begins when what it first waits for is there; actions hold their later waits and their collectives.
+/// One thing that a rank did in a step: an action on a lane that computes, or a message or a collective on
+/// another. An action on lane 0 begins when what it first waits for is there; actions hold their later waits
+/// and their collectives.
 /// Units: microseconds since the step began.
 struct traced {
   int rank, lane;
@@ -52,9 +53,9 @@ struct failure : std::runtime_error {
 /// The first op of a rank that has made numbers that are not finite of finite ones.
 struct origin {
   int rank;
-  std::uint64_t op;     // counts from 1, as the step's calls do
-  bool is_shared;       // a collective: what the other ranks have put in is not known here
-  std::string text;     // "1B3, op 57, linear_dw of layers.2.wo: 3 of 16384 numbers are not finite"
+  std::uint64_t op;  // counts from 1, as the step's calls do
+  bool is_shared;    // a collective: what the other ranks have put in is not known here
+  std::string text;  // "1B3, op 57, linear_dw of layers.2.wo: 3 of 16384 numbers are not finite"
 };
 struct retraced {
   step_output out;
@@ -70,15 +71,19 @@ constexpr dtype type_of(const description& about, region r) {
   return r != region::gradients && about.bf16_moments ? dtype::bf16 : about.wide();
 }
 
-/// Whether weights from an element on are not trained and lie in a bf16 program's working copy, and nowhere else.
+/// Whether weights from an element on are not trained and lie in a bf16 program's working copy, and nowhere
+/// else.
 constexpr bool is_copy_alone(const description& about, const layout& where, region r, std::size_t first) {
-  return r == region::weights && about.type == dtype::bf16 && !about.bf16_weights && first >= where.trained_count();
+  return r == region::weights && about.type == dtype::bf16 && !about.bf16_weights &&
+         first >= where.trained_count();
 }
 
 /// The tables of a rank. Errors: failure (1) for a rank that is none.
 inline const layout& layout_of(const description& about, int rank) {
-  if (rank >= 0 && rank < about.world()) return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
-  throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about.world()) + " ranks of this program");
+  if (rank >= 0 && rank < about.world())
+    return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about.world()) +
+                       " ranks of this program");
 }
 
 /// What is said of a training step, or of a region besides the weights, where the program does not train.
@@ -93,11 +98,12 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
   const int moment = r == region::second_moment ? 2 : r == region::first_moment ? 1 : 0;
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moment > about.moments)
-    throw failure(1, std::string("the plan ") + about.name + " keeps no " + region_names[static_cast<int>(r)] + " of its weights");
+    throw failure(1, std::string("the plan ") + about.name + " keeps no " +
+                         region_names[static_cast<int>(r)] + " of its weights");
   const std::size_t held = r == region::weights ? where.parameter_count : where.trained_count();
   if (first > held || count > held - first)
-    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) + " of rank " +
-                         std::to_string(rank) + "; the region has " + std::to_string(held));
+    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
+                         " of rank " + std::to_string(rank) + "; the region has " + std::to_string(held));
   if (is_copy_alone(about, where, r, first)) return where.working_copy + first * size_of(dtype::bf16);
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return starts[static_cast<std::size_t>(r)] + first * size_of(type_of(about, r));
@@ -113,8 +119,9 @@ inline dtype type_at(const description& about, int rank, region r, std::size_t f
 /// Errors: failure (1).
 inline void check_batch(const description& about, int dp, int microbatch) {
   if (dp >= 0 && dp < about.dp && microbatch >= 0 && microbatch < about.microbatches) return;
-  throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) + "; this program has dp below " +
-                       std::to_string(about.dp) + " and microbatch below " + std::to_string(about.microbatches));
+  throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
+                       "; this program has dp below " + std::to_string(about.dp) + " and microbatch below " +
+                       std::to_string(about.microbatches));
 }
 
 /// The first rank that has the loss and the norm of a step, both whole.
@@ -128,18 +135,22 @@ inline int reporter_of(const description& about) {
 /// Errors: failure (1) where the rank has none.
 inline at place_of_logits(const description& about, int rank, std::size_t token) {
   const logits_place& l = layout_of(about, rank).logits;
-  if (token < static_cast<std::size_t>(l.rows)) return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
-  throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) + " tokens, and none of token " +
-                       std::to_string(token));
+  if (token < static_cast<std::size_t>(l.rows))
+    return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
+  throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) +
+                       " tokens, and none of token " + std::to_string(token));
 }
 
 /// Where what a microbatch's routers did begins.
 /// Errors: failure (1) where the rank has none.
 inline at place_of_routers(const description& about, int rank, int microbatch) {
   const routers_place& r = layout_of(about, rank).routers;
-  const auto size = static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.experts) * size_of(about.wide());
-  if (r.rows > 0 && microbatch >= 0 && microbatch < about.microbatches) return r.where + static_cast<std::size_t>(microbatch) * size;
-  throw failure(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " + std::to_string(microbatch));
+  const auto size =
+      static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.experts) * size_of(about.wide());
+  if (r.rows > 0 && microbatch >= 0 && microbatch < about.microbatches)
+    return r.where + static_cast<std::size_t>(microbatch) * size;
+  throw failure(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " +
+                       std::to_string(microbatch));
 }
 
 class engine {
@@ -158,13 +169,13 @@ class engine {
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
   virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
-  /// The same step, timed call by call: `into` receives what each lane ran, and as its name the text of the call's type
-  /// (call_names.hpp). On the host, lanes that compute alone.
+  /// The same step, timed call by call: `into` receives what each lane ran, and as its name the text of the
+  /// call's type (call_names.hpp). On the host, lanes that compute alone.
   /// Errors: failure (1) where the target does not time calls.
   virtual step_output step_by_calls(const step_input&, std::vector<traced>& into);
 
-  /// Run a step again that no rank has applied, since its norm was not finite, and look at what every op makes; nothing
-  /// where the target cannot. All processes call it. What ranks hold afterwards is of no use.
+  /// Run a step again that no rank has applied, since its norm was not finite, and look at what every op
+  /// makes; nothing where the target cannot. All processes call it. What ranks hold afterwards is of no use.
   virtual std::optional<retraced> retrace(const step_input&) { return std::nullopt; }
 
   /// Run the forward program on all ranks; parameters and moments stay as they are.
@@ -173,28 +184,34 @@ class engine {
   /// Whether a rank runs in this process, so that it can be read.
   virtual bool holds(int /*rank*/) const { return true; }
 
-  /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on. Several threads
-  /// may write different elements at the same time, and read while none writes or steps. Writing to a rank of another
-  /// process does nothing. Errors: failure (1) for what the rank does not hold, or for reading a rank of another process.
+  /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on. Several
+  /// threads may write different elements at the same time, and read while none writes or steps. Writing to a
+  /// rank of another process does nothing. Errors: failure (1) for what the rank does not hold, or for
+  /// reading a rank of another process.
   virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
   virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
 
-  /// Copy the logits of a token that `evaluate` has left, of the rank's part of the vocabulary. Shapes: to (columns).
+  /// Copy the logits of a token that `evaluate` has left, of the rank's part of the vocabulary. Shapes: to
+  /// (columns).
   /// Errors: failure (1) where the rank has none.
   virtual void logits(int rank, std::size_t token, double* to);
 
-  /// Copy what the last step, or evaluation, has left of a microbatch's routers. Shapes: to (rows, experts) of routers_place.
+  /// Copy what the last step, or evaluation, has left of a microbatch's routers. Shapes: to (rows, experts)
+  /// of routers_place.
   /// Errors: failure (1) where the rank has none.
   virtual void routers(int rank, int microbatch, double* to);
 
-  /// Each rank of this process, and what it does now; asked from another thread. Empty where the target does not say.
+  /// Each rank of this process, and what it does now; asked from another thread. Empty where the target does
+  /// not say.
   virtual std::vector<std::pair<int, standing>> look() { return {}; }
 
   /// Bytes of the arena that the target really holds for a rank (equals the plan's figure).
   virtual std::size_t arena_bytes(int rank) const = 0;
 };
 
-inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) { throw failure(1, "this engine does not time calls"); }
+inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) {
+  throw failure(1, "this engine does not time calls");
+}
 inline void engine::logits(int rank, std::size_t token, double*) {
   place_of_logits(about(), rank, token);
   throw failure(1, "this engine does not read logits");

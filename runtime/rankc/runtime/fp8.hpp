@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of eight bits, and the tensors that products take of them. Their elements are there twice, by rows and by columns, since
-// products in eight bits read every operand along what they sum over. One scale is of a whole tensor, or one of each row, and of
-// each column of what lies by columns.
+// Numbers of eight bits, and the tensors that products take of them. Their elements are there twice, by rows
+// and by columns, since products in eight bits read every operand along what they sum over. One scale is of a
+// whole tensor, or one of each row, and of each column of what lies by columns.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -33,8 +33,9 @@ struct e4m3_rows : e4m3 {};
 
 constexpr std::size_t fp8_aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Where the parts of a tensor of eight bits lie: its elements by rows, the same by columns, the factor that they are
-/// multiplied by to be numbers again, and room for maxima of parts of what it is made of. Units: bytes.
+/// Where the parts of a tensor of eight bits lie: its elements by rows, the same by columns, the factor that
+/// they are multiplied by to be numbers again, and room for maxima of parts of what it is made of. Units:
+/// bytes.
 struct fp8_layout {
   std::size_t rows, columns;
   static constexpr std::size_t most_maxima = 1024;
@@ -43,8 +44,8 @@ struct fp8_layout {
   constexpr std::size_t maxima() const { return factor() + 256; }
   constexpr std::size_t bytes() const { return maxima() + most_maxima * sizeof(float); }
 };
-/// The same of a tensor with many scales: factors of rows, and of columns for the elements by columns; room for the largest
-/// size of each.
+/// The same of a tensor with many scales: factors of rows, and of columns for the elements by columns; room
+/// for the largest size of each.
 struct fp8_rows_layout {
   std::size_t rows, columns;
   constexpr std::size_t by_columns() const { return fp8_aligned(rows * columns); }
@@ -59,7 +60,8 @@ constexpr std::size_t fp8_bytes(std::size_t rows, std::size_t columns, bool in_r
   return in_rows ? fp8_rows_layout{rows, columns}.bytes() : fp8_layout{rows, columns}.bytes();
 }
 
-/// What numbers are multiplied by so that the largest of them is the largest of F; of none but zeros a large number.
+/// What numbers are multiplied by so that the largest of them is the largest of F; of none but zeros a large
+/// number.
 template <class F>
 constexpr float fp8_scale(float largest) {
   return static_cast<float>(F::largest) / std::max(largest, 1e-12f);
@@ -76,7 +78,8 @@ F to_fp8(float number) {
   const double size = std::min(std::fabs(static_cast<double>(number)), F::largest);
   const int exponent = size > 0 ? std::max(std::ilogb(size), 1 - F::bias) : 1 - F::bias;
   constexpr int one = 1 << F::mantissa;
-  const int steps = static_cast<int>(std::nearbyint(std::ldexp(size, F::mantissa - exponent)));  // of 2^(exponent - mantissa)
+  const int steps = static_cast<int>(
+      std::nearbyint(std::ldexp(size, F::mantissa - exponent)));  // of 2^(exponent - mantissa)
   const int field = exponent + F::bias - 1;  // a carry of the mantissa, or the hidden one, adds to it
   return {static_cast<unsigned char>((std::signbit(number) ? 0x80 : 0) | (field * one + steps))};
 }
@@ -84,7 +87,8 @@ template <class T, class F>
 T from_fp8(F number) {
   constexpr int one = 1 << F::mantissa;
   const int rest = number.bits & 0x7F, field = rest / one, steps = rest % one;
-  if (rest == 0x7F || rest > to_fp8<F>(static_cast<float>(F::largest)).bits) return std::numeric_limits<T>::quiet_NaN();
+  if (rest == 0x7F || rest > to_fp8<F>(static_cast<float>(F::largest)).bits)
+    return std::numeric_limits<T>::quiet_NaN();
   const double size = field == 0 ? std::ldexp(steps, 1 - F::bias - F::mantissa)
                                  : std::ldexp(one + steps, field - F::bias - F::mantissa);
   return static_cast<T>(number.bits & 0x80 ? -size : size);

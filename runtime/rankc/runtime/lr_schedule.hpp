@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning-rate schedules as values: pieces, one after the other. A plan's recipe, the command line and the trainer have them in
-// this form, and the rate of a step is the same number at compile time and at run time.
+// Learning-rate schedules as values: pieces, one after the other. A plan's recipe, the command line and the
+// trainer have them in this form, and the rate of a step is the same number at compile time and at run time.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace rankc::runtime {
 
 enum class lr_shape : unsigned char { constant, linear, cosine };
 
-/// Steps over which the rate stays, or goes from where the piece before ended to `to`. The first begins at the recipe's lr, or
-/// at 0 where it is a warm-up.
+/// Steps over which the rate stays, or goes from where the piece before ended to `to`. The first begins at
+/// the recipe's lr, or at 0 where it is a warm-up.
 struct lr_piece {
   lr_shape shape = lr_shape::constant;
   int steps = 0;
@@ -77,7 +77,8 @@ constexpr double cos_of_half_turn(double x) {
 
 /// The rate of step `step`, counted from 1: at the last step of a piece it is what the piece leads to.
 constexpr double learning_rate(const lr_schedule& schedule, double lr, std::int64_t step) {
-  const bool rises = schedule.any() && schedule.pieces[0].shape == lr_shape::linear && schedule.pieces[0].to == peak;
+  const bool rises =
+      schedule.any() && schedule.pieces[0].shape == lr_shape::linear && schedule.pieces[0].to == peak;
   double from = rises ? 0 : lr;
   std::int64_t before = 0;
   for (int i = 0; i < schedule.count; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors that a call of generated text has to do with, found in its struct of named operands, and what it is called.
+// The tensors that a call of generated text has to do with, found in its struct of named operands, and what
+// it is called.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/tensor.hpp>
@@ -21,7 +22,8 @@ struct operand {
 
 inline constexpr std::size_t most_operands = 20;
 
-/// What a call is: its tensors of f32 and f64 in their order, the text of its type (call_names.hpp), and its message's name, or null.
+/// What a call is: its tensors of f32 and f64 in their order, the text of its type (call_names.hpp), and its
+/// message's name, or null.
 struct operand_list {
   const std::byte* call = nullptr;
   const char *type = nullptr, *site = nullptr;
@@ -51,10 +53,12 @@ template <class Rows, class Statistics, std::size_t Offset>
 inline constexpr extent extent_of<stream<Rows, Statistics, Offset>> = extent_of<Rows>;
 
 /// The next member of the call.
-[[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment, const extent& e) {
+[[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment,
+                                         const extent& e) {
   list.offset = (list.offset + alignment - 1) / alignment * alignment;
   if (e.rows > 0)
-    list.tensors[list.count++] = {*reinterpret_cast<const at*>(list.call + list.offset), e.rows, e.columns, e.stride, e.type};
+    list.tensors[list.count++] = {*reinterpret_cast<const at*>(list.call + list.offset), e.rows, e.columns,
+                                  e.stride, e.type};
   list.offset += bytes;
 }
 
@@ -79,7 +83,8 @@ constexpr std::size_t count_members() {
   if constexpr (Least == Most) return Least;
   else {
     constexpr std::size_t middle = (Least + Most + 1) / 2;
-    if constexpr (has_members<Call>(std::make_index_sequence<middle>{})) return count_members<Call, middle, Most>();
+    if constexpr (has_members<Call>(std::make_index_sequence<middle>{}))
+      return count_members<Call, middle, Most>();
     else return count_members<Call, Least, middle - 1>();
   }
 }

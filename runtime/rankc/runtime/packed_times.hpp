@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of a rank's step as bytes that go from one process to the others. A name is text there, not an address.
+// The times of a rank's step as bytes that go from one process to the others. A name is text there, not an
+// address.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine needs of the other processes of a program, each of which runs one rank. The control plane implements
-// it (launch/).
+// What an engine needs of the other processes of a program, each of which runs one rank. The control plane
+// implements it (launch/).
 #pragma once
 #include <rankc/runtime/progress.hpp>
 
@@ -28,9 +28,9 @@ class transport {
   };
   virtual ~transport() = default;
 
-  /// Send and receive, and return when all of it is done. What is sent is met by what the other side receives at the
-  /// same slot, which must be as long; a slot is used once between two ranks. Errors: failure (77) naming the rank that
-  /// does not answer in time, or is gone; or after `stop`.
+  /// Send and receive, and return when all of it is done. What is sent is met by what the other side receives
+  /// at the same slot, which must be as long; a slot is used once between two ranks. Errors: failure (77)
+  /// naming the rank that does not answer in time, or is gone; or after `stop`.
   virtual void move(std::uint64_t slot, std::span<const outgoing>, std::span<const incoming>) = 0;
 
   /// From now on nothing moves: calls that are under way, and all later ones, fail.

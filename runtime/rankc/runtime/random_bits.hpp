@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random bits by which an element of a parameter is rounded in a step: a function of the recipe's seed, the step, the
-// parameter's name and the element's index in the whole tensor, so that they are the same however ranks share it out.
+// The random bits by which an element of a parameter is rounded in a step: a function of the recipe's seed,
+// the step, the parameter's name and the element's index in the whole tensor, so that they are the same
+// however ranks share it out.
 #pragma once
 #include <rankc/runtime/bf16.hpp>
 #include <rankc/runtime/fnv1a.hpp>
@@ -25,7 +26,8 @@ RANKC_HOST_DEVICE inline random_words philox(random_words counter, std::uint32_t
     c[1] = static_cast<std::uint32_t>(y);
     c[2] = static_cast<std::uint32_t>(x >> 32) ^ c3 ^ key1;
     c[3] = static_cast<std::uint32_t>(x);
-    key0 += 0x9E3779B9; key1 += 0xBB67AE85;
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
   }
   return counter;
 }
@@ -36,7 +38,9 @@ struct element_place {
   std::uint64_t tensor = 0;  // the hash of its name
   std::uint64_t first = 0;
   std::uint32_t columns = 1, pitch = 1;
-  RANKC_HOST_DEVICE std::uint64_t operator[](std::uint64_t i) const { return first + i / columns * pitch + i % columns; }
+  RANKC_HOST_DEVICE std::uint64_t operator[](std::uint64_t i) const {
+    return first + i / columns * pitch + i % columns;
+  }
 };
 
 /// 16 bits for each thing that is kept of an element.
@@ -44,7 +48,8 @@ struct element_bits {
   std::uint16_t weight, first_moment, second_moment;
 };
 
-/// The bits of elements of one tensor in one step, of which two that are neighbours have one call of the generator.
+/// The bits of elements of one tensor in one step, of which two that are neighbours have one call of the
+/// generator.
 class bits_of_elements {
  public:
   RANKC_HOST_DEVICE bits_of_elements(std::uint64_t tensor, std::uint32_t seed, std::uint32_t step)
@@ -53,12 +58,14 @@ class bits_of_elements {
   RANKC_HOST_DEVICE element_bits operator[](std::uint64_t element) {
     if (const std::uint64_t pair = element / 2; pair != pair_) {
       pair_ = pair;
-      words_ = philox({{static_cast<std::uint32_t>(pair), static_cast<std::uint32_t>(pair >> 32), step_, seed_}},
-                      static_cast<std::uint32_t>(tensor_), static_cast<std::uint32_t>(tensor_ >> 32));
+      words_ =
+          philox({{static_cast<std::uint32_t>(pair), static_cast<std::uint32_t>(pair >> 32), step_, seed_}},
+                 static_cast<std::uint32_t>(tensor_), static_cast<std::uint32_t>(tensor_ >> 32));
     }
     const std::uint32_t low = element % 2 ? words_.word[2] : words_.word[0],
                         high = element % 2 ? words_.word[3] : words_.word[1];
-    return {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16), static_cast<std::uint16_t>(high)};
+    return {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16),
+            static_cast<std::uint16_t>(high)};
   }
 
  private:
@@ -67,21 +74,30 @@ class bits_of_elements {
   random_words words_{};
 };
 
-/// Call f(elements, place) for each parameter in some ranges, with those of its elements that this rank keeps.
+/// Call f(elements, place) for each parameter in some ranges, with those of its elements that this rank
+/// keeps.
 void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) {
-  const auto tp = static_cast<std::size_t>(rank.row->tp), shards = static_cast<std::size_t>(rank.about->shards);
+  const auto tp = static_cast<std::size_t>(rank.row->tp),
+             shards = static_cast<std::size_t>(rank.about->shards);
   for (const range& of : ranges)
     for (const parameter& p : rank.where->parameters) {
       if (p.element < of.first || p.element >= of.first + of.count) continue;
       const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
       const std::size_t share = p.experts ? static_cast<std::size_t>(rank.about->expert_shards()) : shards;
       const std::size_t kept = (rows + share - 1) / share;  // of each rank that shares it
-      const std::size_t before = p.experts ? static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows : p.shard_dim == 0 ? tp * rows : 0;
-      const std::size_t row = before + static_cast<std::size_t>(p.experts ? rank.about->expert_shard_of(*rank.row) : rank.about->shard_of(*rank.row)) * kept;
+      const std::size_t before = p.experts ? static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows
+                                 : p.shard_dim == 0 ? tp * rows
+                                                    : 0;
+      const std::size_t row =
+          before + static_cast<std::size_t>(p.experts ? rank.about->expert_shard_of(*rank.row)
+                                                      : rank.about->shard_of(*rank.row)) *
+                       kept;
       const std::size_t pitch = columns * static_cast<std::size_t>(rank.about->parts_of_columns(p));
       f(range{p.element, kept * columns, of.decay, of.balances},
-        element_place{fnv1a64(p.name), row * pitch + static_cast<std::size_t>(rank.about->part_of_columns(p, *rank.row)) * columns,
-                      static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pitch)});
+        element_place{
+            fnv1a64(p.name),
+            row * pitch + static_cast<std::size_t>(rank.about->part_of_columns(p, *rank.row)) * columns,
+            static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pitch)});
     }
 }
 

@@ -5,13 +5,14 @@
 
 namespace rankc::runtime {
 
-/// Of the keys of the rank that is `step` before it a query sees: of its own those up to itself, in the order of the two chunks;
-/// of a rank whose chunk from the front lies before its own, the first half; of one behind it, the second half of the queries
-/// sees all.
+/// Of the keys of the rank that is `step` before it a query sees: of its own those up to itself, in the order
+/// of the two chunks; of a rank whose chunk from the front lies before its own, the first half; of one behind
+/// it, the second half of the queries sees all.
 /// Source: zig-zag ring attention (Zhu 2024), as in Megatron-LM.
 struct ring_step {
-  chunks of_keys;                // the tokens of the rank that has them
-  int count, first_query, keys;  // of a sequence: queries, as many as keys; the first that sees any, and how many these see
+  chunks of_keys;  // the tokens of the rank that has them
+  int count, first_query,
+      keys;  // of a sequence: queries, as many as keys; the first that sees any, and how many these see
   bool causal;
 
   RANKC_HOST_DEVICE constexpr ring_step(const chunks& has, int step)
@@ -21,7 +22,9 @@ struct ring_step {
         keys(step == 0 || step > has.rank ? has.count() : has.length()),
         causal(step == 0) {}
   /// The last key that a query sees; -1: none.
-  RANKC_HOST_DEVICE constexpr int last_key(int query) const { return causal ? query : query < first_query ? -1 : keys - 1; }
+  RANKC_HOST_DEVICE constexpr int last_key(int query) const {
+    return causal ? query : query < first_query ? -1 : keys - 1;
+  }
 };
 
 /// `first` is the place of the rank's first token among those of all.

@@ -19,12 +19,15 @@ inline double rotary_frequency(int j, int dim, double theta, const rope_scaling&
   const double turns = scaling.original_positions * plain / (2 * 3.14159265358979323846);
   if (turns < scaling.low_freq_factor) return slow;
   if (turns > scaling.high_freq_factor) return plain;
-  const double share = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  const double share =
+      (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
   return (1 - share) * slow + share * plain;
 }
 
 /// Elements of a table.
-constexpr std::size_t size_of(const rope_table& t) { return static_cast<std::size_t>(t.positions) * static_cast<std::size_t>(t.dim / 2 * 2); }
+constexpr std::size_t size_of(const rope_table& t) {
+  return static_cast<std::size_t>(t.positions) * static_cast<std::size_t>(t.dim / 2 * 2);
+}
 
 /// Fill the table of a rank that has such positions: position times rotary_frequency, worked out in f64.
 /// Shapes: (positions, dim / 2) cosines, then as many sines.

@@ -5,8 +5,9 @@
 
 namespace rankc {
 
-/// `linear` slows every pair of elements by `factor`. `llama3` slows those by it that turn less than low_freq_factor times in
-/// original_positions, leaves those that turn more than high_freq_factor times, and goes from one to the other between.
+/// `linear` slows every pair of elements by `factor`. `llama3` slows those by it that turn less than
+/// low_freq_factor times in original_positions, leaves those that turn more than high_freq_factor times, and
+/// goes from one to the other between.
 /// Source: Chen et al. 2023; Grattafiori et al. 2024, as in transformers' modeling_rope_utils.
 struct rope_scaling {
   enum rule : unsigned char { none, linear, llama3 } by = none;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of generated text: places in a rank's arena with element type and shape, so that an operand that does not
-// fit does not compile, and no size is passed.
+// The values of generated text: places in a rank's arena with element type and shape, so that an operand that
+// does not fit does not compile, and no size is passed.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -29,7 +29,8 @@ struct matrix {
   }
 };
 
-/// What goes from layer to layer where routers keep statistics: rows, and these `Offset` bytes behind their begin.
+/// What goes from layer to layer where routers keep statistics: rows, and these `Offset` bytes behind their
+/// begin.
 template <class Rows, class Statistics, std::size_t Offset>
 struct stream {
   at where;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step over time as a file of trace events, which chrome://tracing, Perfetto and `timeline --measured` open. The
-// generator writes planned steps with it and the trainer measured ones, so that both have one form.
+// A step over time as a file of trace events, which chrome://tracing, Perfetto and `timeline --measured`
+// open. The generator writes planned steps with it and the trainer measured ones, so that both have one form.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -14,7 +14,8 @@
 
 namespace rankc::runtime {
 
-/// What a trace says of itself. `times` is "planned" or "measured"; `step` counts from 1, 0 for a planned one.
+/// What a trace says of itself. `times` is "planned" or "measured"; `step` counts from 1, 0 for a planned
+/// one.
 struct trace_head {
   std::string plan, times;
   std::int64_t step = 0;
@@ -53,8 +54,8 @@ inline std::string trace_events(const trace_head& head, std::span<const traced> 
     const rank_row& row = head.ranks[static_cast<std::size_t>(e.rank)];
     if (named.insert({e.rank, -1}).second)
       add("\"name\":\"process_name\",\"ph\":\"M\"" + of(e.rank, 0) + ",\"args\":{\"name\":\"rank " +
-          std::to_string(e.rank) + ": pp " + std::to_string(row.pp) + ", dp " + std::to_string(row.dp) + ", tp " +
-          std::to_string(row.tp) + " (" + head.times + ")\"}");
+          std::to_string(e.rank) + ": pp " + std::to_string(row.pp) + ", dp " + std::to_string(row.dp) +
+          ", tp " + std::to_string(row.tp) + " (" + head.times + ")\"}");
     add("\"name\":\"thread_name\",\"ph\":\"M\"" + of(e.rank, e.lane) + ",\"args\":{\"name\":" +
         json_text(head.lanes[static_cast<std::size_t>(row.pp)][static_cast<std::size_t>(e.lane)]) + "}");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of the optimizers, the same on every target: what a step's hyperparameters make of one element.
+// The arithmetic of the optimizers, the same on every target: what a step's hyperparameters make of one
+// element.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/host_device.hpp>
@@ -9,7 +10,8 @@
 
 namespace rankc::runtime {
 
-/// What the update of an element needs of a step, worked out in f64; T is the type that elements are updated in.
+/// What the update of an element needs of a step, worked out in f64; T is the type that elements are updated
+/// in.
 template <class T>
 struct update_factors {
   T clip;

@@ -34,7 +34,8 @@ void read_as(dtype type, context& owner, const char* call, at from, std::size_t 
 /// Bring the bf16 working copy up to date with weights that were written.
 void round(context& owner, std::size_t first, std::size_t count) {
   rank& r = owner.of();
-  working_copy(r[0], r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float), count);
+  working_copy(r[0], r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
+               count);
   check(r, cudaStreamSynchronize(r[0].stream), "write: cudaStreamSynchronize");
 }
 
@@ -62,14 +63,16 @@ void write(context& owner, region which, std::size_t first, std::size_t count, c
 void logits(context& owner, std::size_t token, double* to) {
   const rank& r = owner.of();
   const at from = place_of_logits(*r.about, r.index, token);
-  read_as(r.about->type, owner, "logits: cudaMemcpy", from, static_cast<std::size_t>(r.where->logits.columns), to);
+  read_as(r.about->type, owner, "logits: cudaMemcpy", from, static_cast<std::size_t>(r.where->logits.columns),
+          to);
 }
 
 void routers(context& owner, int microbatch, double* to) {
   const rank& r = owner.of();
   const routers_place& kept = r.where->routers;
   const at from = place_of_routers(*r.about, r.index, microbatch);
-  read_as(r.about->wide(), owner, "routers: cudaMemcpy", from, static_cast<std::size_t>(kept.rows) * static_cast<std::size_t>(kept.experts), to);
+  read_as(r.about->wide(), owner, "routers: cudaMemcpy", from,
+          static_cast<std::size_t>(kept.rows) * static_cast<std::size_t>(kept.experts), to);
 }
 
 }  // namespace rankc::cuda

@@ -43,7 +43,8 @@ void clear(const lane& on, at out, std::size_t count) {
 
 template <class T>
 void copy(const lane& on, at y, at x, std::size_t count) {
-  check(on, cudaMemcpyAsync(on.at<T>(y), on.at<T>(x), count * sizeof(T), cudaMemcpyDeviceToDevice, on.stream), "copy");
+  check(on, cudaMemcpyAsync(on.at<T>(y), on.at<T>(x), count * sizeof(T), cudaMemcpyDeviceToDevice, on.stream),
+        "copy");
 }
 
 template void gelu<float>(const lane&, at, at, std::size_t);

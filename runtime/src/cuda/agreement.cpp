@@ -5,7 +5,6 @@
 
 #include <rankc/runtime/cuda/device_memory.hpp>
 
-
 #include <sstream>
 
 namespace rankc::cuda {
@@ -21,7 +20,8 @@ gpu_facts facts_of(const description& about, const placement& where, int device)
   cudaGetLastError();
   const layout& l = layout_of(about, where.rank);
   f.needed = l.arena_bytes;
-  for (const lane_row& lane : l.lanes) f.needed += (lane.computes ? workspace_bytes : 0) + (lane.rounds ? rounded_bytes : 0);
+  for (const lane_row& lane : l.lanes)
+    f.needed += (lane.computes ? workspace_bytes : 0) + (lane.rounds ? rounded_bytes : 0);
   ncclGetVersion(&f.nccl);
   cudaRuntimeGetVersion(&f.runtime);
   return f;
@@ -52,8 +52,8 @@ std::string misfits(const std::vector<gpu_facts>& all) {
     const std::string who = "rank " + std::to_string(r) + " (" + own.host + ")";
     for (std::size_t other = 0; other < r; ++other)
       if (!own.pci_id.empty() && own.pci_id == all[other].pci_id && own.host == all[other].host)
-        add("ranks " + std::to_string(other) + " and " + std::to_string(r) + " are on one GPU, " + own.pci_id + " of " +
-            own.host);
+        add("ranks " + std::to_string(other) + " and " + std::to_string(r) + " are on one GPU, " +
+            own.pci_id + " of " + own.host);
     if (own.needed > own.free)
       add(who + " needs " + std::to_string(own.needed) + " bytes of GPU " + own.pci_id + ", which has " +
           std::to_string(own.free) + " free");
@@ -68,7 +68,8 @@ std::string misfits(const std::vector<gpu_facts>& all) {
 
 void agree_on_gpus(const description& about, const placement& where, int device) {
   std::vector<gpu_facts> all;
-  for (const std::string& text : where.exchange("GPUs and libraries", text_of(facts_of(about, where, device))))
+  for (const std::string& text :
+       where.exchange("GPUs and libraries", text_of(facts_of(about, where, device))))
     all.push_back(from_text(text));
   if (const std::string text = misfits(all); !text.empty())
     throw failure(2, "the ranks cannot start together: " + text);

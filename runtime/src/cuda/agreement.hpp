@@ -17,8 +17,8 @@ struct gpu_facts {
   int nccl = 0, runtime = 0;           // versions, as the libraries number them
 };
 
-/// All that does not fit: two ranks on one GPU, too little memory, other versions than rank 0's; empty where nothing is
-/// wrong. Shapes: facts: by rank.
+/// All that does not fit: two ranks on one GPU, too little memory, other versions than rank 0's; empty where
+/// nothing is wrong. Shapes: facts: by rank.
 std::string misfits(const std::vector<gpu_facts>&);
 
 /// Exchange the facts of all processes.

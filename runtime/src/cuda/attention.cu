@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward: a block takes 64 queries of one head, walks the keys up to the diagonal in tiles
 // of 64, and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp
-// leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online softmax);
-// FlashAttention (Dao et al. 2022).
+// leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
+// softmax); FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(lanes* lanes)
     float score[rows_each][rows_each];
     products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
-      const int query = begin + threadIdx.y * rows_each + i, position = order.position(query), first = order.first_key(query, row);
+      const int query = begin + threadIdx.y * rows_each + i, position = order.position(query),
+                first = order.first_key(query, row);
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
@@ -80,7 +81,8 @@ __global__ void __launch_bounds__(lanes* lanes)
 }
 
 template <int D, class T, class Order>
-void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s, const Order& order) {
+void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s,
+         const Order& order) {
   constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
   launch(on, "attention", attention_forward<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
          dim3(lanes, lanes), shared, o, lse, q, k, v, s, order);
@@ -130,33 +132,37 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 }
 
 template <class T>
-void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
-                    int ring, double step, int first) {
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
   const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
-  const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
+                          dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
     if (ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
   run<T>(on, o, lse, q, k, v, s, order);
 }
 
 template <class T>
-void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq, int heads,
-                        int kv_heads, int dim, int q_stride, int kv_stride) {
+void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
-  run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+  run<T>(on, o, lse, q, k, v, s,
+         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
 }
 
 template <class T>
-void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
-                              int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                              int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
-  run<T>(on, o, lse, q, k, v, s, within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+  run<T>(on, o, lse, q, k, v, s,
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
 }
 
 template <class T>
-void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq, int heads,
-                             int kv_heads, int dim, int ring, double step, int first) {
+void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
+                             int heads, int kv_heads, int dim, int ring, double step, int first) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
@@ -164,16 +170,26 @@ void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v,
 }
 
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
-template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
+                                        int);
 template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
-template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int);
-template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
-template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
-template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
-template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
-template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
-template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
-template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
-template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
+template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
+                                       int);
+template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                                     int, int);
+template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int,
+                                              int, int, int, int, int);
+template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                                    int, int);
+template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                             int, int, int, int);
+template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                    int);
+template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                             int, double, int);
+template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                   int);
+template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                            int, double, int);
 
 }  // namespace rankc::cuda

@@ -41,7 +41,8 @@ __device__ head_view<T> output_view(T* o, int row, int head, const attention_siz
   return view_of(o, row, head, s, s.o_stride);
 }
 
-/// How queries and keys lie: both sequence after sequence. `first_from` is the first key at a position of the sequence, or after it.
+/// How queries and keys lie: both sequence after sequence. `first_from` is the first key at a position of the
+/// sequence, or after it.
 struct whole_sequences {
   int seq;
   __device__ int first_key(int, int) const { return 0; }  // that a query sees

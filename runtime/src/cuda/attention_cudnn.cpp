@@ -147,7 +147,7 @@ const attention_plan* plan_for(const lane& on, bool gradient, const attention_si
   const attention_plan* plan = find_plan(on, gradient, s, limit);
   if (plan != nullptr && plan->workspace > limit)
     fail(on, std::string(gradient ? "attention_grad" : "attention") + ": cuDNN needs a workspace of " +
-                std::to_string(plan->workspace) + " bytes, and " + std::to_string(limit) + " are planned");
+                 std::to_string(plan->workspace) + " bytes, and " + std::to_string(limit) + " are planned");
   return plan;
 }
 
@@ -206,7 +206,8 @@ bool has_attention_plan(const lane& on, bool gradient, const attention_sizes& s)
   const attention_shape shape = shape_of(on, s);
   if (!has_kernel(shape, s)) return false;
   const attention_sizes part = gradient ? part_of(shape, s) : s;
-  const std::size_t limit = gradient ? attention_grad_workspace(shape) - dq_sum_bytes(shape, part) : attention_scratch(shape);
+  const std::size_t limit =
+      gradient ? attention_grad_workspace(shape) - dq_sum_bytes(shape, part) : attention_scratch(shape);
   const attention_plan* plan = find_plan(on, gradient, part, limit);
   return plan != nullptr && plan->workspace <= limit;
 }
@@ -229,8 +230,8 @@ bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   return true;
 }
 
-bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          const attention_sizes& s) {
+bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
   if (!has_kernel(shape, s) || !is_aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
   const attention_sizes of_part = part_of(shape, s);
@@ -247,7 +248,8 @@ bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at do
                         query = token * s.q_stride + head * s.dim,
                         key = static_cast<std::size_t>(row * s.keys_apart()) * s.kv_stride + kv_head * s.dim,
                         output = token * s.o_stride + head * s.dim,
-                        statistic = (static_cast<std::size_t>(row) * s.heads + head) * static_cast<std::size_t>(s.queries_apart());
+                        statistic = (static_cast<std::size_t>(row) * s.heads + head) *
+                                    static_cast<std::size_t>(s.queries_apart());
       arguments with;
       with.add(id_q, on.at<bf16>(q) + query);
       with.add(id_k, on.at<bf16>(k) + key);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in bf16 by fused kernels, of the shapes that attention_scratch.hpp names: rankc's for Hopper, or else cuDNN's.
+// Attention in bf16 by fused kernels, of the shapes that attention_scratch.hpp names: rankc's for Hopper, or
+// else cuDNN's.
 #pragma once
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/ring_step.hpp>
@@ -15,7 +16,9 @@ namespace rankc::cuda {
 /// dout is o_stride.
 struct attention_sizes {
   int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
-  int keys = 0;   // that every query sees; 0: as many as there are queries, of which each sees its own and those before
+  int keys =
+      // that every query sees; 0: as many as there are queries, of which each sees its own and those before
+      0;
   int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
   auto operator<=>(const attention_sizes&) const = default;
   bool is_causal() const { return keys == 0; }
@@ -26,7 +29,8 @@ struct attention_sizes {
 
 /// What the generator has planned a call by.
 inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
-  return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
+  return {s.rows,       std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim,
+          sizeof(bf16), on.of->about->deterministic};
 }
 
 /// Whether loads of 16 bytes fit: addresses, and strides.
@@ -41,20 +45,22 @@ inline bool is_aligned(const lane& on, const attention_sizes& s, std::initialize
 
 /// Enqueue attention, or its gradient. False where neither can do it: then nothing was enqueued.
 bool attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
-bool attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          const attention_sizes&);
+bool attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, const attention_sizes&);
 /// Whether one of them can do either, of aligned operands, for all of these.
 bool has_fused_attention(const lane&, bool gradient, std::initializer_list<attention_sizes>);
 
-/// The same of a rank's chunks of sequences, to gathered keys: block by block, each of them causal or to all of its keys.
-/// False where neither can do all of them: then nothing was enqueued.
-bool chunk_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&, const attention_sizes&);
-bool chunk_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                                const runtime::chunks&, const attention_sizes&);
+/// The same of a rank's chunks of sequences, to gathered keys: block by block, each of them causal or to all
+/// of its keys. False where neither can do all of them: then nothing was enqueued.
+bool chunk_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&,
+                           const attention_sizes&);
+bool chunk_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                                at lse, const runtime::chunks&, const attention_sizes&);
 
 /// The same of one rank's keys of a ring.
-bool ring_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::ring_step&, const attention_sizes&);
-bool ring_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                               const runtime::ring_step&, const attention_sizes&);
+bool ring_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::ring_step&,
+                          const attention_sizes&);
+bool ring_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                               at lse, const runtime::ring_step&, const attention_sizes&);
 
 }  // namespace rankc::cuda

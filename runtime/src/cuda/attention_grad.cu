@@ -17,7 +17,8 @@ namespace rankc::cuda {
 namespace {
 
 /// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
-/// other. Shapes: as attention_grad's; delta f32 (rows, heads, queries); grid (tiles of queries, heads, rows),
+/// other. Shapes: as attention_grad's; delta f32 (rows, heads, queries); grid (tiles of queries, heads,
+/// rows),
 ///         block (16, 16).
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
@@ -162,8 +163,8 @@ void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, a
 
 }  // namespace
 
-bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          const attention_sizes& s) {
+bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, const attention_sizes& s) {
   return attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s) ||
          attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s);
 }
@@ -178,9 +179,9 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
 }
 
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                          int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
-                          int first) {
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                          int kv_stride, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
@@ -189,28 +190,30 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 }
 
 template <class T>
-void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
-                         int heads, int kv_heads, int dim, int ring, double step, int first) {
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
   const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
-  const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
+                          dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
     if (ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
 }
 
 template <class T>
-void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                             at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                             int kv_stride) {
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
          within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
 }
 
 template <class T>
-void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                   at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                                   int kv_stride, int ranks, int first) {
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int q_stride, int kv_stride, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
@@ -218,9 +221,9 @@ void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scrat
 }
 
 template <class T>
-void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                  at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim, int ring,
-                                  double step, int first) {
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
@@ -228,29 +231,29 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
          within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
 }
 
-template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
-                                    int, int);
-template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
-                                   int, int);
-template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
-                                          int, int, int, int);
-template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
-                                         int, int, int, int);
-template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                         int);
-template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                        int);
-template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                             int, int, int, int);
-template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                            int, int, int, int);
-template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                                   int, int, int, int, int, int, int);
-template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                                  int, int, int, int, int, int, int);
-template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                                  int, int, int, int, double, int);
-template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                                 int, int, int, int, double, int);
+template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
+                                    int, int, int);
+template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
+                                   int, int, int);
+template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                          int, int, int, int, int, int);
+template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                         int, int, int, int, int, int);
+template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                         int, int, int, double, int);
+template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                        int, int, int, double, int);
+template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
+                                             int, int, int, int, int, int);
+template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                            int, int, int, int, int);
+template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                   int, int, int, int, int, int, int, int, int);
+template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                  int, int, int, int, int, int, int, int, int);
+template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                  int, int, int, int, int, int, double, int);
+template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
+                                                 int, int, int, int, int, double, int);
 
 }  // namespace rankc::cuda

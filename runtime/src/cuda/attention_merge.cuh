@@ -70,7 +70,8 @@ struct attention_blocks {
   explicit attention_blocks(const attention_sizes& s) : own(s) {
     before.apart = behind.apart = s.seq;
     before.keys = s.seq / 2;
-    behind.keys = s.seq; behind.seq = s.seq / 2;
+    behind.keys = s.seq;
+    behind.seq = s.seq / 2;
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of squares of
-// log(sum(exp(logits))) and the number of picks that were dropped. Sums have a fixed order.
+// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of
+// squares of log(sum(exp(logits))) and the number of picks that were dropped. Sums have a fixed order.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
@@ -27,10 +27,12 @@ __device__ float score(float x, const float2& row) {
 }
 
 /// Each block's sums of some tokens. A lane of a warp has every 32nd expert, so that no two add to one
-/// number. Shapes: partial (blocks, 3, experts), logits (tokens, experts), chosen (tokens, picks); shared (warps, 3, experts).
+/// number. Shapes: partial (blocks, 3, experts), logits (tokens, experts), chosen (tokens, picks); shared
+/// (warps, 3, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
-    sum_statistics(float* partial, const T* logits, const std::int32_t* chosen, int tokens, int experts, int picks) {
+    sum_statistics(float* partial, const T* logits, const std::int32_t* chosen, int tokens, int experts,
+                   int picks) {
   const int width = kinds_of_layer * experts;
   float* all = dynamic_shared();
   float* own = all + threadIdx.x / warp_size * width;
@@ -146,14 +148,15 @@ __global__ void __launch_bounds__(router_block)
 }
 
 template <bool Softmax, class T>
-void statistics(const lane& on, const char* name, at own, at scratch, at logits, at chosen, int tokens, int experts,
-                int picks) {
+void statistics(const lane& on, const char* name, at own, at scratch, at logits, at chosen, int tokens,
+                int experts, int picks) {
   const int width = kinds_of_layer * experts, needed = ceil_div(tokens, tokens_of_block),
             blocks = needed < most_blocks ? needed : most_blocks;
   launch(on, name, sum_statistics<Softmax, T>, blocks, router_block, sizeof(float) * tokens_of_block * width,
          on.at<float>(scratch), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
   launch(on, name, sum_partials<1>, ceil_div(width, warp_size), dim3(warp_size, warp_size), 0,
-         sum_targets<1>{{on.at<float>(own)}}, static_cast<const float*>(on.at<float>(scratch)), blocks, width, false);
+         sum_targets<1>{{on.at<float>(own)}}, static_cast<const float*>(on.at<float>(scratch)), blocks, width,
+         false);
 }
 template <loss_kind Kind>
 void make_loss(const lane& on, const char* name, at loss, at whole, at s, int kinds, int experts,
@@ -170,11 +173,13 @@ void derive_loss(const lane& on, const char* name, at ds, at whole, int kinds, i
 }  // namespace
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   statistics<true, T>(on, "softmax_statistics", own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   statistics<false, T>(on, "sigmoid_statistics", own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
@@ -190,7 +195,8 @@ void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int
 
 template <class T>
 void dropped_statistics(const lane& on, at own, at places, int tokens, int picks, int experts) {
-  launch(on, "dropped_statistics", count_dropped, 1, router_block, 0, on.at<float>(own), on.at<std::int32_t>(places), tokens * picks, experts);
+  launch(on, "dropped_statistics", count_dropped, 1, router_block, 0, on.at<float>(own),
+         on.at<std::int32_t>(places), tokens * picks, experts);
 }
 
 template <class T>
@@ -232,7 +238,8 @@ void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double
   derive_loss<loss_kind::z>(on, "z_loss_grad", ds, whole, kinds, experts, scale);
 }
 template <class T>
-void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate) {
+void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale,
+                   bool accumulate) {
   make_loss<loss_kind::overflow>(on, "overflow_loss", loss, whole, s, kinds, experts, log_scale, accumulate);
 }
 template <class T>

@@ -10,8 +10,8 @@
 
 namespace rankc::cuda {
 
-/// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its sequences; and where the documents
-/// of each coordinate's sequences begin.
+/// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its
+/// sequences; and where the documents of each coordinate's sequences begin.
 class batches {
  public:
   /// In pinned memory that `owner` keeps.
@@ -26,7 +26,8 @@ class batches {
     for (int i = 0; i < about.dp * about.cp; ++i) {
       const std::int32_t* tokens = all_ + 2 * count * static_cast<std::size_t>(i);
       const std::int32_t* starts = all_ + of_tokens + whole * static_cast<std::size_t>(i / about.cp);
-      of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t), whole ? starts : nullptr, whole * sizeof(std::int32_t)});
+      of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t), whole ? starts : nullptr,
+                     whole * sizeof(std::int32_t)});
     }
   }
 
@@ -35,7 +36,8 @@ class batches {
   void set(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
     check_batch(about_, dp, microbatch);
     if (const std::int32_t* starts = of(dp, 0).starts) {
-      std::int32_t* to = all_ + (starts - all_) + about_.tokens_of_microbatch() * static_cast<std::size_t>(microbatch);
+      std::int32_t* to =
+          all_ + (starts - all_) + about_.tokens_of_microbatch() * static_cast<std::size_t>(microbatch);
       find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, to);
     }
     for (int cp = 0; cp < about_.cp; ++cp) {
@@ -50,7 +52,9 @@ class batches {
  private:
   const description& about_;
   std::size_t microbatch_;  // tokens of one on a rank
-  std::int32_t* all_ = nullptr;  // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
+  std::int32_t* all_ =
+      // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
+      nullptr;
   std::vector<batch> of_;
 };
 

@@ -10,10 +10,13 @@
 namespace rankc::cuda {
 namespace {
 
-/// Which row of a table a token takes: rows again and again, and the positions of a rank's chunks of sequences.
+/// Which row of a table a token takes: rows again and again, and the positions of a rank's chunks of
+/// sequences.
 struct rows_again {
   int rows, first;
-  __device__ int row_of(int n) const { return static_cast<int>((static_cast<unsigned>(first) + static_cast<unsigned>(n)) % rows); }
+  __device__ int row_of(int n) const {
+    return static_cast<int>((static_cast<unsigned>(first) + static_cast<unsigned>(n)) % rows);
+  }
   /// The first token that takes a row, and how far the next is.
   __device__ int first_of(int row) const { return ((row - first) % rows + rows) % rows; }
   __device__ int step() const { return rows; }
@@ -80,30 +83,30 @@ __global__ void __launch_bounds__(row_group_threads)
 }
 
 template <bool Residual, class T, class Rows>
-void run_add_rows(const lane& on, const char* name, at y, at x, at table, const T* residual, int tokens, int width,
-                  const Rows& by) {
+void run_add_rows(const lane& on, const char* name, at y, at x, at table, const T* residual, int tokens,
+                  int width, const Rows& by) {
   T *to = on.at<T>(y), *from = on.at<T>(x), *row = on.at<T>(table);
   constexpr int n = wide<T>;
   if (packable<n>(width, to, from, row, residual))
-    launch(on, name, add_rows<Residual, n, T, Rows>, row_group_blocks<n, 1>(tokens, width), row_group_threads, 0, to,
-           from, row, residual, tokens, width, by);
+    launch(on, name, add_rows<Residual, n, T, Rows>, row_group_blocks<n, 1>(tokens, width), row_group_threads,
+           0, to, from, row, residual, tokens, width, by);
   else
-    launch(on, name, add_rows<Residual, 1, T, Rows>, row_group_blocks<1, 1>(tokens, width), row_group_threads, 0, to,
-           from, row, residual, tokens, width, by);
+    launch(on, name, add_rows<Residual, 1, T, Rows>, row_group_blocks<1, 1>(tokens, width), row_group_threads,
+           0, to, from, row, residual, tokens, width, by);
 }
 
 template <class T, class Rows>
-void run_position_sums(const lane& on, const char* name, at dtable, at dy, int tokens, int width, int seq, const Rows& by,
-                       bool accumulate) {
+void run_position_sums(const lane& on, const char* name, at dtable, at dy, int tokens, int width, int seq,
+                       const Rows& by, bool accumulate) {
   const T* d = on.at<T>(dy);
   float* to = on.at<float>(dtable);
   constexpr int n = wide<T>;
   if (packable<n>(width, d) && packable<4>(width, to))
-    launch(on, name, position_sums<n, T, Rows>, row_group_blocks<n, 1>(seq, width), row_group_threads, 0, to, d, tokens,
-           width, seq, by, accumulate);
+    launch(on, name, position_sums<n, T, Rows>, row_group_blocks<n, 1>(seq, width), row_group_threads, 0, to,
+           d, tokens, width, seq, by, accumulate);
   else
-    launch(on, name, position_sums<1, T, Rows>, row_group_blocks<1, 1>(seq, width), row_group_threads, 0, to, d, tokens,
-           width, seq, by, accumulate);
+    launch(on, name, position_sums<1, T, Rows>, row_group_blocks<1, 1>(seq, width), row_group_threads, 0, to,
+           d, tokens, width, seq, by, accumulate);
 }
 
 /// dy itself, for its column sums.
@@ -149,32 +152,36 @@ void position(const lane& on, at y, at x, at table, int tokens, int width, int s
 }
 
 template <class T>
-void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
-  run_position_sums<T>(on, "position_grad", dtable, dy, tokens, width, seq, rows_again{seq, first}, accumulate);
+void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first,
+                   bool accumulate) {
+  run_position_sums<T>(on, "position_grad", dtable, dy, tokens, width, seq, rows_again{seq, first},
+                       accumulate);
 }
 
 template <class T>
-void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first) {
+void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks,
+                    int first) {
   run_add_rows<false, T>(on, "chunk_position", y, x, table, nullptr, tokens, width,
                          rows_of_chunks{{seq, ranks, first / (rows * (seq / ranks))}, first});
 }
 
 template <class T>
-void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
-                         bool accumulate) {
+void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq,
+                         int ranks, int first, bool accumulate) {
   run_position_sums<T>(on, "chunk_position_grad", dtable, dy, tokens, width, seq,
                        rows_of_chunks{{seq, ranks, first / (rows * (seq / ranks))}, first}, accumulate);
 }
 
 template <class T>
-void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq, int first) {
+void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq,
+                       int first) {
   run_add_rows<false, T>(on, "document_position", y, x, table, nullptr, tokens, width,
                          rows_in_documents{on.at<std::int32_t>(starts), {seq}, first});
 }
 
 template <class T>
-void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows, int seq,
-                             int ranks, int first) {
+void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows,
+                             int seq, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   run_add_rows<false, T>(on, "document_chunk_position", y, x, table, nullptr, tokens, width,
                          rows_in_documents::of(on.at<std::int32_t>(starts), has, rows, first));

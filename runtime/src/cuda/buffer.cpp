@@ -24,7 +24,9 @@ class resource final : public std::pmr::memory_resource {
 };
 
 cudaError_t on_device(void** to, std::size_t bytes) { return cudaMalloc(to, bytes); }
-cudaError_t pinned(void** to, std::size_t bytes) { return cudaHostAlloc(to, bytes, cudaHostAllocPortable | cudaHostAllocMapped); }
+cudaError_t pinned(void** to, std::size_t bytes) {
+  return cudaHostAlloc(to, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ std::pmr::memory_resource* pinned_memory() {
 
 buffer::buffer(const rank& r, std::pmr::memory_resource* from, std::size_t bytes, const char* what)
     : from_(from), data_(from->allocate(bytes, alignment)), bytes_(bytes) {
-  if (data_ == nullptr) fail(r, std::string(what) + ": no " + std::to_string(bytes) + " bytes of memory are left");
+  if (data_ == nullptr)
+    fail(r, std::string(what) + ": no " + std::to_string(bytes) + " bytes of memory are left");
 }
 
 buffer::~buffer() {

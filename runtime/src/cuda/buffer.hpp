@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank beside its arena: on its device, or of the host and pinned; the application's where it embeds the rank.
+// Memory of a rank beside its arena: on its device, or of the host and pinned; the application's where it
+// embeds the rank.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -8,7 +9,8 @@
 
 namespace rankc::cuda {
 
-/// cudaMalloc on the current device, and pinned memory that all devices map. Both give null where there is none left.
+/// cudaMalloc on the current device, and pinned memory that all devices map. Both give null where there is
+/// none left.
 std::pmr::memory_resource* device_memory();
 std::pmr::memory_resource* pinned_memory();
 

@@ -18,11 +18,16 @@ std::size_t members(const moving_rows& r) { return static_cast<std::size_t>(r.gr
 std::size_t place(const moving_rows& r) { return static_cast<std::size_t>(r.group->place); }
 std::size_t after(const moving_rows& r, std::size_t steps) { return (place(r) + steps) % members(r); }
 
-void tell(const moving_rows& r, std::size_t member, word_of what) { write_word(*r.on->copies, word(r, member, place(r), what), 1); }
-void await(const moving_rows& r, std::size_t member, word_of what) { take_word(*r.on->copies, word(r, place(r), member, what)); }
+void tell(const moving_rows& r, std::size_t member, word_of what) {
+  write_word(*r.on->copies, word(r, member, place(r), what), 1);
+}
+void await(const moving_rows& r, std::size_t member, word_of what) {
+  take_word(*r.on->copies, word(r, place(r), member, what));
+}
 
 void copy(const moving_rows& r, std::byte* to, const std::byte* from) {
-  check(*r.on, cudaMemcpyAsync(to, from, r.bytes, cudaMemcpyDeviceToDevice, r.on->copies->stream), "rows of another rank: cudaMemcpyAsync");
+  check(*r.on, cudaMemcpyAsync(to, from, r.bytes, cudaMemcpyDeviceToDevice, r.on->copies->stream),
+        "rows of another rank: cudaMemcpyAsync");
 }
 void hold(const lane& next, const lane& before) {
   check(next, cudaEventRecord(before.reached, before.stream), "cudaEventRecord");

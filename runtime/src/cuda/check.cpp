@@ -21,7 +21,8 @@ void check(const program& p) {
                          (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
                          " training step; generate it again");
   for (const layout& l : about.layouts)
-    if (l.lanes.empty() || !l.lanes[0].computes) throw failure(1, "lane 0 of every layout must be there and compute");
+    if (l.lanes.empty() || !l.lanes[0].computes)
+      throw failure(1, "lane 0 of every layout must be there and compute");
 }
 
 void fail(const rank& r, const std::string& what) {

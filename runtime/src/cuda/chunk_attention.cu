@@ -66,8 +66,8 @@ bool chunk_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k,
     const std::size_t from = behind ? to.half_queries : 0, statistic = behind ? to.half_statistics : 0;
     attention_fused(on, more + from, lse_more + statistic, work, q + from, keys(k, rank), keys(v, rank),
                     behind ? of.behind : of.before);
-    merge(on, on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(more), on.at<float>(lse_more),
-          queries{s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim});
+    merge(on, on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(more),
+          on.at<float>(lse_more), queries{s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim});
   }
   return true;
 }
@@ -75,7 +75,8 @@ bool chunk_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k,
 bool chunk_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                 at o, at lse, const runtime::chunks& has, const attention_sizes& s) {
   const blocks of(s);
-  if (!is_dense(s) || !is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) || !of.are_fused(on, true, has))
+  if (!is_dense(s) || !is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) ||
+      !of.are_fused(on, true, has))
     return false;
   const places to(s);
   const at more = scratch, work = more + chunk_output_bytes(s.rows, s.seq, s.heads, s.dim);

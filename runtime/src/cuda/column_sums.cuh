@@ -22,7 +22,8 @@ __global__ void __launch_bounds__(warp_size* sum_rows, blocks_each)
   const int begin = blockIdx.y * rows_per_chunk;
   const int end = begin + rows_per_chunk < tokens ? begin + rows_per_chunk : tokens;
   float sum[outputs][N] = {};
-  for (int first = begin + static_cast<int>(threadIdx.y); column < width && first < end; first += at_once * sum_rows) {
+  for (int first = begin + static_cast<int>(threadIdx.y); column < width && first < end;
+       first += at_once * sum_rows) {
     typename Term::template operands<N> in[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k)

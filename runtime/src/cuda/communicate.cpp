@@ -127,7 +127,8 @@ void gather(const lane& on, const lane_link& k, message m, T* all, const T* own,
   }
   for (int i = 0, members = members_of(on, k, m.name); i < members; ++i)
     check(on,
-          ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, nccl_type<T>, i, k.nccl, on.stream),
+          ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, nccl_type<T>, i, k.nccl,
+                        on.stream),
           k.nccl, call);
 }
 
@@ -145,16 +146,20 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
   gather(on, k, m, all, own, count);
 }
 
-// A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of symmetric windows in one:
-// of large tensors a tenth arrives wrong. Each call is a launch of its own; in place they need no kernel where copy engines work.
+// A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of
+// symmetric windows in one: of large tensors a tenth arrives wrong. Each call is a launch of its own; in
+// place they need no kernel where copy engines work.
 template <class T>
-void gather_shards(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of) {
+void gather_shards(const lane& on, over what, message m, at to, at from,
+                   std::span<const runtime::shard_range> of) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   T* const all = on.at<T>(to);
-  const auto place_of = [&](const runtime::shard_range& s) { return all + s.gathered + static_cast<std::size_t>(k.place) * s.count; };
+  const auto place_of = [&](const runtime::shard_range& s) {
+    return all + s.gathered + static_cast<std::size_t>(k.place) * s.count;
+  };
   own_shards next;
   for (const runtime::shard_range& s : of) {
     next.add(place_of(s), on.at<T>(from) + s.kept, s.count * sizeof(T));
@@ -171,7 +176,8 @@ void deal_out(const lane& on, const lane_link& k, message m, T* own, const T* al
   if constexpr (!std::is_same_v<T, double>)
     if (reads_peers(on, k)) return sum_of_peers(on, *k.mapped, own, all, count);
   check(on,
-        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
+        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl,
+                          on.stream),
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }
 
@@ -187,8 +193,8 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
 
 // Each call is a launch of its own, as in gather_shards, and timed by itself.
 template <class T>
-void scatter_sums(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
-                  std::size_t runtime::shard_range::*kept) {
+void scatter_sums(const lane& on, over what, message m, at to, at from,
+                  std::span<const runtime::shard_range> of, std::size_t runtime::shard_range::* kept) {
   const lane_link& k = link_of(on, what, m);
   const marked place(on, k, m.name);
   for (const runtime::shard_range& s : of) {
@@ -200,15 +206,18 @@ void scatter_sums(const lane& on, over what, message m, at to, at from, std::spa
 namespace {
 
 /// A rank's own block of what lies in `from`, to the place of a member's. Units: bytes.
-void keep_block(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from, std::size_t block, int member) {
+void keep_block(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from,
+                std::size_t block, int member) {
   const auto of = [&](auto* blocks, int i) { return blocks + static_cast<std::size_t>(i) * block; };
-  check(on, cudaMemcpyAsync(of(to, member), of(from, k.place), block, cudaMemcpyDeviceToDevice, on.stream), m.name);
+  check(on, cudaMemcpyAsync(of(to, member), of(from, k.place), block, cudaMemcpyDeviceToDevice, on.stream),
+        m.name);
 }
 
-/// Every member's block of what lies in `from` to that member. What a rank keeps it copies; what goes to others, and comes
-/// from them, is one group of calls.
+/// Every member's block of what lies in `from` to that member. What a rank keeps it copies; what goes to
+/// others, and comes from them, is one group of calls.
 /// Units: bytes.
-void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from, std::size_t block, int members) {
+void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from,
+                     std::size_t block, int members) {
   const auto of = [&](auto* blocks, int member) { return blocks + static_cast<std::size_t>(member) * block; };
   keep_block(on, k, m, to, from, block, k.place);
   const std::string call = std::string(m.name) + ": all-to-all";
@@ -224,20 +233,23 @@ void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* t
 }  // namespace
 
 template <class T>
-void all_to_all(const lane& on, over what, message m, at to, at scratch, at from, const runtime::head_exchange& by) {
+void all_to_all(const lane& on, over what, message m, at to, at scratch, at from,
+                const runtime::head_exchange& by) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   T *made = on.at<T>(to), *there = on.at<T>(scratch);
-  const std::size_t block = static_cast<std::size_t>(by.block()) * static_cast<std::size_t>(by.width) * sizeof(T);
+  const std::size_t block =
+      static_cast<std::size_t>(by.block()) * static_cast<std::size_t>(by.width) * sizeof(T);
   put_into_blocks(on, made, on.at<T>(from), by);
   exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(to), block, by.ranks);
   take_from_blocks(on, made, there, by);
 }
 
 template <class T>
-void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from, std::size_t count, ring_way way) {
+void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from,
+           std::size_t count, ring_way way) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
@@ -248,36 +260,44 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   check(on, ncclGroupStart(), k.nccl, call);
   for (const auto& [there, here] : {std::pair(to, from), {second_to, second_from}}) {
     check(on, ncclSend(on.at<T>(here), count * sizeof(T), ncclUint8, taker, k.nccl, on.stream), k.nccl, call);
-    check(on, ncclRecv(on.at<T>(there), count * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclRecv(on.at<T>(there), count * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl,
+          call);
   }
   check(on, ncclGroupEnd(), k.nccl, call);
 }
 
 template <class T>
-void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets, const runtime::slot_exchange& by) {
+void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets,
+                const runtime::slot_exchange& by) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
-  if (k.mapped != nullptr) return send_slots(on, *k.mapped, on.at<T>(received), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
-  const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
+  if (k.mapped != nullptr)
+    return send_slots(on, *k.mapped, on.at<T>(received), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
+  const std::size_t block =
+      static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
   put_into_slabs(on, on.at<T>(scratch), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
   exchange_blocks(on, k, m, on.at<std::byte>(received), on.at<std::byte>(scratch), block, by.ranks);
 }
 
 template <class T>
-void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets, const runtime::slot_exchange& by) {
+void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets,
+                  const runtime::slot_exchange& by) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
-  if (k.mapped != nullptr) return fetch_slots(on, *k.mapped, on.at<T>(slots), on.at<T>(received), on.at<std::int32_t>(offsets), by);
-  const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
+  if (k.mapped != nullptr)
+    return fetch_slots(on, *k.mapped, on.at<T>(slots), on.at<T>(received), on.at<std::int32_t>(offsets), by);
+  const std::size_t block =
+      static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
   exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(received), block, by.ranks);
   take_from_slabs(on, on.at<T>(slots), on.at<T>(scratch), on.at<std::int32_t>(offsets), by);
 }
 
-void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets,
+                   const runtime::slot_exchange& by) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
@@ -292,18 +312,25 @@ void share_offsets(const lane& on, over what, message m, at segments, at scratch
   take_offsets(on, made, on.at<std::int32_t>(scratch), by);
 }
 
-void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments, const runtime::slot_exchange& by) {
+void gather_offsets(const lane& on, over what, message m, at all, at scratch, at segments,
+                    const runtime::slot_exchange& by) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
-  const std::size_t count = 2 * static_cast<std::size_t>(by.experts_of_rank()), block = count * sizeof(std::int32_t);
+  const std::size_t count = 2 * static_cast<std::size_t>(by.experts_of_rank()),
+                    block = count * sizeof(std::int32_t);
   std::byte* const blocks = on.at<std::byte>(scratch);
   const std::byte* const own = on.at<std::byte>(segments);
   // A rank alone takes its own for everyone's, as with share_offsets.
   if (on.of->alone)
     for (int member = 0; member < by.ranks; ++member)
-      check(on, cudaMemcpyAsync(blocks + static_cast<std::size_t>(member) * block, own, block, cudaMemcpyDeviceToDevice, on.stream), m.name);
-  else check(on, ncclAllGather(own, blocks, count, ncclInt32, k.nccl, on.stream), k.nccl, std::string(m.name) + ": ncclAllGather");
+      check(on,
+            cudaMemcpyAsync(blocks + static_cast<std::size_t>(member) * block, own, block,
+                            cudaMemcpyDeviceToDevice, on.stream),
+            m.name);
+  else
+    check(on, ncclAllGather(own, blocks, count, ncclInt32, k.nccl, on.stream), k.nccl,
+          std::string(m.name) + ": ncclAllGather");
   take_offsets(on, on.at<std::int32_t>(all), on.at<std::int32_t>(scratch), by);
 }
 
@@ -313,7 +340,8 @@ constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
 
 /// The lane's memory to round in.
 bf16* memory_to_round(const lane& on, message m) {
-  if (on.rounded == nullptr) fail(on, std::string(m.name) + ": lane " + on.name() + " has no memory to round in");
+  if (on.rounded == nullptr)
+    fail(on, std::string(m.name) + ": lane " + on.name() + " has no memory to round in");
   return on.rounded;
 }
 
@@ -337,9 +365,11 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
   }
 }
 
-// Small kernels of a lane beside computation wait for its large ones, one after another: what there is memory for is one call.
-void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from, std::span<const runtime::shard_range> of,
-                          std::size_t runtime::shard_range::*kept) {
+// Small kernels of a lane beside computation wait for its large ones, one after another: what there is memory
+// for is one call.
+void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from,
+                          std::span<const runtime::shard_range> of,
+                          std::size_t runtime::shard_range::* kept) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
@@ -372,14 +402,18 @@ template void all_gather<float>(const lane&, over, message, at, at, std::size_t)
 template void all_gather<double>(const lane&, over, message, at, at, std::size_t);
 template void all_gather<bf16>(const lane&, over, message, at, at, std::size_t);
 template void gather_shards<float>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
-template void gather_shards<double>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
+template void gather_shards<double>(const lane&, over, message, at, at,
+                                    std::span<const runtime::shard_range>);
 template void gather_shards<bf16>(const lane&, over, message, at, at, std::span<const runtime::shard_range>);
 template void reduce_scatter<float>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<double>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<bf16>(const lane&, over, message, at, at, std::size_t);
-template void scatter_sums<float>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
-template void scatter_sums<double>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
-template void scatter_sums<bf16>(const lane&, over, message, at, at, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*);
+template void scatter_sums<float>(const lane&, over, message, at, at, std::span<const runtime::shard_range>,
+                                  std::size_t runtime::shard_range::*);
+template void scatter_sums<double>(const lane&, over, message, at, at, std::span<const runtime::shard_range>,
+                                   std::size_t runtime::shard_range::*);
+template void scatter_sums<bf16>(const lane&, over, message, at, at, std::span<const runtime::shard_range>,
+                                 std::size_t runtime::shard_range::*);
 template void all_to_all<float>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void shift<float>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);

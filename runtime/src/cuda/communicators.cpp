@@ -23,7 +23,8 @@ lane_link& link_of(rank& r, int group_index) {
 }
 const lane_communicator& row_of(const rank& r, int group_index) {
   const auto& rows = r.row->links;
-  return *std::find_if(rows.begin(), rows.end(), [&](const lane_communicator& k) { return k.communicator == group_index; });
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const lane_communicator& k) { return k.communicator == group_index; });
 }
 
 /// One group of calls, which take effect together at `end`.
@@ -51,11 +52,12 @@ ncclConfig_t plain_config() {
   config.maxCTAs = most_blocks;
   return config;
 }
-/// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside computation (dp of two
-/// H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp: with 8 blocks 249 ms, with 32 238; on
-/// another pair with 16 241, with 32 240 and 400 MiB more). Shards that are gathered beside computation go by copy engines,
-/// where NCCL has them do that; their sums, which have a layer's time, with few blocks (FSDP of four H200s: with 32 blocks at
-/// most 1,500 ms a step, with 8 1,481, with 4 1,489, with 2 1,509).
+/// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside
+/// computation (dp of two H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp:
+/// with 8 blocks 249 ms, with 32 238; on another pair with 16 241, with 32 240 and 400 MiB more). Shards that
+/// are gathered beside computation go by copy engines, where NCCL has them do that; their sums, which have a
+/// layer's time, with few blocks (FSDP of four H200s: with 32 blocks at most 1,500 ms a step, with 8 1,481,
+/// with 4 1,489, with 2 1,509).
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
   const bool is_waited_for = owner.of()[of.lane].computes();
@@ -74,7 +76,8 @@ ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
     case over::dp:
       if (!is_waited_for) config.minCTAs = least_blocks_of_sums;
       break;
-    default: break;
+    default:
+      break;
   }
   return config;
 }
@@ -117,7 +120,8 @@ void communicators::exchange_ids(const placement& where) {
   for (std::size_t g = 0; g < ids_.size(); ++g) {
     const int first = g < about_.communicators.size() ? about_.communicators[g].ranks[0] : 0;
     const std::string& of = all[static_cast<std::size_t>(first)];
-    if (of.size() != mine.size()) throw failure(70, "rank " + std::to_string(first) + " has other communicators");
+    if (of.size() != mine.size())
+      throw failure(70, "rank " + std::to_string(first) + " has other communicators");
     std::memcpy(&ids_[g], of.data() + g * sizeof(ncclUniqueId), sizeof(ncclUniqueId));
   }
 }
@@ -133,8 +137,8 @@ void communicators::join_all(context& mine) {
 }
 
 /// One rank's part in making a communicator; belongs into a group.
-communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place, ncclConfig_t config,
-                                               const std::string& name) {
+communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place,
+                                               ncclConfig_t config, const std::string& name) {
   use_device_of(owner);
   all_.push_back(std::make_unique<membership>(membership{nullptr, &owner, place, nullptr, nullptr}));
   const ncclResult_t status = ncclCommInitRankConfig(&all_.back()->of, members, id, place, &config);
@@ -209,7 +213,8 @@ void communicators::connect_pair(const members& made, int group_index, const std
     use_device_of(*m->owner);
     if (m->place == 0)
       together.add(*m->owner, m->of, ncclSend(on.workspace, 1, ncclUint8, 1, m->of, on.stream), "ncclSend");
-    else together.add(*m->owner, m->of, ncclRecv(on.workspace, 1, ncclUint8, 0, m->of, on.stream), "ncclRecv");
+    else
+      together.add(*m->owner, m->of, ncclRecv(on.workspace, 1, ncclUint8, 0, m->of, on.stream), "ncclRecv");
   }
   together.end();
   for (membership* m : made) {

@@ -11,8 +11,8 @@
 
 namespace rankc::cuda {
 
-/// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of two
-/// that compute may be under way at once, and their kernels wait for each other across ranks: all must
+/// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of
+/// two that compute may be under way at once, and their kernels wait for each other across ranks: all must
 /// find room on the 132 multiprocessors of an H200. Sums beside computation take no fewer than the second,
 /// those of shards no more than the third.
 inline constexpr int most_blocks = 16, least_blocks_of_sums = 12, most_blocks_of_shards = 8;
@@ -47,7 +47,8 @@ class communicators {
   void exchange_ids(const placement&);
   void join_all(context& mine);
   void make(int group_index, const std::vector<std::unique_ptr<context>>& ranks);
-  membership& join(context&, const ncclUniqueId&, int members, int place, ncclConfig_t, const std::string& name);
+  membership& join(context&, const ncclUniqueId&, int members, int place, ncclConfig_t,
+                   const std::string& name);
   void register_arenas(const communicator&, const members&, const std::string& name);
   void connect_pair(const members&, int group_index, const std::string& name);
   void release();

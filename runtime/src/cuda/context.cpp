@@ -91,8 +91,10 @@ void context::open(lane& on, int index) {
   const auto is_over_tp = [](const lane_link& k) { return k.over == over::tp; };
   if (std::none_of(on.links.begin(), on.links.end(), is_over_tp)) return;
   on.copies = new lane{.of = &r_, .index = index};
-  check(r_, cudaStreamCreateWithPriority(&on.copies->stream, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
-  check(r_, cudaEventCreateWithFlags(&on.copies->reached, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  check(r_, cudaStreamCreateWithPriority(&on.copies->stream, cudaStreamNonBlocking, greatest),
+        "cudaStreamCreateWithPriority");
+  check(r_, cudaEventCreateWithFlags(&on.copies->reached, cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
 }
 
 context::~context() { release(); }

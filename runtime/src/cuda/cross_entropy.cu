@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
                       const std::int32_t* targets, int vocab, int first) {
   const std::size_t token = blockIdx.x;
-  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], dsums[2 * token], targets[token] - first,
-                   dsums[2 * token + 1]);
+  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], dsums[2 * token],
+                   targets[token] - first, dsums[2 * token + 1]);
 }
 
 constexpr int loss_threads = 1024;
@@ -89,7 +89,8 @@ template <class T>
 void exp_sums(const lane& on, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
   const T* row = on.at<T>(logits);
   launch_rows<T>(on, "exp_sums", row_sums<wide<T>, T>, row_sums<1, T>, packable<wide<T>>(vocab, row), tokens,
-                 vocab, on.at<float>(sums), row, on.at<float>(top), on.at<std::int32_t>(targets), vocab, first);
+                 vocab, on.at<float>(sums), row, on.at<float>(top), on.at<std::int32_t>(targets), vocab,
+                 first);
 }
 
 template <class T>
@@ -103,8 +104,8 @@ void exp_sums_grad(const lane& on, at dlogits, at dsums, at logits, at top, at t
 
 template <class T>
 void cross_entropy(const lane& on, at loss, at sums, int tokens, double scale, bool accumulate) {
-  launch(on, "cross_entropy", loss_of, 1, loss_threads, 0, on.at<float>(loss), on.at<float>(sums), tokens, scale,
-         accumulate);
+  launch(on, "cross_entropy", loss_of, 1, loss_threads, 0, on.at<float>(loss), on.at<float>(sums), tokens,
+         scale, accumulate);
 }
 
 template <class T>

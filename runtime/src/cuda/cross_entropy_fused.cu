@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy where a rank holds the whole vocabulary: the row's maximum and sum in one reading (the online
-// softmax), and the gradient in one reading and one writing; or all of it in one visit. Source: Milakov and Gimelshein 2018.
+// softmax), and the gradient in one reading and one writing; or all of it in one visit. Source: Milakov and
+// Gimelshein 2018.
 #include <rankc/runtime/cuda/fused.hpp>
 
 #include "cross_entropy_hopper.hpp"
@@ -33,13 +34,15 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     softmax_backward(T* dlogits, const float* sums, const T* logits, const float* top,
                      const std::int32_t* targets, int vocab, int first, float scale) {
   const std::size_t token = blockIdx.x;
-  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token], scale / sums[2 * token], targets[token] - first, -scale);
+  walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token],
+                   scale / sums[2 * token], targets[token] - first, -scale);
 }
 
 /// Both, the second reading mostly of the L2 cache: a multiprocessor has one row under way.
 template <int N, class T>
 __global__ void __launch_bounds__(visit_threads, 1)
-    sums_and_gradient(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab, float scale) {
+    sums_and_gradient(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab,
+                      float scale) {
   const std::size_t token = blockIdx.x;
   const int target = targets[token];
   logits += token * vocab;
@@ -56,8 +59,9 @@ __global__ void __launch_bounds__(visit_threads, 1)
 template <class T>
 void softmax_sums(const lane& on, at top, at sums, at logits, at targets, int tokens, int vocab) {
   const T* row = on.at<T>(logits);
-  launch_rows<T>(on, "softmax_sums", online_sums<wide<T>, T>, online_sums<1, T>, packable<wide<T>>(vocab, row),
-                 tokens, vocab, on.at<float>(top), on.at<float>(sums), row, on.at<std::int32_t>(targets), vocab);
+  launch_rows<T>(on, "softmax_sums", online_sums<wide<T>, T>, online_sums<1, T>,
+                 packable<wide<T>>(vocab, row), tokens, vocab, on.at<float>(top), on.at<float>(sums), row,
+                 on.at<std::int32_t>(targets), vocab);
 }
 
 template <class T>
@@ -70,15 +74,18 @@ void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at tar
 }
 
 template <class T>
-void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double number) {
+void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab,
+                       double number) {
   T *out = on.at<T>(dlogits), *row = on.at<T>(logits);
   float* made = on.at<float>(sums);
   const std::int32_t* ids = on.at<std::int32_t>(targets);
   const bool packs = packable<wide<T>>(vocab, out, row);
   const auto scale = static_cast<float>(number);
-  if (packs && hopper_visits(on, vocab * sizeof(T))) return hopper_softmax_sums_grad(on, out, made, row, ids, tokens, vocab, scale);
-  launch_rows<T, visit_threads>(on, "softmax_sums_grad", sums_and_gradient<wide<T>, T>, sums_and_gradient<1, T>, packs, tokens, vocab, out,
-                                made, row, ids, vocab, scale);
+  if (packs && hopper_visits(on, vocab * sizeof(T)))
+    return hopper_softmax_sums_grad(on, out, made, row, ids, tokens, vocab, scale);
+  launch_rows<T, visit_threads>(on, "softmax_sums_grad", sums_and_gradient<wide<T>, T>,
+                                sums_and_gradient<1, T>, packs, tokens, vocab, out, made, row, ids, vocab,
+                                scale);
 }
 
 template void softmax_sums<float>(const lane&, at, at, at, at, int, int);

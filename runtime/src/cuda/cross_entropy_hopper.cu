@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy's sums and gradient in one visit to the logits. The copy engine brings a row into shared memory, where it
-// waits until its sum is known. A multiprocessor has room for two, so that one is on its way while another is written.
+// Cross entropy's sums and gradient in one visit to the logits. The copy engine brings a row into shared
+// memory, where it waits until its sum is known. A multiprocessor has room for two, so that one is on its way
+// while another is written.
 #include "cross_entropy_hopper.hpp"
 
 #include <rankc/runtime/cuda/held_logits.hpp>
@@ -44,7 +45,8 @@ __global__ void __launch_bounds__(threads, blocks)
   for (int begin = 0, i = 0; begin < vocab; begin += of_chunk, ++i) {
     wait(address_of(arrived + i), 0);
     const int end = min(begin + of_chunk, vocab);
-    for (int c = begin + threadIdx.x * wide<T>; c < end; c += threads * wide<T>) all.take(load<T, wide<T>>(row + c));
+    for (int c = begin + threadIdx.x * wide<T>; c < end; c += threads * wide<T>)
+      all.take(load<T, wide<T>>(row + c));
   }
   all.join_block();
   if (threadIdx.x == 0) all.leave(sums + 2 * token, row, target, vocab);
@@ -53,15 +55,20 @@ __global__ void __launch_bounds__(threads, blocks)
 
 }  // namespace
 
-bool hopper_visits(const lane& on, std::size_t row_bytes) { return row_bytes <= held_logits && is_hopper(on); }
-
-template <class T>
-void hopper_softmax_sums_grad(const lane& on, T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int tokens, int vocab,
-                              float scale) {
-  launch(on, "softmax_sums_grad", visit<T>, tokens, threads, vocab * sizeof(T), dlogits, sums, logits, targets, vocab, scale);
+bool hopper_visits(const lane& on, std::size_t row_bytes) {
+  return row_bytes <= held_logits && is_hopper(on);
 }
 
-template void hopper_softmax_sums_grad<float>(const lane&, float*, float*, const float*, const std::int32_t*, int, int, float);
-template void hopper_softmax_sums_grad<bf16>(const lane&, bf16*, float*, const bf16*, const std::int32_t*, int, int, float);
+template <class T>
+void hopper_softmax_sums_grad(const lane& on, T* dlogits, float* sums, const T* logits,
+                              const std::int32_t* targets, int tokens, int vocab, float scale) {
+  launch(on, "softmax_sums_grad", visit<T>, tokens, threads, vocab * sizeof(T), dlogits, sums, logits,
+         targets, vocab, scale);
+}
+
+template void hopper_softmax_sums_grad<float>(const lane&, float*, float*, const float*, const std::int32_t*,
+                                              int, int, float);
+template void hopper_softmax_sums_grad<bf16>(const lane&, bf16*, float*, const bf16*, const std::int32_t*,
+                                             int, int, float);
 
 }  // namespace rankc::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block reads a row of logits and writes its gradient: each thread has four packs under way before it uses the first.
+// How a block reads a row of logits and writes its gradient: each thread has four packs under way before it
+// uses the first.
 #pragma once
 #include "device.cuh"
 
@@ -25,11 +26,13 @@ __device__ void walk_row(const T* row, int width, F&& f) {
   }
 }
 
-/// The largest of some logits and the sum of exp(logit - largest), as they come: a larger one scales the sum down.
+/// The largest of some logits and the sum of exp(logit - largest), as they come: a larger one scales the sum
+/// down.
 /// Source: Milakov and Gimelshein 2018.
 template <class T>
 struct online_sum {
-  float top = -FLT_MAX / 2, sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
+  float top = -FLT_MAX / 2,
+        sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
 
   template <int N>
   __device__ void take(const pack<T, N>& in) {
@@ -50,7 +53,8 @@ struct online_sum {
     raise(block_max(top));
     sum = block_sum(sum);
   }
-  /// sums = (the sum, the target's logit - the largest, or 0 where it has no place in the row). By one thread.
+  /// sums = (the sum, the target's logit - the largest, or 0 where it has no place in the row). By one
+  /// thread.
   __device__ void leave(float* sums, const T* logits, int target, int vocab) const {
     sums[0] = sum;
     sums[1] = target >= 0 && target < vocab ? to_float(logits[target]) - top : 0.0f;
@@ -59,13 +63,15 @@ struct online_sum {
 
 /// A row's dlogits = of_sum exp(logit - top) + of_target [column is the target]. dlogits may be logits.
 template <int N, class T>
-__device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top, float of_sum, int target, float of_target) {
+__device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top, float of_sum, int target,
+                              float of_target) {
   const exp_from<T> weight(top);
   walk_row<N>(logits, vocab, [&](int c, const pack<T, N>& in) {
     float out[N];
     unpack(out, in);
     for (float& x : out) x = of_sum * weight(x);
-    if (const int place = target - c; static_cast<unsigned>(place) < N) {  // looked for once for the whole pack
+    if (const int place = target - c;
+        static_cast<unsigned>(place) < N) {  // looked for once for the whole pack
 #pragma unroll
       for (int i = 0; i < N; ++i)
         if (i == place) out[i] += of_target;
@@ -74,7 +80,8 @@ __device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top,
   });
 }
 
-/// Threads for a row of `packs` packs, `limit` at most: as many, or a few less, as leaves the last round of loads the fullest.
+/// Threads for a row of `packs` packs, `limit` at most: as many, or a few less, as leaves the last round of
+/// loads the fullest.
 inline unsigned logits_block(int packs, int limit) {
   const int most = row_threads(packs, limit);
   const auto slots = [&](int threads) { return ceil_div(packs, threads * logits_ahead) * threads; };

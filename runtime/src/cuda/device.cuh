@@ -74,8 +74,8 @@ __device__ inline float two_to_the(float x) {
   return y;
 }
 
-/// Exponentials and sigmoids, as exact as T can show, of numbers counted in units that save a product: those of 16 bits in
-/// powers of two.
+/// Exponentials and sigmoids, as exact as T can show, of numbers counted in units that save a product: those
+/// of 16 bits in powers of two.
 template <class T>
 inline constexpr float exp_unit = sizeof(T) == 2 ? log2_e : 1.0f;
 template <class T>

@@ -15,7 +15,11 @@
 namespace rankc::cuda {
 
 driver::driver(context& owner, const program& p, const batch& b, report& to, cudaStream_t launch_on)
-    : context_(owner), program_(p), batch_(b), report_(to), launch_on_(launch_on != nullptr ? launch_on : owner.of()[0].stream) {
+    : context_(owner),
+      program_(p),
+      batch_(b),
+      report_(to),
+      launch_on_(launch_on != nullptr ? launch_on : owner.of()[0].stream) {
   check(context_.of(), cudaSetDevice(context_.device()), "cudaSetDevice");
   results_ = reinterpret_cast<float*>(context_.more_pinned(2 * sizeof(float), "results"));
   shared_ = reinterpret_cast<float*>(context_.more_on_device(2 * sizeof(float), "results"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives one rank on the thread that calls: tries the steps out, captures them, launches the graph of one and waits until
-// the device is done.
+// Drives one rank on the thread that calls: tries the steps out, captures them, launches the graph of one and
+// waits until the device is done.
 #pragma once
 #include "trace.hpp"
 #include <rankc/runtime/cuda/context.hpp>
@@ -28,12 +28,13 @@ struct report {
 /// Tokens and targets of a data-parallel coordinate, in pinned memory. Null where nothing was set up.
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
-  std::size_t bytes = 0;  // of each
+  std::size_t bytes = 0;                 // of each
   const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: there are none
   std::size_t bytes_of_starts = 0;
 };
 
-/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for, by actions or by calls.
+/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first
+/// asked for, by actions or by calls.
 enum class kind { train, evaluate, traced };
 
 /// What a driver is to do: the parts of the warm-up, the captures, or a step.
@@ -79,8 +80,8 @@ class driver {
   const batch& batch_;
   report& report_;
   const cudaStream_t launch_on_;
-  float* results_ = nullptr;  // pinned: loss, norm
-  float* shared_ = nullptr;   // the same on the device, where they go to all processes
+  float* results_ = nullptr;        // pinned: loss, norm
+  float* shared_ = nullptr;         // the same on the device, where they go to all processes
   std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
   bool by_calls_ = false;           // how that one is timed
   cudaGraphExec_t graphs_[3]{};

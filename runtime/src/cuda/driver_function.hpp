@@ -13,7 +13,8 @@ Function driver_function(const rank& r, const char* name) {
   constexpr unsigned since = 12000;
   void* found = nullptr;
   cudaDriverEntryPointQueryResult answer{};
-  check(r, cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &answer), "cudaGetDriverEntryPointByVersion");
+  check(r, cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &answer),
+        "cudaGetDriverEntryPointByVersion");
   if (answer != cudaDriverEntryPointSuccess) fail(r, std::string("the driver has no ") + name);
   return reinterpret_cast<Function>(found);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that take an element at a time. A thread handles a few packs of 16 bytes, or a few elements where addresses
-// or counts do not allow packs.
+// Kernels that take an element at a time. A thread handles a few packs of 16 bytes, or a few elements where
+// addresses or counts do not allow packs.
 #pragma once
 #include "device.cuh"
 

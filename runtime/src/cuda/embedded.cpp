@@ -39,7 +39,8 @@ class embedded_rank final : public engine {
         driver_(context_, p, batches_.of(context_.of().row->dp, context_.of().row->cp), report_, s.stream) {
     context_.of().steps_done = -1;
     context_.set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
-    for (const auto what : {job::what::check_collectives, job::what::try_alone, job::what::try_together, job::what::capture})
+    for (const auto what :
+         {job::what::check_collectives, job::what::try_alone, job::what::try_together, job::what::capture})
       driver_.run({what});
     context_.of().steps_done = 0;
   }
@@ -97,7 +98,8 @@ class embedded_rank final : public engine {
 
   void run(kind which) {
     const device_of_thread on(context_.device());
-    if (broken_) throw failure(70, "the program has failed in an earlier step and cannot go on; embed it again");
+    if (broken_)
+      throw failure(70, "the program has failed in an earlier step and cannot go on; embed it again");
     broken_ = true;
     driver_.run({job::what::step, which});
     broken_ = false;
@@ -139,7 +141,8 @@ status embed(const program& p, const surroundings& s, embedded& into) noexcept {
     into = embedded(std::make_unique<embedded_rank>(p, s), s.rank, s.log);
     if (s.log)
       s.log((std::string("rank ") + std::to_string(s.rank) + " of the plan " + p.about.name + " has taken " +
-             std::to_string(layout_of(p.about, s.rank).arena_bytes) + " bytes of GPU " + std::to_string(s.device) + " for its arena")
+             std::to_string(layout_of(p.about, s.rank).arena_bytes) + " bytes of GPU " +
+             std::to_string(s.device) + " for its arena")
                 .c_str());
   });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an embedding table, and of positions in documents, without a sum whose order varies: the tokens are sorted by row (a
-// stable radix sort), so that those of one row are neighbours, a run. Blocks add up chunks of equal length,
-// however long the runs are; a run that crosses chunks leaves a partial sum in each, which a second kernel
-// adds up in order. Every row of the table is written by one thread per column.
+// The gradient of an embedding table, and of positions in documents, without a sum whose order varies: the
+// tokens are sorted by row (a stable radix sort), so that those of one row are neighbours, a run. Blocks add
+// up chunks of equal length, however long the runs are; a run that crosses chunks leaves a partial sum in
+// each, which a second kernel adds up in order. Every row of the table is written by one thread per column.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -147,7 +147,8 @@ int chunk_of(int tokens, int threads_across) {
 
 /// dtable[by.row_of(n)] = or += dy[n]
 template <class T, class Rows>
-void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by, int tokens, int rows, int width, bool accumulate) {
+void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by, int tokens, int rows,
+              int width, bool accumulate) {
   if (!accumulate) clear<float>(on, dtable, static_cast<std::size_t>(rows) * width);
   float* to = on.at<float>(dtable);
   const T* d = on.at<T>(dy);
@@ -171,7 +172,7 @@ void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by
       name);
   if (bytes + 4 * (4 * column + 2 * sums) > on.workspace_bytes)
     fail(on, std::string(name) + ": " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
-                " do not fit into the workspace");
+                 " do not fit into the workspace");
   launch(on, name, name_rows<Rows>, ceil_div(tokens, 256), 256, 0, key, token, by, tokens, rows);
   check(on,
         cub::DeviceRadixSort::SortPairs(scratch, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits,
@@ -191,19 +192,20 @@ void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by
 template <class T>
 void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate) {
-  sum_rows<T>(on, "embedding_grad", dtable, dy, rows_of_ids{on.at<std::int32_t>(ids), first}, tokens, rows, width, accumulate);
+  sum_rows<T>(on, "embedding_grad", dtable, dy, rows_of_ids{on.at<std::int32_t>(ids), first}, tokens, rows,
+              width, accumulate);
 }
 
 template <class T>
-void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
-                            bool accumulate) {
+void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq,
+                            int first, bool accumulate) {
   const rows_in_documents by{on.at<std::int32_t>(starts), {seq}, first};
   sum_rows<T>(on, "document_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
 }
 
 template <class T>
-void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int rows, int seq,
-                                  int ranks, int first, bool accumulate) {
+void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width,
+                                  int rows, int seq, int ranks, int first, bool accumulate) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const auto by = rows_in_documents::of(on.at<std::int32_t>(starts), has, rows, first);
   sum_rows<T>(on, "document_chunk_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
@@ -213,7 +215,8 @@ template void embedding_grad<float>(const lane&, at, at, at, int, int, int, int,
 template void embedding_grad<bf16>(const lane&, at, at, at, int, int, int, int, bool);
 template void document_position_grad<float>(const lane&, at, at, at, int, int, int, int, bool);
 template void document_position_grad<bf16>(const lane&, at, at, at, int, int, int, int, bool);
-template void document_chunk_position_grad<float>(const lane&, at, at, at, int, int, int, int, int, int, bool);
+template void document_chunk_position_grad<float>(const lane&, at, at, at, int, int, int, int, int, int,
+                                                  bool);
 template void document_chunk_position_grad<bf16>(const lane&, at, at, at, int, int, int, int, int, int, bool);
 
 }  // namespace rankc::cuda

@@ -58,8 +58,7 @@ void accept(const program& p, const placement& where) {
 
 class cuda_engine final : public engine {
  public:
-  cuda_engine(const program& p, const placement& where)
-      : program_(p), where_(where) {
+  cuda_engine(const program& p, const placement& where) : program_(p), where_(where) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
       throw failure(70, "install: no pinned memory");
@@ -68,7 +67,8 @@ class cuda_engine final : public engine {
     for (int i = 0; i < about.world(); ++i) {
       if (where.is_one_rank() && where.rank != i) continue;
       auto& owner = ranks_[static_cast<std::size_t>(i)];
-      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i, memory_sources{}, choices_);
+      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i, memory_sources{},
+                                        choices_);
       owner->of().stop = stop_;
       owner->of().steps_done = -1;
       places_.push_back(std::make_unique<marks>(owner->of()));
@@ -83,11 +83,12 @@ class cuda_engine final : public engine {
     }
     communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
-      workers_.push_back(
-          std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
+      workers_.push_back(std::make_unique<worker>(
+          *owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
     if (where.others != nullptr) {
       places_.front()->store_in(where.others->words());
-      where.others->on_failure([to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
+      where.others->on_failure(
+          [to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
       where.others->on_look([this] { return look().front().second; });
     }
     try {
@@ -112,8 +113,12 @@ class cuda_engine final : public engine {
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
-  step_output traced_step(const step_input& input, std::vector<traced>& into) override { return timed_step(input, into, false); }
-  step_output step_by_calls(const step_input& input, std::vector<traced>& into) override { return timed_step(input, into, true); }
+  step_output traced_step(const step_input& input, std::vector<traced>& into) override {
+    return timed_step(input, into, false);
+  }
+  step_output step_by_calls(const step_input& input, std::vector<traced>& into) override {
+    return timed_step(input, into, true);
+  }
 
   double evaluate() override {
     run_step(kind::evaluate, step_);
@@ -129,8 +134,12 @@ class cuda_engine final : public engine {
     cuda::read(held(rank_index), which, first, count, to);
   }
 
-  void logits(int rank_index, std::size_t token, double* to) override { cuda::logits(held(rank_index), token, to); }
-  void routers(int rank_index, int microbatch, double* to) override { cuda::routers(held(rank_index), microbatch, to); }
+  void logits(int rank_index, std::size_t token, double* to) override {
+    cuda::logits(held(rank_index), token, to);
+  }
+  void routers(int rank_index, int microbatch, double* to) override {
+    cuda::routers(held(rank_index), microbatch, to);
+  }
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
@@ -140,11 +149,14 @@ class cuda_engine final : public engine {
 
   std::vector<std::pair<int, standing>> look() override {
     std::vector<std::pair<int, standing>> all;
-    for (std::size_t i = 0; context* owner : held()) all.emplace_back(owner->of().index, places_[i++]->look());
+    for (std::size_t i = 0; context * owner : held())
+      all.emplace_back(owner->of().index, places_[i++]->look());
     return all;
   }
 
-  std::size_t arena_bytes(int rank_index) const override { return layout_of(about(), rank_index).arena_bytes; }
+  std::size_t arena_bytes(int rank_index) const override {
+    return layout_of(about(), rank_index).arena_bytes;
+  }
 
  private:
   /// The ranks of this process.
@@ -157,13 +169,14 @@ class cuda_engine final : public engine {
 
   context& held(int rank_index) {
     if (holds(rank_index)) return *ranks_[static_cast<std::size_t>(rank_index)];
-    throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and cannot be read in that of rank " +
+    throw failure(1, "rank " + std::to_string(rank_index) +
+                         " is in another process, and cannot be read in that of rank " +
                          std::to_string(where_.rank));
   }
 
-  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture them. The
-  /// first pass loads every kernel and chooses every algorithm while no kernel waits for another rank; all ranks then
-  /// take the same algorithms; the second pass connects the ranks.
+  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture
+  /// them. The first pass loads every kernel and chooses every algorithm while no kernel waits for another
+  /// rank; all ranks then take the same algorithms; the second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
@@ -194,7 +207,8 @@ class cuda_engine final : public engine {
     for (auto& w : workers_) w->of().take_times(own);
     if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
     else
-      for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
+      for (const std::string& theirs : where_.exchange("times of a step", packed(own)))
+        unpack(theirs, names_, into);
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
@@ -236,12 +250,15 @@ class cuda_engine final : public engine {
   }
 
   /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
-  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come out,
-  /// since NCCL may not be aborted under it.
+  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come
+  /// out, since NCCL may not be aborted under it.
   void stop_the_others() {
     broken_ = true;
     *stop_ = 1;
-    if (edges_ != nullptr) { edges_->let_go(); groups_->let_go(); }
+    if (edges_ != nullptr) {
+      edges_->let_go();
+      groups_->let_go();
+    }
     const auto until = std::chrono::steady_clock::now() + 2s;
     const auto busy = [this] {
       for (const auto& w : workers_)
@@ -282,13 +299,16 @@ class cuda_engine final : public engine {
     communicators_.reset();
     places_.clear();
     ranks_.clear();
-    edges_.reset(); groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
+    edges_.reset();
+    groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
     cudaFreeHost(stop_);
   }
 
   /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.
   const driver& reporter() const {
-    return (workers_.size() == 1 ? *workers_.front() : *workers_[static_cast<std::size_t>(reporter_of(program_.about))]).of();
+    return (workers_.size() == 1 ? *workers_.front()
+                                 : *workers_[static_cast<std::size_t>(reporter_of(program_.about))])
+        .of();
   }
 
   const program program_;
@@ -315,7 +335,8 @@ class cuda_engine final : public engine {
 std::unique_ptr<engine> install(const program& p, const placement& given) {
   placement where = given;
   if (where.is_one_rank()) where.device = device_of(given);
-  // As many hardware queues as can be: what waits for another rank must not hold up another stream of its own.
+  // As many hardware queues as can be: what waits for another rank must not hold up another stream of its
+  // own.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   accept(p, where);
   // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.

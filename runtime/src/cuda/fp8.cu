@@ -20,10 +20,12 @@ void gelu_e4m3(const lane& on, at y, at x, int tokens, int width) {
 }
 template <class T>
 void swiglu_e4m3(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
-  round_to_fp8<runtime::e4m3>(on, "swiglu_e4m3", y, swiglu_numbers<T>{on.at<T>(gate), on.at<T>(up), stride}, tokens, width);
+  round_to_fp8<runtime::e4m3>(on, "swiglu_e4m3", y, swiglu_numbers<T>{on.at<T>(gate), on.at<T>(up), stride},
+                              tokens, width);
 }
 template <class T>
-void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+void swiglu_grad_e5m2(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                      int stride) {
   const auto source = swiglu_gradients_of<T>(on, "swiglu_grad_e5m2", dgate, dup, dy, gate, up, width, stride);
   round_to_fp8<runtime::e5m2>(on, "swiglu_grad_e5m2", dgate, source, tokens, width);
 }

@@ -17,11 +17,14 @@ void gelu_e4m3_rows(const lane& on, at y, at x, int tokens, int width) {
 }
 template <class T>
 void swiglu_e4m3_rows(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
-  round_to_rows(on, "swiglu_e4m3_rows", y, swiglu_numbers<T>{on.at<T>(gate), on.at<T>(up), stride}, tokens, width);
+  round_to_rows(on, "swiglu_e4m3_rows", y, swiglu_numbers<T>{on.at<T>(gate), on.at<T>(up), stride}, tokens,
+                width);
 }
 template <class T>
-void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  const auto source = swiglu_gradients_of<T>(on, "swiglu_grad_e4m3_rows", dgate, dup, dy, gate, up, width, stride);
+void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                           int stride) {
+  const auto source =
+      swiglu_gradients_of<T>(on, "swiglu_grad_e4m3_rows", dgate, dup, dy, gate, up, width, stride);
   round_to_rows(on, "swiglu_grad_e4m3_rows", dgate, source, tokens, width);
 }
 

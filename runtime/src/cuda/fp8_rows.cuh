@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a tensor of eight bits with a scale for each row, and for each column of what lies by columns: a pass over tiles for
-// the largest size in each, and one that rounds tiles twice.
+// What makes a tensor of eight bits with a scale for each row, and for each column of what lies by columns: a
+// pass over tiles for the largest size in each, and one that rounds tiles twice.
 #pragma once
 #include "fp8_tiles.cuh"
 
@@ -31,7 +31,8 @@ __device__ inline void take_largest(float* to, float size) {
 /// The largest size in each row and each column of what a source gives, where zeros were.
 /// Shapes: row_maxima (rows), column_maxima (results x width).
 template <class Source>
-__global__ void __launch_bounds__(fp8_threads) tile_maxima(float* row_maxima, float* column_maxima, Source source, int rows, int width) {
+__global__ void __launch_bounds__(fp8_threads)
+    tile_maxima(float* row_maxima, float* column_maxima, Source source, int rows, int width) {
   using place = fp8_place<Source>;
   constexpr int results = Source::results, at_once = fp8_at_once<Source>;
   __shared__ float of_columns[fp8_tile];
@@ -44,7 +45,8 @@ __global__ void __launch_bounds__(fp8_threads) tile_maxima(float* row_maxima, fl
     float given[at_once][results][fp8_each];
 #pragma unroll
     for (int k = 0; k < at_once; ++k)  // of the last again where there is none more
-      source(given[k], min(row0 + r + k * place::rows_of_block, rows - 1), min(column0 + c, width - fp8_each));
+      source(given[k], min(row0 + r + k * place::rows_of_block, rows - 1),
+             min(column0 + c, width - fp8_each));
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
       float most = 0.0f;
@@ -54,17 +56,20 @@ __global__ void __launch_bounds__(fp8_threads) tile_maxima(float* row_maxima, fl
           most = fmaxf(most, size);
           in_columns[result][i] = fmaxf(in_columns[result][i], size);
         }
-      for (int step = place::to_a_row / 2; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
+      for (int step = place::to_a_row / 2; step > 0; step /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
       const int row = row0 + r + k * place::rows_of_block;
       if (threadIdx.x % place::to_a_row == 0 && row < rows) take_largest(row_maxima + row, most);
     }
   }
   if (is_inside)
     for (int result = 0; result < results; ++result)
-      for (int i = 0; i < fp8_each; ++i) take_largest(of_columns + result * place::of_result + c + i, in_columns[result][i]);
+      for (int i = 0; i < fp8_each; ++i)
+        take_largest(of_columns + result * place::of_result + c + i, in_columns[result][i]);
   __syncthreads();
   const int result = threadIdx.x / place::of_result, within = column0 + threadIdx.x % place::of_result;
-  if (threadIdx.x < fp8_tile && within < width) take_largest(column_maxima + result * width + within, of_columns[threadIdx.x]);
+  if (threadIdx.x < fp8_tile && within < width)
+    take_largest(column_maxima + result * width + within, of_columns[threadIdx.x]);
 }
 
 /// Scales of rows, and of a thread's columns. Their factors are 1 / scale.
@@ -81,14 +86,18 @@ class row_scales {
     const int column = mine.column0 + mine.c;
     for (int result = 0; result < Results; ++result)
       for (int i = 0; i < fp8_each; ++i)
-        of_columns_[result][i] = column < width ? scale_of(at.column_maxima[result * width + column + i]) : 1.0f;
+        of_columns_[result][i] =
+            column < width ? scale_of(at.column_maxima[result * width + column + i]) : 1.0f;
     if (blockIdx.y == 0 && threadIdx.x < Place::to_a_row && column < width)
       for (int result = 0; result < Results; ++result)
-        for (int i = 0; i < fp8_each; ++i) at.column_factors[result * width + column + i] = __frcp_rn(of_columns_[result][i]);
+        for (int i = 0; i < fp8_each; ++i)
+          at.column_factors[result * width + column + i] = __frcp_rn(of_columns_[result][i]);
     if (const int row = mine.row0 + threadIdx.x; blockIdx.x == 0 && threadIdx.x < fp8_tile && row < rows)
       at.row_factors[row] = __frcp_rn(scale_of(maxima_[row]));
   }
-  __device__ uint2 by_row(const float (&x)[fp8_each], int row) const { return rounded<runtime::e4m3>(x, scale_of(maxima_[row])); }
+  __device__ uint2 by_row(const float (&x)[fp8_each], int row) const {
+    return rounded<runtime::e4m3>(x, scale_of(maxima_[row]));
+  }
   __device__ uint2 by_column(const float (&x)[fp8_each], int result, uint2) const {
     float scaled[fp8_each];
     for (int i = 0; i < fp8_each; ++i) scaled[i] = x[i] * of_columns_[result][i];
@@ -112,9 +121,11 @@ void round_to_rows(const lane& on, const char* name, at to, Source source, int r
   const fp8_rows_places q(on, to, rows, Source::results * width);
   check(on, cudaMemsetAsync(q.row_maxima, 0, q.bytes_of_maxima, on.stream), name);
   const dim3 tiles = fp8_tiles<Source>(rows, width);
-  launch(on, name, tile_maxima<Source>, tiles, dim3(fp8_threads), 0, q.row_maxima, q.column_maxima, source, rows, width);
+  launch(on, name, tile_maxima<Source>, tiles, dim3(fp8_threads), 0, q.row_maxima, q.column_maxima, source,
+         rows, width);
   launch(on, name, round_tiles<scales, Source>, tiles, dim3(fp8_threads), 0, q.by_rows, q.by_columns,
-         typename scales::places{q.row_factors, q.column_factors, q.row_maxima, q.column_maxima}, source, rows, width);
+         typename scales::places{q.row_factors, q.column_factors, q.row_maxima, q.column_maxima}, source,
+         rows, width);
 }
 
 }  // namespace rankc::cuda

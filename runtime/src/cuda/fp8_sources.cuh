@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is rounded to eight bits: what is in memory, or what an activation makes of it. That is rounded to T first, so that its
-// bits are those of the activation's own kernel.
+// What is rounded to eight bits: what is in memory, or what an activation makes of it. That is rounded to T
+// first, so that its bits are those of the activation's own kernel.
 #pragma once
 #include "activations.cuh"
 #include "fp8_tiles.cuh"
@@ -60,15 +60,18 @@ struct swiglu_gradients {
     unpack(to[1], load<T, fp8_each>(up + at));
     for (int i = 0; i < fp8_each; ++i) {
       take_swiglu_grad<T>(d[i], to[0][i], to[1][i]);
-      to[0][i] = through<T>(to[0][i]); to[1][i] = through<T>(to[1][i]);
+      to[0][i] = through<T>(to[0][i]);
+      to[1][i] = through<T>(to[1][i]);
     }
   }
 };
 
 /// Of both gradients, which are all columns of one tensor of eight bits.
 template <class T>
-swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dgate, at dup, at dy, at gate, at up, int width, int stride) {
-  if (dup.byte != dgate.byte + width || stride != 2 * width) fail(on, std::string(name) + ": dgate and dup are not all columns of one tensor");
+swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dgate, at dup, at dy, at gate,
+                                        at up, int width, int stride) {
+  if (dup.byte != dgate.byte + width || stride != 2 * width)
+    fail(on, std::string(name) + ": dgate and dup are not all columns of one tensor");
   return {on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride};
 }
 

@@ -51,11 +51,11 @@ void mul_grad(const lane& on, at da, at db, at dy, at a, at b, std::size_t count
   T *to_a = on.at<T>(da), *to_b = on.at<T>(db), *d = on.at<T>(dy), *left = on.at<T>(a), *right = on.at<T>(b);
   constexpr int n = wide<T>;
   if (packable<n>(count, to_a, to_b, d, left, right))
-    launch(on, "mul_grad", product_backward<n, T>, ceil_div(count, map_block * n), map_block, 0, to_a, to_b, d, left,
-           right, count);
+    launch(on, "mul_grad", product_backward<n, T>, ceil_div(count, map_block * n), map_block, 0, to_a, to_b,
+           d, left, right, count);
   else
-    launch(on, "mul_grad", product_backward<1, T>, ceil_div(count, map_block), map_block, 0, to_a, to_b, d, left, right,
-           count);
+    launch(on, "mul_grad", product_backward<1, T>, ceil_div(count, map_block), map_block, 0, to_a, to_b, d,
+           left, right, count);
 }
 
 template <class T>

@@ -41,8 +41,8 @@ template <class T>
 void gelu_grad_bias(const lane& on, at dx, at db, at dy, at before, int tokens, int width, bool accumulate) {
   T* to = on.at<T>(dx);
   const T *d = on.at<T>(dy), *x = on.at<T>(before);
-  column_sums<wide<T>>(on, "gelu_grad_bias", {{on.at<float>(db)}}, gelu_grad_term<T>{to, d, x, width}, tokens, width,
-                       packable<wide<T>>(width, to, d, x), accumulate);
+  column_sums<wide<T>>(on, "gelu_grad_bias", {{on.at<float>(db)}}, gelu_grad_term<T>{to, d, x, width}, tokens,
+                       width, packable<wide<T>>(width, to, d, x), accumulate);
 }
 
 template void gelu_grad_bias<float>(const lane&, at, at, at, at, int, int, bool);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products of any size and type, on any GPU. What Hopper's tensor cores take is theirs (grouped_hopper.hpp).
+// Grouped products of any size and type, on any GPU. What Hopper's tensor cores take is theirs
+// (grouped_hopper.hpp).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "grouped_hopper.hpp"
@@ -20,7 +21,8 @@ struct factor {
   std::size_t step, next;
 };
 
-/// Terms of a tile's sums, in shared memory; a column more keeps the threads of a warp out of each other's banks.
+/// Terms of a tile's sums, in shared memory; a column more keeps the threads of a warp out of each other's
+/// banks.
 using terms = float[depth][tile + 1];
 
 /// Copy `depth` terms from `from` on; what lies beyond `count` elements or `length` terms is 0.
@@ -35,8 +37,8 @@ __device__ void fetch(terms& to, const factor<T>& f, int count, int from, int le
 
 /// sums += a b, of which this tile has `rows` and `columns`, over `length` terms.
 template <class T>
-__device__ void add_product(float (&sums)[side][side], const factor<T>& a, const factor<T>& b, int rows, int columns,
-                            int length) {
+__device__ void add_product(float (&sums)[side][side], const factor<T>& a, const factor<T>& b, int rows,
+                            int columns, int length) {
   __shared__ terms of_a, of_b;
   const int row = threadIdx.x / (tile / side) * side, column = threadIdx.x % (tile / side) * side;
   for (int from = 0; from < length; from += depth) {
@@ -50,9 +52,11 @@ __device__ void add_product(float (&sums)[side][side], const factor<T>& a, const
   }
 }
 
-/// Put a tile's sums at `to`, whose rows are `stride` apart, added to those at `before`, which may be the same; none: null.
+/// Put a tile's sums at `to`, whose rows are `stride` apart, added to those at `before`, which may be the
+/// same; none: null.
 template <class T>
-__device__ void put(T* to, const T* before, const float (&sums)[side][side], int rows, int columns, std::size_t stride) {
+__device__ void put(T* to, const T* before, const float (&sums)[side][side], int rows, int columns,
+                    std::size_t stride) {
   const int row = threadIdx.x / (tile / side) * side, column = threadIdx.x % (tile / side) * side;
   for (int i = 0; i < side; ++i)
     for (int j = 0; j < side; ++j) {
@@ -62,12 +66,13 @@ __device__ void put(T* to, const T* before, const float (&sums)[side][side], int
     }
 }
 
-/// c[r] = a[r] b[e], plus before[r] where that is not null; b[e] is `per_expert` elements on from b[e - 1]. A block finds its tile, or none.
+/// c[r] = a[r] b[e], plus before[r] where that is not null; b[e] is `per_expert` elements on from b[e - 1]. A
+/// block finds its tile, or none.
 /// Shapes: a (rows, length), c (rows, columns).
 template <class T>
 __global__ void __launch_bounds__(block)
-    multiply_rows(T* c, const T* before, const T* a, factor<T> b, std::size_t per_expert, const int* offsets, int segments,
-                  int experts, int columns, int length) {
+    multiply_rows(T* c, const T* before, const T* a, factor<T> b, std::size_t per_expert, const int* offsets,
+                  int segments, int experts, int columns, int length) {
   row_tiles<tile> tiles(offsets, segments, (columns + tile - 1) / tile);
   row_tile at;
   if (!tiles.find(static_cast<int>(blockIdx.x), at)) return;
@@ -83,16 +88,17 @@ __global__ void __launch_bounds__(block)
 /// dw[e] = or += dy^T x over the rows of expert e, which is blockIdx.z.
 /// Shapes: dy (rows, out), x (rows, in), dw (experts, out, in).
 template <class T>
-__global__ void __launch_bounds__(block) multiply_columns(float* dw, const T* dy, const T* x, const int* offsets,
-                                                          int segments, int experts, int in, int out, bool add) {
+__global__ void __launch_bounds__(block)
+    multiply_columns(float* dw, const T* dy, const T* x, const int* offsets, int segments, int experts,
+                     int in, int out, bool add) {
   const int row = blockIdx.y * tile, column = blockIdx.x * tile;
   const int height = min(tile, out - row), width = min(tile, in - column);
   const std::size_t n_in = in, n_out = out;
   float sums[side][side]{};
   for (int s = blockIdx.z; s < segments; s += experts) {
     const std::size_t from = offsets[s];
-    add_product<T>(sums, {dy + from * n_out + row, 1, n_out}, {x + from * n_in + column, 1, n_in}, height, width,
-                   offsets[segments + s] - offsets[s]);
+    add_product<T>(sums, {dy + from * n_out + row, 1, n_out}, {x + from * n_in + column, 1, n_in}, height,
+                   width, offsets[segments + s] - offsets[s]);
   }
   float* const to = dw + (blockIdx.z * n_out + row) * n_in + column;
   put(to, add ? to : nullptr, sums, height, width, n_in);
@@ -108,11 +114,11 @@ constexpr bool on_tensor_cores = std::is_same_v<T, bf16>;
 
 /// y = before + x w[e]^T; before: null, or what may be y.
 template <class T>
-void linear_of_any(const lane& on, const char* name, T* y, const T* before, const T* x, const T* w, const int* offsets,
-                   const grouped_shape& s) {
+void linear_of_any(const lane& on, const char* name, T* y, const T* before, const T* x, const T* w,
+                   const int* offsets, const grouped_shape& s) {
   const std::size_t n_in = static_cast<std::size_t>(s.in);
-  launch(on, name, multiply_rows<T>, most_tiles(s.rows, s.segments, s.out), block, 0, y, before, x, factor<T>{w, n_in, 1},
-         n_in * s.out, offsets, s.segments, s.experts, s.out, s.in);
+  launch(on, name, multiply_rows<T>, most_tiles(s.rows, s.segments, s.out), block, 0, y, before, x,
+         factor<T>{w, n_in, 1}, n_in * s.out, offsets, s.segments, s.experts, s.out, s.in);
 }
 
 }  // namespace
@@ -125,19 +131,22 @@ void grouped_linear(const lane& on, at y, at x, at w, at offsets, int rows, int 
   if constexpr (on_tensor_cores<T>)
     if (hopper_takes(on, shape, on.at<T>(y), on.at<T>(x), on.at<T>(w)))
       return hopper_linear(on, on.at<T>(y), on.at<T>(x), on.at<T>(w), where, shape);
-  linear_of_any(on, "grouped_linear", on.at<T>(y), static_cast<const T*>(nullptr), on.at<T>(x), on.at<T>(w), where, shape);
+  linear_of_any(on, "grouped_linear", on.at<T>(y), static_cast<const T*>(nullptr), on.at<T>(x), on.at<T>(w),
+                where, shape);
 }
 
 template <class T>
-void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments,
-                        int experts) {
+void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residual, int rows, int in, int out,
+                        int segments, int experts) {
   const grouped_shape shape{rows, in, out, segments, experts};
   const int* where = on.at<int>(offsets);
   T *made = on.at<T>(y), *before = on.at<T>(residual);
   if constexpr (on_tensor_cores<T>)
     if (hopper_takes(on, shape, made, on.at<T>(x), on.at<T>(w))) {
       if (made != before)
-        check(on, cudaMemcpyAsync(made, before, std::size_t{1} * rows * out * sizeof(T), cudaMemcpyDeviceToDevice, on.stream),
+        check(on,
+              cudaMemcpyAsync(made, before, std::size_t{1} * rows * out * sizeof(T), cudaMemcpyDeviceToDevice,
+                              on.stream),
               "grouped_linear_add");
       return hopper_linear_add(on, made, on.at<T>(x), on.at<T>(w), where, shape);
     }
@@ -145,20 +154,21 @@ void grouped_linear_add(const lane& on, at y, at x, at w, at offsets, at residua
 }
 
 template <class T>
-void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments,
-                        int experts) {
+void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out,
+                        int segments, int experts) {
   const grouped_shape shape{rows, in, out, segments, experts};
   if constexpr (on_tensor_cores<T>)
     if (hopper_takes(on, shape, on.at<T>(y), on.at<T>(x), on.at<T>(w)) &&
         hopper_takes(on, shape, on.at<T>(y), on.at<T>(x2), on.at<T>(w2)))
-      return hopper_linear_two(on, on.at<T>(y), on.at<T>(x), on.at<T>(w), on.at<T>(x2), on.at<T>(w2), on.at<int>(offsets), shape);
+      return hopper_linear_two(on, on.at<T>(y), on.at<T>(x), on.at<T>(w), on.at<T>(x2), on.at<T>(w2),
+                               on.at<int>(offsets), shape);
   grouped_linear<T>(on, y, x, w, offsets, rows, in, out, segments, experts);
   grouped_linear_add<T>(on, y, x2, w2, offsets, y, rows, in, out, segments, experts);
 }
 
 template <class T>
-void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments,
-                       int experts) {
+void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows, int in, int out,
+                       int segments, int experts) {
   const grouped_shape shape{rows, in, out, segments, experts};
   const int* where = on.at<int>(offsets);
   if constexpr (on_tensor_cores<T>)
@@ -166,12 +176,13 @@ void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows,
       return hopper_linear_dx(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(w), where, shape);
   const std::size_t n_in = static_cast<std::size_t>(in);
   launch(on, "grouped_linear_dx", multiply_rows<T>, most_tiles(rows, segments, in), block, 0, on.at<T>(dx),
-         static_cast<const T*>(nullptr), on.at<T>(dy), factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where, segments, experts, in, out);
+         static_cast<const T*>(nullptr), on.at<T>(dy), factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where,
+         segments, experts, in, out);
 }
 
 template <class T>
-void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments,
-                       int experts, bool accumulate) {
+void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows, int in, int out,
+                       int segments, int experts, bool accumulate) {
   const grouped_shape shape{rows, in, out, segments, experts};
   const int* where = on.at<int>(offsets);
   if constexpr (on_tensor_cores<T>)
@@ -179,8 +190,8 @@ void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows,
       return hopper_linear_dw(on, on.at<float>(dw), on.at<T>(dy), on.at<T>(x), where, shape, accumulate);
   const dim3 grid(static_cast<unsigned>(ceil_div(in, tile)), static_cast<unsigned>(ceil_div(out, tile)),
                   static_cast<unsigned>(experts));
-  launch(on, "grouped_linear_dw", multiply_columns<T>, grid, block, 0, on.at<float>(dw), on.at<T>(dy), on.at<T>(x),
-         where, segments, experts, in, out, accumulate);
+  launch(on, "grouped_linear_dw", multiply_columns<T>, grid, block, 0, on.at<float>(dw), on.at<T>(dy),
+         on.at<T>(x), where, segments, experts, in, out, accumulate);
 }
 
 template void grouped_linear<float>(const lane&, at, at, at, at, int, int, int, int, int);

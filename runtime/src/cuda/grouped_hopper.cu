@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in pairs. In
-// each block one warp has the copy engine fill stages, another clears what does not belong there, and two warpgroups
-// take the tiles in turns: one stores its sums while the other multiplies.
+// Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in
+// pairs. In each block one warp has the copy engine fill stages, another clears what does not belong there,
+// and two warpgroups take the tiles in turns: one stores its sums while the other multiplies.
 // Source: the design is CUTLASS's "warp-specialized persistent ping-pong" kernel's.
 #include "grouped_hopper.hpp"
 
@@ -15,22 +15,26 @@ using namespace hopper;
 
 constexpr int warpgroup = warps_of_group * warp_size, block = 3 * warpgroup;
 
-/// A tile of a block: `rows` and `columns` of its sums count; both factors are as long as `stages` have terms.
+/// A tile of a block: `rows` and `columns` of its sums count; both factors are as long as `stages` have
+/// terms.
 struct tile {
   int expert, row, column;  // its first sums in the result, or in the expert's part of it
   int rows, columns, stages;
 };
 
-__device__ int first_column(int column_tile) { return column_tile * tile_columns + place_in_cluster() * columns_each; }
+__device__ int first_column(int column_tile) {
+  return column_tile * tile_columns + place_in_cluster() * columns_each;
+}
 
 struct box_place {
   int row, column;
 };
 
-/// Put a stage's boxes on their way: this block's half of a, to both blocks, and its own columns of b. Where a tile
-/// ends before the boxes do, they take what comes next: those sums are not stored.
-__device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, box_place of_a, const CUtensorMap& b,
-                                           box_place of_b, box_place next_of_b, shared_address done) {
+/// Put a stage's boxes on their way: this block's half of a, to both blocks, and its own columns of b. Where
+/// a tile ends before the boxes do, they take what comes next: those sums are not stored.
+__device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, box_place of_a,
+                                           const CUtensorMap& b, box_place of_b, box_place next_of_b,
+                                           shared_address done) {
   arrive_expecting(done, stage_bytes);
   copy_box_to_both(r.a() + place_in_cluster() * box_bytes, a, of_a.row, of_a.column, done);
   copy_box(r.b(), b, of_b.row, of_b.column, done);
@@ -44,7 +48,8 @@ struct factor_maps {
 };
 
 /// c[r] = or += a[r] b[e], added up over pairs of factors.
-/// Shapes: a (rows, terms), c (rows, columns), b (experts, columns, terms) or, with B = result, (experts, terms, columns).
+/// Shapes: a (rows, terms), c (rows, columns), b (experts, columns, terms) or, with B = result, (experts,
+/// terms, columns).
 template <major B, int Factors = 1, bool Add = false>
 struct rows_product {
   static constexpr major a_major = major::sum, b_major = B;
@@ -62,7 +67,8 @@ struct rows_product {
       row_tile at;
       if (!places_.find(number, at)) return false;
       const int column = first_column(at.column);
-      t = {at.segment % of_.experts, at.row, column, at.rows, of_.columns - column, Factors * (of_.terms / tile_terms)};
+      t = {at.segment % of_.experts,          at.row, column, at.rows, of_.columns - column,
+           Factors * (of_.terms / tile_terms)};
       return true;
     }
 
@@ -84,8 +90,11 @@ struct rows_product {
         r.wait_until_empty();
         if (!elected()) continue;
         if constexpr (B == major::sum)
-          copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * columns + t.column, k}, {box_side, 0}, r.full());
-        else copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * terms + k, t.column}, {0, box_side}, r.full());
+          copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * columns + t.column, k}, {box_side, 0},
+                     r.full());
+        else
+          copy_stage(r, of.a[f], {row, k}, of.b[f], {t.expert * terms + k, t.column}, {0, box_side},
+                     r.full());
       }
   }
 
@@ -101,7 +110,8 @@ __device__ void clear_rows(const ring& r, int rows) {
   publish_stores();
 }
 
-/// dw[e] = or += dy^T x over the rows of expert e. Shapes: dy (rows, out), x (rows, in), dw (experts, out, in).
+/// dw[e] = or += dy^T x over the rows of expert e. Shapes: dy (rows, out), x (rows, in), dw (experts, out,
+/// in).
 template <bool Add>
 struct weights_product {
   static constexpr major a_major = major::result, b_major = major::result;
@@ -152,7 +162,8 @@ struct weights_product {
       }
   }
 
-  /// What another warp does: where a segment ends within a stage, its other rows become 0 once they have landed.
+  /// What another warp does: where a segment ends within a stage, its other rows become 0 once they have
+  /// landed.
   __device__ void finish(ring& r, const tile& t) {
     for (int s = t.expert; s < segments; s += experts) {
       const int count = offsets[segments + s] - offsets[s], rest = count % tile_terms;
@@ -170,7 +181,8 @@ struct weights_product {
 
 /// Multiply a tile and put its sums in their place, by one warpgroup.
 template <class Product>
-__device__ __forceinline__ void finish_tile(ring& r, turn& mine, const Product& p, const tile& t, std::byte* places) {
+__device__ __forceinline__ void finish_tile(ring& r, turn& mine, const Product& p, const tile& t,
+                                            std::byte* places) {
   constexpr major a = Product::a_major, b = Product::b_major;
   if (t.columns <= 0 || (Product::adds && t.stages == 0)) return pass_stages(r, t.stages, mine);
   sums d[2];
@@ -189,7 +201,8 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   std::byte* shared = aligned_shared();
   ring r(shared);
   const int first = blockIdx.x / blocks_of_tile, every = gridDim.x / blocks_of_tile;
-  const int warp = static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // below 0: those that do not multiply
+  const int warp =
+      static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // below 0: those that do not multiply
   turn mine(shared, warp / warps_of_group);
   if (threadIdx.x == 0) {
     r.make();
@@ -224,7 +237,9 @@ void run(const lane& on, const char* name, const factor_maps<Product::factors>& 
   launch(on, name, multiply<Product>, processors, block, shared_bytes, of, p);
 }
 
-CUtensorMap rows_of(const lane& on, const bf16* x, const grouped_shape& s) { return tensor_map(on, x, s.rows, s.in); }
+CUtensorMap rows_of(const lane& on, const bf16* x, const grouped_shape& s) {
+  return tensor_map(on, x, s.rows, s.in);
+}
 CUtensorMap weights_of(const lane& on, const bf16* w, const grouped_shape& s) {
   return tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in);
 }
@@ -236,17 +251,20 @@ bool hopper_takes(const lane& on, const grouped_shape& s, const void* result, co
          at_sixteen_bytes(a) && at_sixteen_bytes(b) && is_hopper(on);
 }
 
-void hopper_linear(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {
+void hopper_linear(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets,
+                   const grouped_shape& s) {
   run(on, "grouped_linear", {{rows_of(on, x, s)}, {weights_of(on, w, s)}},
       rows_product<major::sum>{y, offsets, s.segments, s.experts, s.out, s.in});
 }
-void hopper_linear_add(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {
+void hopper_linear_add(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets,
+                       const grouped_shape& s) {
   run(on, "grouped_linear_add", {{rows_of(on, x, s)}, {weights_of(on, w, s)}},
       rows_product<major::sum, 1, true>{y, offsets, s.segments, s.experts, s.out, s.in});
 }
-void hopper_linear_two(const lane& on, bf16* y, const bf16* x, const bf16* w, const bf16* x2, const bf16* w2, const int* offsets,
-                       const grouped_shape& s) {
-  run(on, "grouped_linear_two", {{rows_of(on, x, s), rows_of(on, x2, s)}, {weights_of(on, w, s), weights_of(on, w2, s)}},
+void hopper_linear_two(const lane& on, bf16* y, const bf16* x, const bf16* w, const bf16* x2, const bf16* w2,
+                       const int* offsets, const grouped_shape& s) {
+  run(on, "grouped_linear_two",
+      {{rows_of(on, x, s), rows_of(on, x2, s)}, {weights_of(on, w, s), weights_of(on, w2, s)}},
       rows_product<major::sum, 2>{y, offsets, s.segments, s.experts, s.out, s.in});
 }
 
@@ -261,7 +279,8 @@ void hopper_linear_dw(const lane& on, float* dw, const bf16* dy, const bf16* x, 
   const factor_maps<1> of{{tensor_map(on, dy, s.rows, s.out)}, {rows_of(on, x, s)}};
   if (accumulate)
     run(on, "grouped_linear_dw", of, weights_product<true>{dw, offsets, s.segments, s.experts, s.in, s.out});
-  else run(on, "grouped_linear_dw", of, weights_product<false>{dw, offsets, s.segments, s.experts, s.in, s.out});
+  else
+    run(on, "grouped_linear_dw", of, weights_product<false>{dw, offsets, s.segments, s.experts, s.in, s.out});
 }
 
 }  // namespace rankc::cuda

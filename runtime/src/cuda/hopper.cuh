@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compute capability 9.0 has and C++ has no words for: pairs of blocks (clusters), barriers in shared memory that
-// count bytes (mbarrier), the copy engine that fills it from a tensor map, and products by a warpgroup of 128 threads
-// (wgmma). Addresses of shared memory are 32-bit numbers here.
+// What compute capability 9.0 has and C++ has no words for: pairs of blocks (clusters), barriers in shared
+// memory that count bytes (mbarrier), the copy engine that fills it from a tensor map, and products by a
+// warpgroup of 128 threads (wgmma). Addresses of shared memory are 32-bit numbers here.
 // Source: PTX ISA 9.0, sections on mbarrier, cp.async.bulk.tensor and wgmma.
 #pragma once
 #include <cuda.h>
@@ -42,7 +42,9 @@ __device__ inline bool elected() {
 __device__ inline void make_barrier(shared_address barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-__device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ inline void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 __device__ inline void arrive(shared_address barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -58,10 +60,12 @@ __device__ inline void arrive_in(int place, shared_address barrier) {
       : "memory");
 }
 __device__ inline void arrive_expecting(shared_address barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
 }
 
-/// Until the phase of this parity has ended. A new barrier is in phase 0; the one before it, of parity 1, has ended.
+/// Until the phase of this parity has ended. A new barrier is in phase 0; the one before it, of parity 1, has
+/// ended.
 __device__ inline void wait(shared_address barrier, unsigned parity) {
   asm volatile(
       "{\n"
@@ -78,8 +82,8 @@ __device__ inline void wait(shared_address barrier, unsigned parity) {
 __device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column,
                                 shared_address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-          to),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "[%2];" ::"r"(to),
       "l"(&from), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
@@ -87,7 +91,8 @@ __device__ inline void copy_box(shared_address to, const CUtensorMap& from, int 
 __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& from, int row, int column,
                                         shared_address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%3, "
       "%4}], "
       "[%2], %5;" ::"r"(to),
       "l"(&from), "r"(barrier), "r"(column), "r"(row), "h"(static_cast<unsigned short>(3))
@@ -95,9 +100,10 @@ __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& fr
 }
 /// Copy `bytes`, a multiple of 16 at multiples of 16.
 __device__ inline void copy_line(shared_address to, const void* from, int bytes, shared_address barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-               "l"(from), "r"(bytes), "r"(barrier)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
 }
 
 /// 16 bytes of shared memory become 0.
@@ -121,9 +127,9 @@ __device__ void take_registers() {
 /// How a factor lies in shared memory: along the sum, or along the result's rows or columns.
 enum class major { sum, result };
 
-/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts them. 1024
-/// bytes are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of them are in the next
-/// box.
+/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts
+/// them. 1024 bytes are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of
+/// them are in the next box.
 struct description {
   std::uint32_t low, high;
 };
@@ -137,14 +143,14 @@ __device__ inline description further(description d, int bytes) { return {d.low 
 template <major Major>
 inline constexpr int next_terms = Major == major::sum ? 32 : 16 * 128;
 
-/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c / 8 .. +
-/// 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
+/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c
+/// / 8 .. + 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
 using sums = float[64];
 
-#define RANKC_SUMS(i)                                                                                         \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
-      "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),      \
-      "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
+#define RANKC_SUMS(i)                                                                                   \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),           \
+      "+f"(d[i + 6]), "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), \
+      "+f"(d[i + 12]), "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
 
 /// sums += a b for 16 terms, put on their way: commit and wait follow.
 template <major A, major B>
@@ -233,11 +239,11 @@ __device__ inline void finish_products(sums& d) {
   settle(d);
 }
 
-/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of
-/// row l % 8 of matrix l / 8.
+/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the
+/// address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(shared_address row, unsigned a, unsigned b, unsigned c, unsigned d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a), "r"(b), "r"(c),
-               "r"(d)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a), "r"(b),
+               "r"(c), "r"(d)
                : "memory");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention of heads of 64 elements is made of on Hopper's tensor cores. A kernel's items are some tiles of 64 tokens
-// of a head, one for each warpgroup that multiplies; another warpgroup has the copy engine bring these, and then all tiles
-// that they meet, through stages in shared memory.
+// What attention of heads of 64 elements is made of on Hopper's tensor cores. A kernel's items are some tiles
+// of 64 tokens of a head, one for each warpgroup that multiplies; another warpgroup has the copy engine bring
+// these, and then all tiles that they meet, through stages in shared memory.
 #pragma once
 #include "hopper_rows.cuh"
 #include "hopper_walk.cuh"
@@ -10,7 +10,8 @@
 namespace rankc::cuda::hopper {
 
 inline constexpr int head_dim = box_side, pair_bytes = 2 * box_bytes;
-inline constexpr int line_bytes = box_side * static_cast<int>(sizeof(float2));  // two numbers of each token of a tile
+inline constexpr int line_bytes =
+    box_side * static_cast<int>(sizeof(float2));  // two numbers of each token of a tile
 inline constexpr int items_ahead = 2;
 
 /// What a kernel is told of a call.
@@ -41,20 +42,22 @@ struct attention_maps {
   CUtensorMap q, k, v, dout = {};  // dout: of gradients alone
 };
 
-/// Shared memory of a block with so many warpgroups that multiply: two items, of each group's `Boxes`, the stages, a pair of
-/// boxes each, a place for each multiplying warp to put sums in, lines, and barriers.
+/// Shared memory of a block with so many warpgroups that multiply: two items, of each group's `Boxes`, the
+/// stages, a pair of boxes each, a place for each multiplying warp to put sums in, lines, and barriers.
 template <int Groups, int Boxes, int Stages, int Lines>
 struct attention_block {
-  static constexpr int groups = Groups, boxes = Boxes, stages = Stages, multiplying_warps = groups * warps_of_group;
+  static constexpr int groups = Groups, boxes = Boxes, stages = Stages,
+                       multiplying_warps = groups * warps_of_group;
   static constexpr int threads = (groups + 1) * warps_of_group * warp_size;
   static constexpr int group_bytes = Boxes * box_bytes, item_bytes = groups * group_bytes;
   static constexpr int first_stage = items_ahead * item_bytes, staging = first_stage + stages * pair_bytes,
-                       lines = staging + multiplying_warps * staged_bytes, barriers = lines + Lines * line_bytes;
+                       lines = staging + multiplying_warps * staged_bytes,
+                       barriers = lines + Lines * line_bytes;
   static constexpr std::size_t shared_bytes = alignment + barriers + 16 * (stages + items_ahead);
 };
 
-/// Places in turn, as their producer and each of their consumers go round them. Each has a barrier that it is full, and
-/// one that its readers, a number of warps, are done with it.
+/// Places in turn, as their producer and each of their consumers go round them. Each has a barrier that it is
+/// full, and one that its readers, a number of warps, are done with it.
 template <int Count, int Bytes, int Readers>
 class places {
  public:
@@ -70,7 +73,9 @@ class places {
   __device__ int number() const { return number_; }
   __device__ shared_address here() const { return first_ + number_ * Bytes; }
   /// The same for all lanes of a warp at once, in a register that they share: products ask for it there.
-  __device__ shared_address here_for_warp() const { return first_ + __shfl_sync(0xffffffffu, number_, 0) * Bytes; }
+  __device__ shared_address here_for_warp() const {
+    return first_ + __shfl_sync(0xffffffffu, number_, 0) * Bytes;
+  }
   __device__ shared_address full() const { return barriers_ + 16 * number_; }
   __device__ void wait_until_full() const { wait(full(), parity_); }
   __device__ void wait_until_empty() const { wait(full() + 8, parity_ ^ 1); }
@@ -120,21 +125,24 @@ struct attention_memory {
     return bytes + item * Block::item_bytes + group * Block::group_bytes + which * box_bytes;
   }
   __device__ std::byte* place(int warp) const { return bytes + Block::staging + warp * staged_bytes; }
-  __device__ float2* line(int n) const { return reinterpret_cast<float2*>(bytes + Block::lines + n * line_bytes); }
+  __device__ float2* line(int n) const {
+    return reinterpret_cast<float2*>(bytes + Block::lines + n * line_bytes);
+  }
   __device__ shared_address line_address(int n) const { return first + Block::lines + n * line_bytes; }
 };
 
 /// A tile of either, one behind the other.
-__device__ inline void copy_pair(shared_address to, const CUtensorMap& first, const CUtensorMap& second, int row, int column,
-                                 shared_address full) {
+__device__ inline void copy_pair(shared_address to, const CUtensorMap& first, const CUtensorMap& second,
+                                 int row, int column, shared_address full) {
   copy_box(to, first, row, column, full);
   copy_box(to + box_bytes, second, row, column, full);
 }
 
-/// By one thread: of each item the tiles of queries, of dout where a group has two boxes, and then the keys that they see, the
-/// first or the last of them first.
+/// By one thread: of each item the tiles of queries, of dout where a group has two boxes, and then the keys
+/// that they see, the first or the last of them first.
 template <class Block, bool LastFirst, class Ring, class Items>
-__device__ __forceinline__ void copy_queries(const attention_call& z, const attention_maps& of, attention_walk walk, Ring r, Items all) {
+__device__ __forceinline__ void copy_queries(const attention_call& z, const attention_maps& of,
+                                             attention_walk walk, Ring r, Items all) {
   for (attention_item x; walk.next(x); all.advance()) {
     const int count = min(Block::groups, z.query_tiles - x.tile), column = x.head * head_dim,
               key_column = x.head / z.heads_each * head_dim;
@@ -143,10 +151,12 @@ __device__ __forceinline__ void copy_queries(const attention_call& z, const atte
     for (int g = 0; g < count; ++g) {
       copy_box(all.here() + g * Block::group_bytes, of.q, z.query_row(x.row, x.tile + g), column, all.full());
       if constexpr (Block::boxes == 2)
-        copy_box(all.here() + g * Block::group_bytes + box_bytes, of.dout, z.query_row(x.row, x.tile + g), column, all.full());
+        copy_box(all.here() + g * Block::group_bytes + box_bytes, of.dout, z.query_row(x.row, x.tile + g),
+                 column, all.full());
     }
     const int keys = z.keys_seen(x, Block::groups);
-    for (int j = LastFirst ? keys - 1 : 0; LastFirst ? j >= 0 : j < keys; j += LastFirst ? -1 : 1, r.advance()) {
+    for (int j = LastFirst ? keys - 1 : 0; LastFirst ? j >= 0 : j < keys;
+         j += LastFirst ? -1 : 1, r.advance()) {
       r.wait_until_empty();
       arrive_expecting(r.full(), pair_bytes);
       copy_pair(r.here(), of.k, of.v, z.key_row(x.row, j), key_column, r.full());
@@ -154,7 +164,8 @@ __device__ __forceinline__ void copy_queries(const attention_call& z, const atte
   }
 }
 
-/// This warp's number among those that multiply, below 0 for the others: the same in all lanes, as the compiler knows.
+/// This warp's number among those that multiply, below 0 for the others: the same in all lanes, as the
+/// compiler knows.
 __device__ inline int multiplying_warp() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / warp_size), 0) - warps_of_group;
 }
@@ -193,8 +204,8 @@ __device__ inline void load_factor(left_factor& to, const std::byte* box) {
     to[i] = *reinterpret_cast<const unsigned*>(box + row * 128 + piece * 16 + at.column * 2);
   }
 }
-/// Behind a loop in which the factor stays the same: ptxas of CUDA 13.0 gives its registers to others within the loop
-/// where nothing reads them any more. `never` is false.
+/// Behind a loop in which the factor stays the same: ptxas of CUDA 13.0 gives its registers to others within
+/// the loop where nothing reads them any more. `never` is false.
 __device__ inline void keep_factor(const left_factor& a, bool never, void* nowhere) {
   if (never)
     for (const unsigned x : a) *static_cast<volatile unsigned*>(nowhere) = x;
@@ -205,7 +216,8 @@ __device__ __forceinline__ void multiply_rows(narrow_sums& d, shared_address a, 
   constexpr int next = next_terms<major::sum>;
 #pragma unroll
   for (int k = 0; k < head_dim / 16; ++k)
-    multiply<major::sum, major::sum>(d, further(described(a), k * next), further(described(b), k * next), k > 0);
+    multiply<major::sum, major::sum>(d, further(described(a), k * next), further(described(b), k * next),
+                                     k > 0);
   commit_products();
 }
 __device__ __forceinline__ void multiply_rows(narrow_sums& d, const left_factor& a, shared_address b) {
@@ -215,18 +227,20 @@ __device__ __forceinline__ void multiply_rows(narrow_sums& d, const left_factor&
   commit_products();
 }
 /// d = or += a b of a box.
-__device__ __forceinline__ void multiply_columns(narrow_sums& d, const left_factor& a, shared_address b, bool add) {
+__device__ __forceinline__ void multiply_columns(narrow_sums& d, const left_factor& a, shared_address b,
+                                                 bool add) {
 #pragma unroll
   for (int k = 0; k < box_side / 16; ++k)
     multiply<major::result>(d, a + 4 * k, further(described(b), k * next_terms<major::result>), add || k > 0);
   commit_products();
 }
 
-/// The products of a pair of tiles, with the next pair of a ring: p, which is ready, and dp, which is on its way. What
-/// products read of the pair before has been read then.
+/// The products of a pair of tiles, with the next pair of a ring: p, which is ready, and dp, which is on its
+/// way. What products read of the pair before has been read then.
 template <class Factor, class Ring>
-__device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, const Factor& of_p, const Factor& of_dp, const Ring& r,
-                                              Ring& before, bool release_before) {
+__device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, const Factor& of_p,
+                                              const Factor& of_dp, const Ring& r, Ring& before,
+                                              bool release_before) {
   r.wait_until_full();
   begin_products();
   multiply_rows(p, of_p, r.here());
@@ -238,7 +252,8 @@ __device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, c
 }
 
 /// Store a warp's 16 rows of 64 sums times `factor`.
-__device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, narrow_sums& d, float factor, std::byte* place) {
+__device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, narrow_sums& d, float factor,
+                                                std::byte* place) {
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
 #pragma unroll
   for (float& x : d) x *= factor;
@@ -247,7 +262,8 @@ __device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, na
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    store(to + (row + 4 * i) * stride + column * 8, load<bf16, 8>(reinterpret_cast<const bf16*>(place + piece(row + 4 * i, column))));
+    store(to + (row + 4 * i) * stride + column * 8,
+          load<bf16, 8>(reinterpret_cast<const bf16*>(place + piece(row + 4 * i, column))));
 }
 
 }  // namespace rankc::cuda::hopper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward, by tiles of queries. Source: FlashAttention-3 (Shah et al. 2024), for products of the next keys beside
-// those of the weights before, and for the roles of warpgroups.
+// Attention, forward, by tiles of queries. Source: FlashAttention-3 (Shah et al. 2024), for products of the
+// next keys beside those of the weights before, and for the roles of warpgroups.
 #pragma once
 #include "hopper_softmax.cuh"
 
@@ -31,15 +31,17 @@ struct forward {
       const int tile = x.tile + group, mine = tile < z.query_tiles ? z.keys_seen(tile) : 0;
       all.wait_until_full();
       r.pass(z.keys_seen(x, block::groups) - mine);
-      if (mine > 0) multiply_tile(memory, r, x, tile, mine, all.here_for_warp() + group * box_bytes, factor, warp);
+      if (mine > 0)
+        multiply_tile(memory, r, x, tile, mine, all.here_for_warp() + group * box_bytes, factor, warp);
       all.release();
     }
   }
 
   /// Queries of a tile, in `q`, and the keys that they see, of which the last, on the diagonal, comes first.
   template <class Memory, class Ring>
-  __device__ __forceinline__ void multiply_tile(const Memory& memory, Ring& r, const attention_item& x, int tile, int keys,
-                                                shared_address q, float factor, int warp) const {
+  __device__ __forceinline__ void multiply_tile(const Memory& memory, Ring& r, const attention_item& x,
+                                                int tile, int keys, shared_address q, float factor,
+                                                int warp) const {
     narrow_sums sum, p;
     left_factor weights;
     running_softmax of_rows;

@@ -6,8 +6,9 @@
 
 namespace rankc::cuda::hopper {
 
-/// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that share a key head
-/// in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64) with their stride.
+/// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that
+/// share a key head in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64) with their
+/// stride.
 struct keys_gradient {
   using block = attention_block<2, 2, 6, 6>;
   static constexpr int fillers = 1, registers = 224, others_registers = 56;
@@ -38,7 +39,8 @@ struct keys_gradient {
   }
 
   template <class Memory, class Ring, class Items>
-  __device__ __forceinline__ void fill(const attention_maps& of, const Memory& memory, Ring r, Items all, int warp) const {
+  __device__ __forceinline__ void fill(const attention_maps& of, const Memory& memory, Ring r, Items all,
+                                       int warp) const {
     if (warp == 0 && elected()) copy(of, memory, r, all);
   }
 
@@ -93,7 +95,8 @@ struct keys_gradient {
       keep_factor(v, stride == 0, dk);
       if (!add) continue;
       before.release();
-      const std::size_t token = z.key_row(x.row, tile) + warp % warps_of_group * 16, to = token * stride + x.head * head_dim;
+      const std::size_t token = z.key_row(x.row, tile) + warp % warps_of_group * 16,
+                        to = token * stride + x.head * head_dim;
       store_tile_rows(dk + to, stride, dk_sum, z.scale, memory.place(warp));
       store_tile_rows(dv + to, stride, dv_sum, 1.0f, memory.place(warp));
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of queries, by tiles of them. Source: FlashAttention (Dao et al. 2022), algorithm 4, with queries outside;
-// FlashAttention-3 (Shah et al. 2024) for the roles of warpgroups.
+// The gradient of queries, by tiles of them. Source: FlashAttention (Dao et al. 2022), algorithm 4, with
+// queries outside; FlashAttention-3 (Shah et al. 2024) for the roles of warpgroups.
 #pragma once
 #include "hopper_attention.cuh"
 
 namespace rankc::cuda::hopper {
 
-/// What a query's weights and their gradients are made with: its log-sum-exp in powers of two, and its sum of dout o.
+/// What a query's weights and their gradients are made with: its log-sum-exp in powers of two, and its sum of
+/// dout o.
 /// Shapes: f32 (rows, heads, tiles of queries, 64, 2).
 struct query_statistics {
   float2* all;
@@ -16,7 +17,8 @@ struct query_statistics {
 };
 
 /// The statistics of a tile, by a warp, `here` and `there`.
-__device__ __forceinline__ void make_statistics(float2* here, float2* there, const bf16* dout, const bf16* o, const float* lse, int stride) {
+__device__ __forceinline__ void make_statistics(float2* here, float2* there, const bf16* dout, const bf16* o,
+                                                const float* lse, int stride) {
   constexpr int at_once = 4, rows_each = 4;  // loads on their way, and rows of each
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8 * 8;
   const float lse_of[2]{lse[lane], lse[lane + warp_size]};
@@ -45,7 +47,8 @@ __device__ __forceinline__ void make_statistics(float2* here, float2* there, con
   }
 }
 
-/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and the statistics.
+/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and the
+/// statistics.
 /// Shapes: dq, dout, o (tokens, heads, 64) with their strides; lse (rows, heads, queries_apart).
 struct queries_gradient {
   using block = attention_block<3, 2, 4, 3 * items_ahead>;
@@ -66,8 +69,10 @@ struct queries_gradient {
       const int tile = x.tile + group;
       all.wait_until_empty();
       if (tile < z.query_tiles) {
-        const std::size_t first = static_cast<std::size_t>(z.query_row(x.row, tile)) * o_stride + x.head * head_dim;
-        make_statistics(memory.line(all.number() * block::groups + group), statistics.of(z, x.row, x.head, tile), dout + first, o + first,
+        const std::size_t first =
+            static_cast<std::size_t>(z.query_row(x.row, tile)) * o_stride + x.head * head_dim;
+        make_statistics(memory.line(all.number() * block::groups + group),
+                        statistics.of(z, x.row, x.head, tile), dout + first, o + first,
                         lse + z.lse_of(x, tile), o_stride);
       }
       __syncwarp();
@@ -77,7 +82,8 @@ struct queries_gradient {
 
   /// What the warps do that do not multiply.
   template <class Memory, class Ring, class Items>
-  __device__ __forceinline__ void fill(const attention_maps& of, const Memory& memory, Ring r, Items all, int warp) const {
+  __device__ __forceinline__ void fill(const attention_maps& of, const Memory& memory, Ring r, Items all,
+                                       int warp) const {
     if (warp > 0) write_statistics(memory, all, warp - 1);
     else if (elected()) copy_queries<block, false>(z, of, items, r, all);
   }
@@ -120,7 +126,8 @@ struct queries_gradient {
       all.release();
       if (mine == 0) continue;
       const std::size_t token = z.query_row(x.row, tile) + warp % warps_of_group * 16;
-      store_tile_rows(dq + token * dq_stride + x.head * head_dim, dq_stride, sum, z.scale, memory.place(warp));
+      store_tile_rows(dq + token * dq_stride + x.head * head_dim, dq_stride, sum, z.scale,
+                      memory.place(warp));
     }
   }
 };

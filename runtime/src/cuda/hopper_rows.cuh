@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block that uses the copy engine and the tensor cores has in shared memory beside boxes: rows of 128 bytes, by
-// which sums go from registers to device memory.
+// What a block that uses the copy engine and the tensor cores has in shared memory beside boxes: rows of 128
+// bytes, by which sums go from registers to device memory.
 #pragma once
 #include "device.cuh"
 #include "hopper.cuh"
@@ -32,7 +32,8 @@ __device__ void stage_sums(std::byte* to, const float (&d)[N], int first, bf16) 
     unsigned two[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const __nv_bfloat162 rounded = __floats2bfloat162_rn(d[first + 8 * i + 2 * j], d[first + 8 * i + 2 * j + 1]);
+      const __nv_bfloat162 rounded =
+          __floats2bfloat162_rn(d[first + 8 * i + 2 * j], d[first + 8 * i + 2 * j + 1]);
       two[j] = reinterpret_cast<const unsigned&>(rounded);
     }
     store_matrices(address_of(to + piece(row, 2 * i + column)), two[0], two[1], two[2], two[3]);

@@ -6,8 +6,9 @@
 
 namespace rankc::cuda::hopper {
 
-/// Weights are powers of two of scores times a factor, less `top`: the largest of the first tile, and of a later one that exceeds
-/// it by more than `most_growth`. So they stay below 2^most_growth, and sums of earlier ones seldom shrink.
+/// Weights are powers of two of scores times a factor, less `top`: the largest of the first tile, and of a
+/// later one that exceeds it by more than `most_growth`. So they stay below 2^most_growth, and sums of
+/// earlier ones seldom shrink.
 class running_softmax {
  public:
   /// The first tile's scores become weights.
@@ -15,7 +16,10 @@ class running_softmax {
     float most[2];
     find_most(most, p);
 #pragma unroll
-    for (int row = 0; row < 2; ++row) { top_[row] = most_of_four(most[row]) * factor; total_[row] = 0.0f; }
+    for (int row = 0; row < 2; ++row) {
+      top_[row] = most_of_four(most[row]) * factor;
+      total_[row] = 0.0f;
+    }
     weigh(p, factor);
   }
 
@@ -23,7 +27,8 @@ class running_softmax {
   __device__ __forceinline__ bool meet(narrow_sums& p, float factor) {
     float most[2];
     find_most(most, p);
-    const bool grows = __any_sync(0xffffffffu, most[0] * factor > top_[0] + most_growth || most[1] * factor > top_[1] + most_growth);
+    const bool grows = __any_sync(
+        0xffffffffu, most[0] * factor > top_[0] + most_growth || most[1] * factor > top_[1] + most_growth);
     if (grows) {
 #pragma unroll
       for (int row = 0; row < 2; ++row) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from registers
-// to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them to both, and has 128
-// of its columns to itself.
+// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from
+// registers to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them
+// to both, and has 128 of its columns to itself.
 #pragma once
 #include "hopper_rows.cuh"
 #include "tensor_map.hpp"
@@ -16,17 +16,17 @@ inline constexpr int stages = 6, stage_bytes = (a_boxes + b_boxes) * box_bytes;
 inline constexpr int multiplying_warps = 2 * warps_of_group;
 
 /// Shared memory: the stages, two places for each multiplying warp to put sums in, the barriers.
-inline constexpr int staging = stages * stage_bytes, barriers = staging + multiplying_warps * 2 * staged_bytes;
+inline constexpr int staging = stages * stage_bytes,
+                     barriers = staging + multiplying_warps * 2 * staged_bytes;
 inline constexpr int turns = barriers + 3 * stages * 8;
 inline constexpr std::size_t shared_bytes = alignment + turns + 2 * 8;
 
-/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy
-/// engine has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are
-/// done.
+/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the
+/// copy engine has said so, or a warp that has changed what had landed; it is empty when the consumers of
+/// both blocks are done.
 class ring {
  public:
-  __device__ explicit ring(const std::byte* shared)
-      : shared_(address_of(shared)) {}
+  __device__ explicit ring(const std::byte* shared) : shared_(address_of(shared)) {}
 
   __device__ void make() const {
     for (ring r = *this; r.parity_ == 0; r.advance()) {
@@ -62,14 +62,13 @@ class ring {
   unsigned parity_ = 0;
 };
 
-/// The two warpgroups go through the stages in turns: each waits for its first stage when the other has seen its last one
-/// full. A barrier's parity tells a round of the ring from the next, but not from the one after that.
+/// The two warpgroups go through the stages in turns: each waits for its first stage when the other has seen
+/// its last one full. A barrier's parity tells a round of the ring from the next, but not from the one after
+/// that.
 class turn {
  public:
   __device__ turn(const std::byte* shared, int group)
-      : barriers_(address_of(shared) + turns),
-        group_(group),
-        parity_(group ^ 1) {}
+      : barriers_(address_of(shared) + turns), group_(group), parity_(group ^ 1) {}
 
   __device__ void make() const {
     make_barrier(barriers_, warps_of_group);
@@ -148,19 +147,20 @@ __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float
 /// to += numbers, by the memory.
 __device__ inline void add_in_memory(float* to, const pack<float, 4>& numbers) {
   const float(&n)[4] = numbers.element;
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(n[0]), "f"(n[1]), "f"(n[2]),
-               "f"(n[3])
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(n[0]), "f"(n[1]),
+               "f"(n[2]), "f"(n[3])
                : "memory");
 }
 __device__ inline void add_in_memory(bf16* to, const pack<bf16, 8>& numbers) {
   const auto& n = reinterpret_cast<const uint4&>(numbers);
-  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(n.x), "r"(n.y), "r"(n.z),
-               "r"(n.w)
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(n.x),
+               "r"(n.y), "r"(n.z), "r"(n.w)
                : "memory");
 }
 
-/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They are added
-/// where memory is, without being read here first: nobody else adds to them, so that the order is no question.
+/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They
+/// are added where memory is, without being read here first: nobody else adds to them, so that the order is
+/// no question.
 template <bool Add, class C>
 __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums& d, int rows, int columns,
                                            std::byte* places) {
@@ -179,7 +179,8 @@ __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums
     for (int i = 0; i < 4; ++i) {
       if (row + 4 * i >= rows) continue;
       const auto there = to + 4 * i * stride + pass * width;
-      const auto sixteen_bytes = *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
+      const auto sixteen_bytes =
+          *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
       if constexpr (Add) add_in_memory(there, sixteen_bytes);
       else store(there, sixteen_bytes);
     }

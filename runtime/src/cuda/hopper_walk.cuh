@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles of which heads each block of a kernel works on, one block for each processor, and in which order.
+// Which tiles of which heads each block of a kernel works on, one block for each processor, and in which
+// order.
 #pragma once
 #include "device.cuh"
 
@@ -14,12 +15,13 @@ struct attention_item {
   int row, head, tile;
 };
 
-/// The items of a block. Those of some heads, a turn, follow each other, which read the same tokens; of these the longest go first.
-/// Every other round of the blocks goes backwards. Of turns that last some rounds the shortest is taken that gives no block much more
-/// work than another.
+/// The items of a block. Those of some heads, a turn, follow each other, which read the same tokens; of these
+/// the longest go first. Every other round of the blocks goes backwards. Of turns that last some rounds the
+/// shortest is taken that gives no block much more work than another.
 class attention_walk {
  public:
-  /// Of `groups` tiles at a time. If `causal`, the last tile meets most others with `last_first`, the first without.
+  /// Of `groups` tiles at a time. If `causal`, the last tile meets most others with `last_first`, the first
+  /// without.
   attention_walk(int groups, int rows, int heads, int tiles, bool causal, bool last_first)
       : groups_(groups),
         heads_(heads),
@@ -32,7 +34,10 @@ class attention_walk {
     double least = std::numeric_limits<double>::max();
     for (int quarters = 4; quarters <= 4 * most_rounds && least > even; ++quarters) {
       turn_ = std::max(1, quarters * processors / (4 * items_));
-      if (const double work = most_work(); work < least) { least = work; best = turn_; }
+      if (const double work = most_work(); work < least) {
+        least = work;
+        best = turn_;
+      }
     }
     turn_ = best;
   }
@@ -59,17 +64,21 @@ class attention_walk {
     return round * processors + (round % 2 == 0 ? block : processors - 1 - block);
   }
   __host__ __device__ place place_of(int n) const {
-    const int first = n / (turn_ * items_) * turn_, left = all_ - first, heads = turn_ < left ? turn_ : left, within = n - first * items_;
+    const int first = n / (turn_ * items_) * turn_, left = all_ - first, heads = turn_ < left ? turn_ : left,
+              within = n - first * items_;
     return {first + within % heads, within / heads};
   }
-  __host__ __device__ int first_tile(int order) const { return groups_ * (last_first_ ? items_ - 1 - order : order); }
+  __host__ __device__ int first_tile(int order) const {
+    return groups_ * (last_first_ ? items_ - 1 - order : order);
+  }
 
   /// Of a block, to the mean of all.
   double most_work() const {
     std::int64_t most = 0, all = 0;
     for (int block = 0; block < processors; ++block) {
       std::int64_t work = 0;
-      for (int round = 0, n; (n = number(block, round)) < all_ * items_; ++round) work += work_of(first_tile(place_of(n).order));
+      for (int round = 0, n; (n = number(block, round)) < all_ * items_; ++round)
+        work += work_of(first_tile(place_of(n).order));
       most = std::max(most, work);
       all += work;
     }

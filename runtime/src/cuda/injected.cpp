@@ -16,7 +16,9 @@ constexpr double seconds_to_see_it = 10;  // by the thread that looks on
 
 injected::injected(const injection& what) : what_(what) {
   if (what.when != injection::moment::call || what.what >= injection::fault::flip)
-    throw failure(2, "--inject: on a GPU faults on purpose are kill, stop, exit, abort, throw and delay, before an action: op=N");
+    throw failure(2,
+                  "--inject: on a GPU faults on purpose are kill, stop, exit, abort, throw and delay, before "
+                  "an action: op=N");
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
     throw failure(70, "--inject: no pinned memory");
@@ -33,7 +35,8 @@ void injected::enqueue(const lane& on, std::uint64_t action) {
 }
 
 void injected::meet(const rank& r, std::int64_t step, std::uint64_t actions) {
-  if (step != what_.step || actions != what_.op || *is_over_ != 0 || what_.what == injection::fault::delay) return;
+  if (step != what_.step || actions != what_.op || *is_over_ != 0 || what_.what == injection::fault::delay)
+    return;
   *is_over_ = 1;
   switch (what_.what) {
     case injection::fault::kill:

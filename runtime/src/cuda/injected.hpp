@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fault on purpose of a rank on a GPU, at the beginning of an action: a kernel holds the GPU up there, and the thread that
-// looks on meanwhile does the rest.
+// A fault on purpose of a rank on a GPU, at the beginning of an action: a kernel holds the GPU up there, and
+// the thread that looks on meanwhile does the rest.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 

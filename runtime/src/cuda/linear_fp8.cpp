@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits, with one scale each or one for each row. cuBLASLt takes these along what is summed over
-// alone, so gradients take their operands by columns. Sums of outputs are in part of fewer digits, as cuBLASLt has them fastest;
-// those of gradients are in f32.
+// Linear layers on operands of eight bits, with one scale each or one for each row. cuBLASLt takes these
+// along what is summed over alone, so gradients take their operands by columns. Sums of outputs are in part
+// of fewer digits, as cuBLASLt has them fastest; those of gradients are in f32.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "linear_shapes.hpp"
@@ -35,7 +35,8 @@ struct narrow {
 template <class Scales>
 narrow by_rows(const lane& on, at q, int rows, int columns) {
   const auto* base = on.at<unsigned char>(q);
-  return {base, reinterpret_cast<const float*>(base + Scales::row_factors({std::size_t(rows), std::size_t(columns)}))};
+  return {base, reinterpret_cast<const float*>(
+                    base + Scales::row_factors({std::size_t(rows), std::size_t(columns)}))};
 }
 template <class Scales>
 narrow by_columns(const lane& on, at q, int rows, int columns) {
@@ -46,7 +47,15 @@ narrow by_columns(const lane& on, at q, int rows, int columns) {
 
 template <class Scales>
 product_shape shape_of(int m, int n, int k, bool add, cudaDataType_t b, cudaDataType_t out) {
-  return {.m = m, .n = n, .k = k, .transpose_a = true, .transpose_b = false, .add = add, .in = CUDA_R_8F_E4M3, .in_b = b, .out = out,
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .transpose_a = true,
+          .transpose_b = false,
+          .add = add,
+          .in = CUDA_R_8F_E4M3,
+          .in_b = b,
+          .out = out,
           .row_factors = Scales::of_rows};
 }
 product_operands operands(void* d, const narrow& a, const narrow& b, const void* c = nullptr) {
@@ -55,34 +64,41 @@ product_operands operands(void* d, const narrow& a, const narrow& b, const void*
 
 /// y = x w^T, and what is added. `bias` and `residual` may be none.
 template <class Scales, class T>
-bool forward(const lane& on, const char* name, at y, at x, at w, const T* bias, const T* residual, int tokens, int in, int out) {
+bool forward(const lane& on, const char* name, at y, at x, at w, const T* bias, const T* residual, int tokens,
+             int in, int out) {
   product_shape shape = shape_of<Scales>(out, tokens, in, residual != nullptr, CUDA_R_8F_E4M3, type_of<T>);
   shape.fast_sums = true;
   if (bias != nullptr) shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
-  product_operands with = operands(on.at<T>(y), by_rows<Scales>(on, w, out, in), by_rows<Scales>(on, x, tokens, in), residual);
+  product_operands with =
+      operands(on.at<T>(y), by_rows<Scales>(on, w, out, in), by_rows<Scales>(on, x, tokens, in), residual);
   with.bias = bias;
   if (bias != nullptr) return sizeof(T) == 2 && try_product(on, name, shape, with);
   product(on, name, shape, with);
   return true;
 }
 template <class Scales, class T>
-void forward_bias(const lane& on, const char* name, at y, at x, at w, at b, const T* residual, int tokens, int in, int out) {
+void forward_bias(const lane& on, const char* name, at y, at x, at w, at b, const T* residual, int tokens,
+                  int in, int out) {
   if (forward<Scales, T>(on, name, y, x, w, on.at<T>(b), residual, tokens, in, out)) return;
   forward<Scales, T>(on, name, y, x, w, nullptr, residual, tokens, in, out);
   bias<T>(on, y, y, b, tokens, out);
 }
 
 template <class Scales, class T>
-void input_gradient(const lane& on, const char* name, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
+void input_gradient(const lane& on, const char* name, at dx, at dy, at w, int tokens, int in, int out,
+                    bool accumulate) {
   T* d = on.at<T>(dx);
   product(on, name, shape_of<Scales>(in, tokens, out, accumulate, Scales::gradients, type_of<T>),
-          operands(d, by_columns<Scales>(on, w, out, in), by_rows<Scales>(on, dy, tokens, out), accumulate ? d : nullptr));
+          operands(d, by_columns<Scales>(on, w, out, in), by_rows<Scales>(on, dy, tokens, out),
+                   accumulate ? d : nullptr));
 }
 template <class Scales>
-void weight_gradient(const lane& on, const char* name, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
+void weight_gradient(const lane& on, const char* name, at dw, at dy, at x, int tokens, int in, int out,
+                     bool accumulate) {
   float* d = on.at<float>(dw);
   product(on, name, shape_of<Scales>(in, out, tokens, accumulate, Scales::gradients, CUDA_R_32F),
-          operands(d, by_columns<Scales>(on, x, tokens, in), by_columns<Scales>(on, dy, tokens, out), accumulate ? d : nullptr));
+          operands(d, by_columns<Scales>(on, x, tokens, in), by_columns<Scales>(on, dy, tokens, out),
+                   accumulate ? d : nullptr));
 }
 
 }  // namespace
@@ -118,15 +134,18 @@ void linear_fp8_rows(const lane& on, at y, at x, at w, int tokens, int in, int o
 }
 template <class T>
 void linear_add_fp8_rows(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
-  forward<scales_of_rows, T>(on, "linear_add_fp8_rows", y, x, w, nullptr, on.at<T>(residual), tokens, in, out);
+  forward<scales_of_rows, T>(on, "linear_add_fp8_rows", y, x, w, nullptr, on.at<T>(residual), tokens, in,
+                             out);
 }
 template <class T>
 void linear_bias_fp8_rows(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
   forward_bias<scales_of_rows, T>(on, "linear_bias_fp8_rows", y, x, w, b, nullptr, tokens, in, out);
 }
 template <class T>
-void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
-  forward_bias<scales_of_rows, T>(on, "linear_bias_add_fp8_rows", y, x, w, b, on.at<T>(residual), tokens, in, out);
+void linear_bias_add_fp8_rows(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in,
+                              int out) {
+  forward_bias<scales_of_rows, T>(on, "linear_bias_add_fp8_rows", y, x, w, b, on.at<T>(residual), tokens, in,
+                                  out);
 }
 template <class T>
 void linear_dx_fp8_rows(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {

@@ -34,7 +34,8 @@ bool epilogue_allowed(const product_shape& shape, const product_operands& with) 
 }
 
 template <class V>
-void set(const lane& on, cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, V value) {
+void set(const lane& on, cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute,
+         V value) {
   check(on, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)),
         "cublasLtMatmulDescSetAttribute");
 }
@@ -42,8 +43,10 @@ void set(const lane& on, cublasLtMatmulDesc_t description, cublasLtMatmulDescAtt
 void set_pointers(const lane& on, const linear_plan& plan, const product_operands& with) {
   if (with.bias != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, with.bias);
   if (with.aux != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, with.aux);
-  if (with.factor_a != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, with.factor_a);
-  if (with.factor_b != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, with.factor_b);
+  if (with.factor_a != nullptr)
+    set(on, plan.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, with.factor_a);
+  if (with.factor_b != nullptr)
+    set(on, plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, with.factor_b);
 }
 
 cublasLtMatrixLayout_t layout_of(const lane& on, cudaDataType_t type, int rows, int cols) {
@@ -52,7 +55,8 @@ cublasLtMatrixLayout_t layout_of(const lane& on, cudaDataType_t type, int rows, 
   return made;
 }
 
-std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape, const product_operands& with) {
+std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
+                                     const product_operands& with) {
   auto plan = std::make_unique<linear_plan>();
   check(on, cublasLtMatmulDescCreate(&plan->description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
         "cublasLtMatmulDescCreate");
@@ -68,19 +72,21 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
     for (const auto mode : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE})
       set(on, plan->description, mode, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
   set_pointers(on, *plan, with);
-  plan->a =
-      shape.transpose_a ? layout_of(on, shape.in, shape.k, shape.m) : layout_of(on, shape.in, shape.m, shape.k);
-  plan->b =
-      shape.transpose_b ? layout_of(on, shape.in_b, shape.n, shape.k) : layout_of(on, shape.in_b, shape.k, shape.n);
+  plan->a = shape.transpose_a ? layout_of(on, shape.in, shape.k, shape.m)
+                              : layout_of(on, shape.in, shape.m, shape.k);
+  plan->b = shape.transpose_b ? layout_of(on, shape.in_b, shape.n, shape.k)
+                              : layout_of(on, shape.in_b, shape.k, shape.n);
   plan->d = layout_of(on, shape.out, shape.m, shape.n);
   plan->choice = &on.of->choices->of(*on.of->machine, shape, [&](const std::optional<product_choice>& told) {
-    const bool usable = told && told->algorithm && !on.of->about->deterministic && runs(on, *plan, *told->algorithm);
+    const bool usable =
+        told && told->algorithm && !on.of->about->deterministic && runs(on, *plan, *told->algorithm);
     return usable ? *told : choose_algorithm(on, *plan, shape, with);
   });
   return plan;
 }
 
-/// The lane's plan for a product, made where there is none yet; null where cuBLASLt cannot do it. The shape gets its alignment.
+/// The lane's plan for a product, made where there is none yet; null where cuBLASLt cannot do it. The shape
+/// gets its alignment.
 const linear_plan* planned(const lane& on, product_shape& shape, const product_operands& with) {
   if (!epilogue_allowed(shape, with)) return nullptr;
   shape.alignment = alignment_of(with);
@@ -115,8 +121,8 @@ bool try_product(const lane& on, const char* name, product_shape shape, const pr
 void product(const lane& on, const char* name, const product_shape& shape, const product_operands& with) {
   if (!try_product(on, name, shape, with))
     fail(on, std::string(name) + ": cuBLASLt has no algorithm for " + std::to_string(shape.m) + " x " +
-                std::to_string(shape.n) + " x " + std::to_string(shape.k) + " at an alignment of " +
-                std::to_string(alignment_of(with)) + " bytes");
+                 std::to_string(shape.n) + " x " + std::to_string(shape.k) + " at an alignment of " +
+                 std::to_string(alignment_of(with)) + " bytes");
 }
 
 }  // namespace rankc::cuda

@@ -17,13 +17,14 @@ namespace rankc::cuda {
 struct product_shape {
   int m, n, k;
   bool transpose_a, transpose_b;
-  bool add;                // beta = 1
+  bool add;                  // beta = 1
   cudaDataType_t in;         // type of a
   cudaDataType_t in_b = in;  // type of b
   cudaDataType_t out;        // type of c and d
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  bool fast_sums = false;    // of operands of eight bits: in part with fewer digits than f32
-  bool row_factors = false;  // of operands of eight bits: one for each row of op(a), and for each column of op(b)
+  bool fast_sums = false;  // of operands of eight bits: in part with fewer digits than f32
+  bool row_factors =
+      false;  // of operands of eight bits: one for each row of op(a), and for each column of op(b)
   int alignment = 0;
   auto operator<=>(const product_shape&) const = default;
 };
@@ -35,7 +36,8 @@ struct product_operands {
   const void* c = nullptr;
   const void* bias = nullptr;  // (m), of d's type
   void* aux = nullptr;         // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
-  const float *factor_a = nullptr, *factor_b = nullptr;  // of operands of eight bits: what they are multiplied by
+  const float *factor_a = nullptr,
+              *factor_b = nullptr;  // of operands of eight bits: what they are multiplied by
 };
 
 /// Which algorithm does a product. Units: milliseconds of a run among others like it; 0: not timed.
@@ -65,18 +67,21 @@ cublasStatus_t enqueue(const lane&, const linear_plan&, const cublasLtMatmulAlgo
 
 /// What cuBLASLt's heuristics propose for a product, the most promising first; nothing where it cannot do it.
 std::vector<cublasLtMatmulAlgo_t> proposals(const lane&, const linear_plan&, const product_shape&);
-/// Algorithms that differ from this one in their variant (cuBLASLt's "custom option"), or in the order in which blocks take
-/// their tiles, and that cuBLASLt can run.
-std::vector<cublasLtMatmulAlgo_t> other_variants(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
+/// Algorithms that differ from this one in their variant (cuBLASLt's "custom option"), or in the order in
+/// which blocks take their tiles, and that cuBLASLt can run.
+std::vector<cublasLtMatmulAlgo_t> other_variants(const lane&, const linear_plan&,
+                                                 const cublasLtMatmulAlgo_t&);
 std::vector<cublasLtMatmulAlgo_t> other_orders(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
 /// Whether cuBLASLt can run it within the lane's workspace.
 bool runs(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&);
 
-/// The fastest algorithm on these operands: timed where time may be taken, else the first proposal. Outputs that are no inputs
-/// are left undefined.
-product_choice choose_algorithm(const lane&, const linear_plan&, const product_shape&, const product_operands&);
+/// The fastest algorithm on these operands: timed where time may be taken, else the first proposal. Outputs
+/// that are no inputs are left undefined.
+product_choice choose_algorithm(const lane&, const linear_plan&, const product_shape&,
+                                const product_operands&);
 
-/// What a product takes by the algorithm that is chosen for it. Units: milliseconds; 0: it was not timed, or cuBLASLt cannot do it.
+/// What a product takes by the algorithm that is chosen for it. Units: milliseconds; 0: it was not timed, or
+/// cuBLASLt cannot do it.
 float milliseconds_of(const lane&, product_shape, const product_operands&);
 
 /// d = epilogue(op(a) op(b) + beta c) ; false, with nothing enqueued, where cuBLASLt has no

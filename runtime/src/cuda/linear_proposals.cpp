@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithms cuBLASLt has for a product: its heuristics name about eight, and each has siblings that they do not name
-// and that are up to a fifth faster (H100, 65536 x 768 -> 2304 with bias: 0.352 ms, their best 0.433).
+// Which algorithms cuBLASLt has for a product: its heuristics name about eight, and each has siblings that
+// they do not name and that are up to a fifth faster (H100, 65536 x 768 -> 2304 with bias: 0.352 ms, their
+// best 0.433).
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -42,12 +43,16 @@ bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
 }
 
 /// The algorithm with each value of an attribute below `end` that is not its own.
-std::vector<cublasLtMatmulAlgo_t> with_others(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& of,
-                                              cublasLtMatmulAlgoConfigAttributes_t attribute, std::uint32_t end) {
+std::vector<cublasLtMatmulAlgo_t> with_others(const lane& on, const linear_plan& plan,
+                                              const cublasLtMatmulAlgo_t& of,
+                                              cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                              std::uint32_t end) {
   std::vector<cublasLtMatmulAlgo_t> others;
   for (std::uint32_t value = 0; value < end; ++value) {
     cublasLtMatmulAlgo_t other = of;
-    if (cublasLtMatmulAlgoConfigSetAttribute(&other, attribute, &value, sizeof(value)) != CUBLAS_STATUS_SUCCESS) continue;
+    if (cublasLtMatmulAlgoConfigSetAttribute(&other, attribute, &value, sizeof(value)) !=
+        CUBLAS_STATUS_SUCCESS)
+      continue;
     if (std::memcmp(&other, &of, sizeof(of)) != 0 && runs(on, plan, other)) others.push_back(other);
   }
   return others;
@@ -55,7 +60,8 @@ std::vector<cublasLtMatmulAlgo_t> with_others(const lane& on, const linear_plan&
 
 }  // namespace
 
-std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& plan, const product_shape& shape) {
+std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& plan,
+                                            const product_shape& shape) {
   preference wish(on);
   wish.set(on, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.workspace_bytes});
   wish.set(on, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -67,8 +73,9 @@ std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& p
     wish.set(on, attribute, alignment);
   std::vector<cublasLtMatmulHeuristicResult_t> results(most_proposals);
   int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of, most_proposals, results.data(), &found);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of,
+                                     most_proposals, results.data(), &found);
   // An epilogue may be unknown for these types: NOT_SUPPORTED, or INVALID_VALUE for its attributes.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
   check(on, status, "cublasLtMatmulAlgoGetHeuristic");
@@ -79,23 +86,25 @@ std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& p
   return usable;
 }
 
-std::vector<cublasLtMatmulAlgo_t> other_variants(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& of) {
+std::vector<cublasLtMatmulAlgo_t> other_variants(const lane& on, const linear_plan& plan,
+                                                 const cublasLtMatmulAlgo_t& of) {
   std::uint32_t last = 0;
   std::size_t written = 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(&of, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX, &last, sizeof(last), &written) !=
-      CUBLAS_STATUS_SUCCESS)
+  if (cublasLtMatmulAlgoCapGetAttribute(&of, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX, &last, sizeof(last),
+                                        &written) != CUBLAS_STATUS_SUCCESS)
     return {};
   return with_others(on, plan, of, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, std::min(last + 1, most_variants));
 }
 
-std::vector<cublasLtMatmulAlgo_t> other_orders(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& of) {
+std::vector<cublasLtMatmulAlgo_t> other_orders(const lane& on, const linear_plan& plan,
+                                               const cublasLtMatmulAlgo_t& of) {
   return with_others(on, plan, of, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, orders);
 }
 
 bool runs(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& algorithm) {
   cublasLtMatmulHeuristicResult_t result{};
-  return cublasLtMatmulAlgoCheck(on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, &algorithm, &result) ==
-             CUBLAS_STATUS_SUCCESS &&
+  return cublasLtMatmulAlgoCheck(on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, &algorithm,
+                                 &result) == CUBLAS_STATUS_SUCCESS &&
          result.workspaceSize <= on.workspace_bytes;
 }
 

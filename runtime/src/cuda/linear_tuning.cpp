@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are timed once each, then
-// the variants of the best, then the orders of tiles of the best of those; the few that are left run in turns, for a GPU's
-// clock drifts and falls under load, and the least median is kept, or what was proposed before it and is as fast. What a run
-// costs before its kernel is loaded is not counted. Time is taken on the lane alone, with the other lanes that compute at
-// rest; messages under way are not waited for.
+// The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are
+// timed once each, then the variants of the best, then the orders of tiles of the best of those; the few that
+// are left run in turns, for a GPU's clock drifts and falls under load, and the least median is kept, or what
+// was proposed before it and is as fast. What a run costs before its kernel is loaded is not counted. Time is
+// taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -36,9 +36,8 @@ class stopwatch {
       : on_(on), plan_(plan), shape_(shape), with_(with) {
     if (!shape.add || with.c != with.d) return;
     bytes_ = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
-    ready_ =
-        cudaMallocAsync(&saved_, bytes_, on.stream) == cudaSuccess &&
-        cudaMemcpyAsync(saved_, with.d, bytes_, cudaMemcpyDeviceToDevice, on.stream) == cudaSuccess;
+    ready_ = cudaMallocAsync(&saved_, bytes_, on.stream) == cudaSuccess &&
+             cudaMemcpyAsync(saved_, with.d, bytes_, cudaMemcpyDeviceToDevice, on.stream) == cudaSuccess;
     if (!ready_) cudaGetLastError();  // no room: nothing is timed
   }
   ~stopwatch() {
@@ -94,7 +93,9 @@ struct candidate {
   std::size_t entered;  // after so many others
 };
 
-int runs_in_a_batch(float each) { return static_cast<int>(std::clamp(batch_milliseconds / each, 1.0f, 20.0f)); }
+int runs_in_a_batch(float each) {
+  return static_cast<int>(std::clamp(batch_milliseconds / each, 1.0f, 20.0f));
+}
 
 /// The candidates so far, the fastest first.
 class field {
@@ -109,7 +110,8 @@ class field {
       float each = watch_.time(algorithm, 1);
       if (each < hopeless * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
       all_.push_back({algorithm, each, all_.size()});
-      std::stable_sort(all_.begin(), all_.end(), [](const candidate& a, const candidate& b) { return a.each < b.each; });
+      std::stable_sort(all_.begin(), all_.end(),
+                       [](const candidate& a, const candidate& b) { return a.each < b.each; });
     }
   }
   /// Of the fastest `most`, those within `times` the fastest.
@@ -123,16 +125,19 @@ class field {
  private:
   float least() const { return all_.empty() ? std::numeric_limits<float>::infinity() : all_.front().each; }
   bool has(const cublasLtMatmulAlgo_t& algorithm) const {
-    return std::any_of(all_.begin(), all_.end(),
-                       [&](const candidate& c) { return std::memcmp(&c.algorithm, &algorithm, sizeof(algorithm)) == 0; });
+    return std::any_of(all_.begin(), all_.end(), [&](const candidate& c) {
+      return std::memcmp(&c.algorithm, &algorithm, sizeof(algorithm)) == 0;
+    });
   }
   stopwatch& watch_;
   std::vector<candidate> all_;
 };
 
-/// The first to have entered of those whose median of several turns is about the least: of equals always the same.
+/// The first to have entered of those whose median of several turns is about the least: of equals always the
+/// same.
 candidate winner(stopwatch& watch, std::vector<candidate> finals) {
-  std::sort(finals.begin(), finals.end(), [](const candidate& a, const candidate& b) { return a.entered < b.entered; });
+  std::sort(finals.begin(), finals.end(),
+            [](const candidate& a, const candidate& b) { return a.entered < b.entered; });
   std::vector<std::array<float, rounds>> times(finals.size());
   for (std::size_t round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < finals.size(); ++i)
@@ -143,7 +148,8 @@ candidate winner(stopwatch& watch, std::vector<candidate> finals) {
     finals[i].each = times[i][rounds / 2];
     least = std::min(least, finals[i].each);
   }
-  return *std::find_if(finals.begin(), finals.end(), [&](const candidate& c) { return c.each <= equal * least; });
+  return *std::find_if(finals.begin(), finals.end(),
+                       [&](const candidate& c) { return c.each <= equal * least; });
 }
 
 bool may_time(const lane& on) {

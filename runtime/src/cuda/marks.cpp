@@ -17,7 +17,8 @@ marks::marks(rank& r) : rank_(r), events_(static_cast<std::size_t>(r.where->even
         "marks: cudaHostAlloc");
   stored_ = static_cast<volatile std::uint32_t*>(memory);
   std::fill_n(stored_, lanes, 0u);
-  for (graph& g : graphs_) g = {std::vector<std::vector<entry>>(lanes), std::vector<std::vector<place>>(lanes)};
+  for (graph& g : graphs_)
+    g = {std::vector<std::vector<entry>>(lanes), std::vector<std::vector<place>>(lanes)};
   r.place = this;
 }
 
@@ -41,7 +42,8 @@ void marks::begin(const lane& on, const char* name, int communicator) {
   const std::uint32_t actions = (entries.empty() ? 0 : entries.back().actions) + (is_action ? 1 : 0);
   entries.push_back({name, communicator, actions, std::exchange(enqueued_->waits[lane], {})});
   store(on, 2 * static_cast<std::uint32_t>(entries.size()) - 1);
-  if (rank_.fault != nullptr && lane == 0 && is_action && enqueued_ == &graphs_[0]) rank_.fault->enqueue(on, actions);
+  if (rank_.fault != nullptr && lane == 0 && is_action && enqueued_ == &graphs_[0])
+    rank_.fault->enqueue(on, actions);
 }
 
 void marks::end(const lane& on) {
@@ -91,7 +93,8 @@ bool marks::is_done(const place& p) const {
   return p.lane == 0 ? begun(0) > p.entries : ended(p.lane) >= p.entries;
 }
 
-// The communication at the end of a lane's waits, and on which lane it is; null where they end at what a lane computes.
+// The communication at the end of a lane's waits, and on which lane it is; null where they end at what a lane
+// computes.
 const marks::entry* marks::awaited(const graph& g, int& lane) const {
   for (std::size_t hops = 0; hops <= g.lanes.size(); ++hops) {
     const std::vector<entry>& entries = g.lanes[static_cast<std::size_t>(lane)];
@@ -102,7 +105,8 @@ const marks::entry* marks::awaited(const graph& g, int& lane) const {
     const std::size_t at = lane == 0 ? std::size_t{here} - 1 : here;
     if (at >= entries.size()) return nullptr;
     const entry& e = entries[at];
-    const auto open = std::find_if(e.after.begin(), e.after.end(), [&](const place& p) { return !is_done(p); });
+    const auto open =
+        std::find_if(e.after.begin(), e.after.end(), [&](const place& p) { return !is_done(p); });
     if (open == e.after.end()) return communicates ? &e : nullptr;
     lane = open->lane;
   }
@@ -115,20 +119,23 @@ standing marks::look() const {
   for (int lane = 0; lane < lanes; ++lane) s.moved.push_back(stored_[lane]);
   if (!s.in_step) return s;
   const graph& g = *launched_.load();
-  const std::uint64_t before = launches_.load() << 32;  // a communicator's communications are counted from there
+  const std::uint64_t before = launches_.load()
+                               << 32;  // a communicator's communications are counted from there
   for (const lane& on : rank_.all_lanes)
     for (const lane_link& k : on.links) {
       if (!is_marked(on, k)) continue;
       const auto& entries = g.lanes[static_cast<std::size_t>(on.index)];
-      const auto done = std::count_if(entries.begin(), entries.begin() + std::min<std::ptrdiff_t>(ended(on.index), std::ssize(entries)),
-                                      [&](const entry& e) { return e.communicator == k.communicator; });
+      const auto done = std::count_if(
+          entries.begin(), entries.begin() + std::min<std::ptrdiff_t>(ended(on.index), std::ssize(entries)),
+          [&](const entry& e) { return e.communicator == k.communicator; });
       s.carried.emplace_back(k.communicator, before + static_cast<std::uint64_t>(done));
     }
   int lane = 0;
   const entry* what = awaited(g, lane);
   if (what == nullptr) return s;
   s.waits = true;
-  s.awaited = std::string("\"") + what->name + "\" on " + rank_.all_lanes[static_cast<std::size_t>(lane)].name();
+  s.awaited =
+      std::string("\"") + what->name + "\" on " + rank_.all_lanes[static_cast<std::size_t>(lane)].name();
   s.communicator = what->communicator;
   for (const auto& [communicator, count] : s.carried)
     if (communicator == what->communicator) s.number = count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank's GPU is in its step: as its graph runs, each lane stores at each action, and at the beginning and end of each
-// communication, how far it has come. The host reads that at any time, also where the GPU hangs. Collectives
-// over tp that a computing lane has between its kernels are too many for that: they are part of their action.
+// Where a rank's GPU is in its step: as its graph runs, each lane stores at each action, and at the beginning
+// and end of each communication, how far it has come. The host reads that at any time, also where the GPU
+// hangs. Collectives over tp that a computing lane has between its kernels are too many for that: they are
+// part of their action.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -34,7 +35,8 @@ class marks {
   /// A graph is about to be launched, and has ended.
   void launch(std::size_t graph, std::int64_t step);
   void finish() { words_->end_step(); }
-  /// Bring the rank's words up to date with what its GPU has stored. Returns how many actions lane 0 has begun.
+  /// Bring the rank's words up to date with what its GPU has stored. Returns how many actions lane 0 has
+  /// begun.
   std::uint64_t follow();
 
   /// Where others see them, instead of here.
@@ -47,7 +49,8 @@ class marks {
     int lane;
     std::uint32_t entries;  // of the lane, all of which come before
   };
-  /// An action or a communication. `after` is what its lane waits for: on lane 0 since it began, on others before.
+  /// An action or a communication. `after` is what its lane waits for: on lane 0 since it began, on others
+  /// before.
   struct entry {
     const char* name;
     int communicator;       // -1: an action
@@ -66,7 +69,8 @@ class marks {
   void store(const lane&, std::uint32_t value);
 
   rank& rank_;
-  volatile std::uint32_t* stored_ = nullptr;  // pinned: 2 n - 1 where entry n of a lane has begun, 2 n where it has ended
+  volatile std::uint32_t* stored_ =
+      nullptr;  // pinned: 2 n - 1 where entry n of a lane has begun, 2 n where it has ended
   graph graphs_[most_graphs];
   graph* enqueued_ = &graphs_[0];
   std::atomic<const graph*> launched_{&graphs_[0]};

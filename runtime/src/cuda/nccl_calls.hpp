@@ -13,7 +13,8 @@ inline constexpr ncclDataType_t nccl_type = std::is_same_v<T, float>    ? ncclFl
                                             : std::is_same_v<T, double> ? ncclFloat64
                                                                         : ncclBfloat16;
 
-/// What a lane communicates over. Errors: failure (70) that names the message, where it has no such communicator.
+/// What a lane communicates over. Errors: failure (70) that names the message, where it has no such
+/// communicator.
 const lane_link& link_of(const lane&, over, message);
 
 /// Errors: failure (70) that names `what`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LayerNorm and RMSNorm make of a row that a team has in registers. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// What LayerNorm and RMSNorm make of a row that a team has in registers. Source: Ba et al. 2016; Zhang and
+// Sennrich 2019.
 #pragma once
 #include "team.cuh"
 
@@ -39,7 +40,8 @@ __device__ row_statistics statistics_of(team& mine, pack<T, N> (&row)[P], int wi
   return {mean, 1.0f / sqrtf(mine.sum(squares) / width + eps)};
 }
 
-/// Leave them as backward reads them. Shapes: stats f32 (tokens, 2) mean and 1/std if Centred, else (tokens) 1/rms.
+/// Leave them as backward reads them. Shapes: stats f32 (tokens, 2) mean and 1/std if Centred, else (tokens)
+/// 1/rms.
 template <bool Centred>
 __device__ void store_statistics(float* stats, std::size_t token, const row_statistics& of) {
   if constexpr (Centred) {
@@ -55,7 +57,8 @@ __device__ row_statistics load_statistics(const float* stats, std::size_t token)
 
 /// value = (value - mean) scale gain (+ shift), of N columns from `column` on.
 template <bool Centred, int N, class T>
-__device__ void normalize(float (&value)[N], const row_statistics& of, const T* gain, const T* shift, int column) {
+__device__ void normalize(float (&value)[N], const row_statistics& of, const T* gain, const T* shift,
+                          int column) {
   float g[N];
   unpack(g, load<T, N>(gain + column));
   for (int i = 0; i < N; ++i) value[i] = (value[i] - of.mean) * of.scale * g[i];
@@ -70,9 +73,16 @@ template <class T, class Call>
 void with_norm_packs(int width, bool packs, Call call) {
   if constexpr (sizeof(T) == 2)
     if (packs) {
-      if (width <= warp_size * 8) {  call.template operator()<8; return 1>(); }
-      if (width <= warp_size * 32) {  call.template operator()<8; return 4>(); }
-       call.template operator()<8; return 8>();
+      if (width <= warp_size * 8) {
+        call.template operator() < 8;
+        return 1>();
+      }
+      if (width <= warp_size * 32) {
+        call.template operator() < 8;
+        return 4>();
+      }
+      call.template operator() < 8;
+      return 8>();
     }
   if (width <= most_norm_threads * 8) call.template operator()<1, 8>();
   else call.template operator()<1, 64>();

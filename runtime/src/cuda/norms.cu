@@ -26,8 +26,8 @@ enum class added { nothing, residual, residual_and_bias };
 /// Shapes: x, y, sum, residual (tokens, width); stats f32 (tokens, 2) mean and 1/std, or (tokens) 1/rms;
 ///         gain, shift, b (width); a team per token. y and sum may be x or residual.
 template <bool Centred, added Added, int N, int P, class T>
-__global__ void __launch_bounds__(most_norm_threads) norm_forward(forward_operands<T> o, int tokens, int width,
-                                                                 float eps) {
+__global__ void __launch_bounds__(most_norm_threads)
+    norm_forward(forward_operands<T> o, int tokens, int width, float eps) {
   const std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (token >= tokens) return;
   const std::size_t begin = token * width;
@@ -79,12 +79,13 @@ template <bool Centred, added Added, class T>
 void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
   if (width > widest_row)
     fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
-                std::to_string(widest_row));
-  with_norm_packs<T>(width, packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b), [&]<int N, int P>() {
-    const dim3 block = team_block(ceil_div(width, N), P, norm_block);
-    launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens, width,
-           static_cast<float>(eps));
-  });
+                 std::to_string(widest_row));
+  with_norm_packs<T>(width, packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b),
+                     [&]<int N, int P>() {
+                       const dim3 block = team_block(ceil_div(width, N), P, norm_block);
+                       launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y),
+                              block, 0, o, tokens, width, static_cast<float>(eps));
+                     });
 }
 
 }  // namespace
@@ -137,7 +138,8 @@ template <class T>
 void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
   if constexpr (std::is_same_v<T, bf16>)
     if (is_narrow(width) && packable<8>(width, on.at<T>(y), on.at<T>(x), on.at<T>(gain)))
-      return narrow_rms_norm(on, on.at<T>(y), on.at<float>(stats), on.at<T>(x), on.at<T>(gain), tokens, width, static_cast<float>(eps));
+      return narrow_rms_norm(on, on.at<T>(y), on.at<float>(stats), on.at<T>(x), on.at<T>(gain), tokens, width,
+                             static_cast<float>(eps));
   run<false, added::nothing, T>(on, "rms_norm",
                                 {.y = on.at<T>(y),
                                  .stats = on.at<float>(stats),

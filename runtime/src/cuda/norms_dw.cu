@@ -24,7 +24,8 @@ struct gain_term {
   template <int N>
   __device__ operands<N> load_at(int n, int c) const {
     const std::size_t token = n;
-    return {load<T, N>(dy + token * width + c), load<T, N>(x + token * width + c), load_statistics<Centred>(stats, token)};
+    return {load<T, N>(dy + token * width + c), load<T, N>(x + token * width + c),
+            load_statistics<Centred>(stats, token)};
   }
   template <int N>
   __device__ void add(float (&sum)[outputs][N], const operands<N>& in, int, int) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms that round what they make to eight bits: one reading of x for the statistics and the largest number, and one for the
-// numbers themselves, which are rounded to T first, so that the bits are those of the norm's own kernel. With a scale for each row
-// and column, x is read once more, for these.
+// Norms that round what they make to eight bits: one reading of x for the statistics and the largest number,
+// and one for the numbers themselves, which are rounded to T first, so that the bits are those of the norm's
+// own kernel. With a scale for each row and column, x is read once more, for these.
 #include <rankc/runtime/cuda/fused.hpp>
 
 #include "fp8_rows.cuh"
@@ -16,13 +16,15 @@ struct norm_operands {
   float* stats;
 };
 
-/// The statistics of rows, which teams take in turns, and the largest size of what the norm makes of a block's, where that is
-/// asked for. Shapes: maxima (blocks), or null; the others as in norms.cu.
+/// The statistics of rows, which teams take in turns, and the largest size of what the norm makes of a
+/// block's, where that is asked for. Shapes: maxima (blocks), or null; the others as in norms.cu.
 template <bool Centred, int N, int P, class T>
-__global__ void __launch_bounds__(most_norm_threads) norm_maxima(float* maxima, norm_operands<T> o, int tokens, int width, float eps) {
+__global__ void __launch_bounds__(most_norm_threads)
+    norm_maxima(float* maxima, norm_operands<T> o, int tokens, int width, float eps) {
   team mine;
   float most = 0.0f;
-  for (std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; token < tokens; token += std::size_t{gridDim.x} * blockDim.y) {
+  for (std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; token < tokens;
+       token += std::size_t{gridDim.x} * blockDim.y) {
     pack<T, N> row[P];
 #pragma unroll
     for (int p = 0; p < P; ++p)
@@ -74,27 +76,33 @@ struct norm_numbers {
 
 /// The statistics, and `parts` maxima where these are asked for.
 template <bool Centred, class T>
-int measure(const lane& on, const char* name, float* maxima, const norm_operands<T>& o, int tokens, int width, double eps, bool packs) {
+int measure(const lane& on, const char* name, float* maxima, const norm_operands<T>& o, int tokens, int width,
+            double eps, bool packs) {
   if (width > widest_row)
-    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " + std::to_string(widest_row));
+    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
+                 std::to_string(widest_row));
   int parts = 0;
   with_norm_packs<T>(width, packs, [&]<int N, int P>() {
     const dim3 block = team_block(ceil_div(width, N), P, norm_block);
     parts = static_cast<int>(std::min<std::size_t>(fp8_parts, ceil_div(tokens, block.y)));
-    launch(on, name, norm_maxima<Centred, N, P, T>, parts, block, 0, maxima, o, tokens, width, static_cast<float>(eps));
+    launch(on, name, norm_maxima<Centred, N, P, T>, parts, block, 0, maxima, o, tokens, width,
+           static_cast<float>(eps));
   });
   return parts;
 }
 
 template <bool Centred, class T>
-void run(const lane& on, const char* name, at y, const norm_operands<T>& o, int tokens, int width, double eps) {
+void run(const lane& on, const char* name, at y, const norm_operands<T>& o, int tokens, int width,
+         double eps) {
   const fp8_places q(on, y, tokens, width);
   const bool packs = packable<8>(width, o.x, o.gain, o.shift);
   const int parts = measure<Centred>(on, name, q.maxima, o, tokens, width, eps, packs);
-  round_by_maxima<runtime::e4m3>(on, name, q, norm_numbers<Centred, T>{o, width, packs}, parts, tokens, width);
+  round_by_maxima<runtime::e4m3>(on, name, q, norm_numbers<Centred, T>{o, width, packs}, parts, tokens,
+                                 width);
 }
 template <bool Centred, class T>
-void run_rows(const lane& on, const char* name, at y, const norm_operands<T>& o, int tokens, int width, double eps) {
+void run_rows(const lane& on, const char* name, at y, const norm_operands<T>& o, int tokens, int width,
+              double eps) {
   const bool packs = packable<8>(width, o.x, o.gain, o.shift);
   measure<Centred>(on, name, nullptr, o, tokens, width, eps, packs);
   round_to_rows(on, name, y, norm_numbers<Centred, T>{o, width, packs}, tokens, width);
@@ -103,20 +111,26 @@ void run_rows(const lane& on, const char* name, at y, const norm_operands<T>& o,
 }  // namespace
 
 template <class T>
-void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
-  run<true, T>(on, "layer_norm_e4m3", y, {on.at<T>(x), on.at<T>(gain), on.at<T>(shift), on.at<float>(stats)}, tokens, width, eps);
+void layer_norm_e4m3(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                     double eps) {
+  run<true, T>(on, "layer_norm_e4m3", y, {on.at<T>(x), on.at<T>(gain), on.at<T>(shift), on.at<float>(stats)},
+               tokens, width, eps);
 }
 template <class T>
 void rms_norm_e4m3(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
-  run<false, T>(on, "rms_norm_e4m3", y, {on.at<T>(x), on.at<T>(gain), nullptr, on.at<float>(stats)}, tokens, width, eps);
+  run<false, T>(on, "rms_norm_e4m3", y, {on.at<T>(x), on.at<T>(gain), nullptr, on.at<float>(stats)}, tokens,
+                width, eps);
 }
 template <class T>
-void layer_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
-  run_rows<true, T>(on, "layer_norm_e4m3_rows", y, {on.at<T>(x), on.at<T>(gain), on.at<T>(shift), on.at<float>(stats)}, tokens, width, eps);
+void layer_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                          double eps) {
+  run_rows<true, T>(on, "layer_norm_e4m3_rows", y,
+                    {on.at<T>(x), on.at<T>(gain), on.at<T>(shift), on.at<float>(stats)}, tokens, width, eps);
 }
 template <class T>
 void rms_norm_e4m3_rows(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
-  run_rows<false, T>(on, "rms_norm_e4m3_rows", y, {on.at<T>(x), on.at<T>(gain), nullptr, on.at<float>(stats)}, tokens, width, eps);
+  run_rows<false, T>(on, "rms_norm_e4m3_rows", y, {on.at<T>(x), on.at<T>(gain), nullptr, on.at<float>(stats)},
+                     tokens, width, eps);
 }
 
 template decltype(layer_norm_e4m3<float>) layer_norm_e4m3<float>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of LayerNorm and RMSNorm. The kernel that finds dx can sum up dgain and dshift on the way: a
 // fixed number of blocks walk the tokens, each thread keeps the sums of its columns in registers, and a
-// second kernel adds the blocks' sums. So is the residual, whose sum is the gradient of the bias that was added before it. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// second kernel adds the blocks' sums. So is the residual, whose sum is the gradient of the bias that was
+// added before it. Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
@@ -13,8 +14,9 @@
 namespace rankc::cuda {
 namespace {
 
-/// How a row is shared out: P packs of N elements a thread, `threads` of a block at most, so many as have registers for the
-/// sums of their columns, one block to a multiprocessor; `ahead` rows of a team have room in shared memory.
+/// How a row is shared out: P packs of N elements a thread, `threads` of a block at most, so many as have
+/// registers for the sums of their columns, one block to a multiprocessor; `ahead` rows of a team have room
+/// in shared memory.
 template <int N, int P>
 struct share {
   static constexpr int held = N * P;
@@ -73,8 +75,8 @@ __device__ void write_partials(float* partial, const float (&sum)[P][N], int wid
 }
 
 /// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
-/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy, then those of the
-/// residual.
+/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy, then those of
+/// the residual.
 /// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 to
 ///         3, blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
@@ -162,7 +164,8 @@ int run_with(const lane& on, const char* name, const backward_operands<T>& o, in
   const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
   const int blocks = std::min<int>(ceil_div(tokens, block.y), processors);
   launch(on, name, norm_backward<Centred, Gains, Residual, N, P, T>, blocks, block,
-         std::max(reader::bytes(block.x * block.y), of_teams), o, reinterpret_cast<float*>(on.workspace), tokens, width);
+         std::max(reader::bytes(block.x * block.y), of_teams), o, reinterpret_cast<float*>(on.workspace),
+         tokens, width);
   return blocks;
 }
 
@@ -172,7 +175,7 @@ template <bool Centred, bool Gains, residual_use Residual, class T>
 int run(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
   if (width > widest_row)
     fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
-                std::to_string(widest_row));
+                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
       if (width <= 1024) return run_with<Centred, Gains, Residual, 8, 1>(on, name, o, tokens, width);
@@ -184,8 +187,8 @@ int run(const lane& on, const char* name, const backward_operands<T>& o, int tok
 }
 
 template <bool Centred, bool Gains, residual_use Residual, class T>
-int run_grad(const lane& on, const char* name, at dx, at dy, at x, at stats, at gain, const T* residual, int tokens,
-             int width) {
+int run_grad(const lane& on, const char* name, at dx, at dy, at x, at stats, at gain, const T* residual,
+             int tokens, int width) {
   const backward_operands<T> o{on.at<T>(dx),        on.at<T>(dy),   on.at<T>(x),
                                on.at<float>(stats), on.at<T>(gain), residual};
   return run<Centred, Gains, Residual>(on, name, o, tokens, width);
@@ -195,7 +198,8 @@ int run_grad(const lane& on, const char* name, at dx, at dy, at x, at stats, at 
 
 template <class T>
 void layer_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<true, false, residual_use::none, T>(on, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
+  run_grad<true, false, residual_use::none, T>(on, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens,
+                                               width);
 }
 
 template <class T>
@@ -208,8 +212,8 @@ void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at
 }
 
 template <class T>
-void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
-                         int tokens, int width, bool accumulate) {
+void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain,
+                         at residual, int tokens, int width, bool accumulate) {
   const char* name = "layer_norm_grad_add";
   const int blocks = run_grad<true, true, residual_use::added, T>(on, name, dx, dy, x, stats, gain,
                                                                   on.at<T>(residual), tokens, width);
@@ -217,8 +221,8 @@ void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x
 }
 
 template <class T>
-void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats, at gain,
-                              at residual, int tokens, int width, bool accumulate) {
+void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db, at dy, at x, at stats,
+                              at gain, at residual, int tokens, int width, bool accumulate) {
   const char* name = "layer_norm_grad_add_bias";
   const int blocks = run_grad<true, true, residual_use::summed, T>(on, name, dx, dy, x, stats, gain,
                                                                    on.at<T>(residual), tokens, width);
@@ -228,7 +232,8 @@ void layer_norm_grad_add_bias(const lane& on, at dx, at dgain, at dshift, at db,
 
 template <class T>
 void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<false, false, residual_use::none, T>(on, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
+  run_grad<false, false, residual_use::none, T>(on, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens,
+                                                width);
 }
 
 template <class T>
@@ -238,15 +243,17 @@ void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at ga
   const auto blocks = [&] {
     if constexpr (std::is_same_v<T, bf16>)
       if (is_narrow(width) && packable<8>(width, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<T>(gain)))
-        return narrow_rms_norm_grad(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<float>(stats), on.at<T>(gain), tokens, width);
-    return run_grad<false, true, residual_use::none, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+        return narrow_rms_norm_grad(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(x), on.at<float>(stats),
+                                    on.at<T>(gain), tokens, width);
+    return run_grad<false, true, residual_use::none, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens,
+                                                        width);
   };
   add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks(), width, accumulate);
 }
 
 template <class T>
-void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
-                       int width, bool accumulate) {
+void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual,
+                       int tokens, int width, bool accumulate) {
   const char* name = "rms_norm_grad_add";
   const int blocks = run_grad<false, true, residual_use::added, T>(on, name, dx, dy, x, stats, gain,
                                                                    on.at<T>(residual), tokens, width);
@@ -259,7 +266,8 @@ template void layer_norm_grad<float>(const lane&, at, at, at, at, at, at, at, in
 template void layer_norm_grad<bf16>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
 template void layer_norm_grad_add<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
-template void layer_norm_grad_add_bias<float>(const lane&, at, at, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad_add_bias<float>(const lane&, at, at, at, at, at, at, at, at, at, int, int,
+                                              bool);
 template void layer_norm_grad_add_bias<bf16>(const lane&, at, at, at, at, at, at, at, at, at, int, int, bool);
 template void rms_norm_dx<float>(const lane&, at, at, at, at, at, int, int);
 template void rms_norm_dx<bf16>(const lane&, at, at, at, at, at, int, int);

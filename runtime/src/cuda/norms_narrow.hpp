@@ -8,10 +8,11 @@ namespace rankc::cuda {
 /// Whether rows of this width are, where packs of 16 bytes can be loaded.
 constexpr bool is_narrow(int width) { return width == 64 || width == 128 || width == 256; }
 
-void narrow_rms_norm(const lane&, bf16* y, float* stats, const bf16* x, const bf16* gain, int tokens, int width, float eps);
+void narrow_rms_norm(const lane&, bf16* y, float* stats, const bf16* x, const bf16* gain, int tokens,
+                     int width, float eps);
 
 /// Returns the number of partial sums of dgain that it leaves in the lane's workspace.
-int narrow_rms_norm_grad(const lane&, bf16* dx, const bf16* dy, const bf16* x, const float* stats, const bf16* gain, int tokens,
-                         int width);
+int narrow_rms_norm_grad(const lane&, bf16* dx, const bf16* dy, const bf16* x, const float* stats,
+                         const bf16* gain, int tokens, int width);
 
 }  // namespace rankc::cuda

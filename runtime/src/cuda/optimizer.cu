@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient's norm, AdamW and SGD over ranges of the regions, in f32 whatever the program's type. The ranges
-// travel as a kernel parameter, so one launch does them all. The norm is summed in two stages of fixed order:
-// every data-parallel rank clips by the same bits. What is rounded stochastically has a range for each tensor.
+// The gradient's norm, AdamW and SGD over ranges of the regions, in f32 whatever the program's type. The
+// ranges travel as a kernel parameter, so one launch does them all. The norm is summed in two stages of fixed
+// order: every data-parallel rank clips by the same bits. What is rounded stochastically has a range for each
+// tensor.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -11,8 +12,9 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // of the norm: all resident at once
-constexpr int pack_size = 4, tile_start = 64;  // elements; tiles start at whole cache lines of f32 and bf16
+constexpr int block = 256, blocks_each = 4,
+              grid = blocks_each * processors;  // of the norm: all resident at once
+constexpr int pack_size = 4, tile_start = 64;   // elements; tiles start at whole cache lines of f32 and bf16
 
 /// As many ranges as fit into the 32764 bytes of a kernel's parameters.
 template <rounding How>
@@ -36,7 +38,8 @@ struct range_table : places_of_ranges<How> {
 static_assert(sizeof(range_table<rounding::nearest>) < 32764 - 128);
 static_assert(sizeof(range_table<rounding::stochastic>) < 32764 - 128);
 
-/// A tile begins at `element`, a multiple of tile_start; the elements of its range, by number, are [first, limit).
+/// A tile begins at `element`, a multiple of tile_start; the elements of its range, by number, are [first,
+/// limit).
 struct tile_place {
   std::uint64_t element, first, limit;
   bool decay;
@@ -45,7 +48,8 @@ struct tile_place {
 
 /// Tile `tile` of those of range i, which begin with tile `begin`.
 template <int Tile, rounding How>
-__device__ tile_place place_of(const range_table<How>& table, int i, std::uint32_t tile, std::uint32_t begin) {
+__device__ tile_place place_of(const range_table<How>& table, int i, std::uint32_t tile,
+                               std::uint32_t begin) {
   const std::uint64_t first = table.first[i];
   return {first / tile_start * tile_start + std::uint64_t{tile - begin} * Tile, first, first + table.count[i],
           (table.decay[i / 32] >> (i % 32) & 1) != 0, i};
@@ -79,7 +83,8 @@ constexpr int packs_squared = 4;  // that a thread loads at once
 /// partial[b] = sum of squares of the elements of block b's tiles.
 /// Shapes: partial f32 (grid), g f32 (region).
 __global__ void __launch_bounds__(block, blocks_each)
-    square_partials(float* partial, const float* g, const __grid_constant__ range_table<rounding::nearest> table) {
+    square_partials(float* partial, const float* g,
+                    const __grid_constant__ range_table<rounding::nearest> table) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(g) % sizeof(pack<float, pack_size>) == 0;
   float sum = 0.0f;
   walk_tiles<block * pack_size * packs_squared>(table, [&](const tile_place& place) {
@@ -125,7 +130,8 @@ __device__ T by_bits(float x, std::uint16_t bits) {
   else return x;
 }
 
-/// `Count` neighbouring elements: read, updated and written, all at once where they are a pack. Element `e` is element
+/// `Count` neighbouring elements: read, updated and written, all at once where they are a pack. Element `e`
+/// is element
 /// `place[e - first]` of its tensor.
 template <class Rule, bool Copy, rounding How, int Count, class Weight, class Moment>
 __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_t e, const tile_place& tile,
@@ -136,8 +142,11 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
   if constexpr (Rule::moments > 0) m = load<Moment, Count>(all.m + e);
   if constexpr (Rule::moments > 1) v = load<Moment, Count>(all.v + e);
   float new_w[Count], new_m[Count], new_v[Count];
-  unpack(new_w, w); unpack(new_m, m); unpack(new_v, v);
-  for (int n = 0; n < Count; ++n) Rule::update(new_w[n], g.element[n] * scale, new_m[n], new_v[n], h, tile.decay);
+  unpack(new_w, w);
+  unpack(new_m, m);
+  unpack(new_v, v);
+  for (int n = 0; n < Count; ++n)
+    Rule::update(new_w[n], g.element[n] * scale, new_m[n], new_v[n], h, tile.decay);
   if constexpr (How == rounding::stochastic) {
     const element_place& place = table.place[tile.range];
     bits_of_elements random(place.tensor, h.rounding_seed, h.step);
@@ -148,7 +157,9 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
       v.element[n] = by_bits<Moment>(new_v[n], bits.second_moment);
     }
   } else {
-    w = packed<Weight>(new_w); m = packed<Moment>(new_m); v = packed<Moment>(new_v);
+    w = packed<Weight>(new_w);
+    m = packed<Moment>(new_m);
+    v = packed<Moment>(new_v);
   }
   store(all.w + e, w);
   if constexpr (Rule::moments > 0) store(all.m + e, m);
@@ -156,13 +167,13 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
   if constexpr (Copy) store(all.copy + e, packed<bf16>(new_w));
 }
 
-/// A block updates one tile: blocks that come and go keep reads and writes mixed, which is 6 % more of an H200's bandwidth
-/// than blocks that stay.
+/// A block updates one tile: blocks that come and go keep reads and writes mixed, which is 6 % more of an
+/// H200's bandwidth than blocks that stay.
 /// Shapes: regions (region); norm_squared f32 (1).
 template <class Rule, bool Copy, rounding How, class Weight, class Moment>
 __global__ void __launch_bounds__(block, blocks_each)
-    update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input, bool aligned,
-                const __grid_constant__ range_table<How> table) {
+    update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input,
+                bool aligned, const __grid_constant__ range_table<How> table) {
   if (!isfinite(*norm_squared)) return;  // as on all ranks, which have the same norm
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
@@ -178,7 +189,8 @@ __global__ void __launch_bounds__(block, blocks_each)
 /// Biases of experts' scores, by how often each was chosen.
 template <class Weight, class Moment>
 __global__ void __launch_bounds__(block)
-    balance_step(regions<Weight, Moment> all, const float* norm_squared, std::uint64_t first, std::uint64_t count, float rate, float mean) {
+    balance_step(regions<Weight, Moment> all, const float* norm_squared, std::uint64_t first,
+                 std::uint64_t count, float rate, float mean) {
   const std::uint64_t n = std::uint64_t{blockIdx.x} * block + threadIdx.x, e = first + n;
   if (n >= count || !isfinite(*norm_squared)) return;
   const auto w = load<Weight, 1>(all.w + e);
@@ -207,7 +219,8 @@ class table_maker {
   }
   void finish() {
     if (table_.ranges > 0) f_(table_);
-    table_ = {}; end_ = 0;
+    table_ = {};
+    end_ = 0;
   }
 
  private:
@@ -217,7 +230,8 @@ class table_maker {
   std::uint32_t end_ = 0;
 };
 
-/// Call f(table) for as many ranges at a time as a table holds: of what is rounded stochastically, for each tensor in them.
+/// Call f(table) for as many ranges at a time as a table holds: of what is rounded stochastically, for each
+/// tensor in them.
 template <rounding How, class F>
 void for_tables(const rank& r, std::span<const range> ranges, std::size_t tile, F&& f) {
   table_maker<How, F> tables(tile, f);
@@ -237,13 +251,14 @@ void update(const lane& on, const char* name, const regions<Weight, Moment>& all
   constexpr bool copies = sizeof(Weight) > sizeof(T);
   const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
   for_tables<How>(*on.of, ranges, block * pack_size, [&](const range_table<How>& table) {
-    launch(on, name, update_step<Rule, copies, How, Weight, Moment>, table.end[table.ranges - 1], block, 0, all,
-           on.at<float>(norm_squared), on.of->input, aligned, table);
+    launch(on, name, update_step<Rule, copies, How, Weight, Moment>, table.end[table.ranges - 1], block, 0,
+           all, on.at<float>(norm_squared), on.of->input, aligned, table);
   });
   for (const range& of : ranges)
     if (of.balances.any())
-      launch(on, name, balance_step<Weight, Moment>, ceil_div(of.count, block), block, 0, all, on.at<float>(norm_squared), of.first, of.count,
-             static_cast<float>(of.balances.rate), static_cast<float>(of.balances.mean));
+      launch(on, name, balance_step<Weight, Moment>, ceil_div(of.count, block), block, 0, all,
+             on.at<float>(norm_squared), of.first, of.count, static_cast<float>(of.balances.rate),
+             static_cast<float>(of.balances.mean));
 }
 
 template <class T, class Weight>
@@ -257,28 +272,32 @@ template <class T>
 void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   float* partial = reinterpret_cast<float*>(on.workspace);
   int partials = 0;
-  for_tables<rounding::nearest>(*on.of, ranges, block * pack_size * packs_squared, [&](const range_table<rounding::nearest>& table) {
-    launch(on, "sum_squares", square_partials, grid, block, 0, partial + partials, on.at<float>(gradients),
-           table);
-    partials += grid;
-  });
+  for_tables<rounding::nearest>(*on.of, ranges, block * pack_size * packs_squared,
+                                [&](const range_table<rounding::nearest>& table) {
+                                  launch(on, "sum_squares", square_partials, grid, block, 0,
+                                         partial + partials, on.at<float>(gradients), table);
+                                  partials += grid;
+                                });
   launch(on, "sum_squares", sum_squares_of, 1, block, 0, on.at<float>(total), partial, partials, accumulate);
 }
 
 template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  const regions<Weight, Moment> all{on.at<Weight>(weights), on.at<float>(gradients), on.at<Moment>(first_moment),
-                                    on.at<Moment>(second_moment), working_copy_of<T, Weight>(on)};
+  const regions<Weight, Moment> all{on.at<Weight>(weights), on.at<float>(gradients),
+                                    on.at<Moment>(first_moment), on.at<Moment>(second_moment),
+                                    working_copy_of<T, Weight>(on)};
   update<adamw_rule, T, Weight, Moment, How>(on, "adamw", all, norm_squared, ranges);
 }
 
 template <class T, class Weight, class Moment, rounding How>
-void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared,
+         std::span<const range> ranges) {
   constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
   using kept = std::conditional_t<has_momentum, Moment, float>;
   const regions<Weight, kept> all{on.at<Weight>(weights), on.at<float>(gradients),
-                                  has_momentum ? on.at<kept>(momentum) : nullptr, nullptr, working_copy_of<T, Weight>(on)};
+                                  has_momentum ? on.at<kept>(momentum) : nullptr, nullptr,
+                                  working_copy_of<T, Weight>(on)};
   update<sgd_rule<has_momentum>, T, Weight, kept, How>(on, "sgd", all, norm_squared, ranges);
 }
 
@@ -286,13 +305,13 @@ template void sum_squares<float>(const lane&, at, at, std::span<const range>, bo
 template void sum_squares<bf16>(const lane&, at, at, std::span<const range>, bool);
 
 // What may be kept in which type, and how that is rounded.
-#define RANKC_BF16_MOMENTS(T, Weight, How)                                                                             \
-  template void adamw<T, Weight, bf16, How>(const lane&, at, at, at, at, at, std::span<const range>);                  \
+#define RANKC_BF16_MOMENTS(T, Weight, How)                                                            \
+  template void adamw<T, Weight, bf16, How>(const lane&, at, at, at, at, at, std::span<const range>); \
   template void sgd<T, Weight, bf16, How>(const lane&, at, at, at, at, std::span<const range>);
-#define RANKC_ALL_MOMENTS(T, Weight, How)                                                                              \
-  RANKC_BF16_MOMENTS(T, Weight, How)                                                                                   \
-  template void adamw<T, Weight, float, How>(const lane&, at, at, at, at, at, std::span<const range>);                 \
-  template void sgd<T, Weight, no_moment, How>(const lane&, at, at, at, at, std::span<const range>);                   \
+#define RANKC_ALL_MOMENTS(T, Weight, How)                                                              \
+  RANKC_BF16_MOMENTS(T, Weight, How)                                                                   \
+  template void adamw<T, Weight, float, How>(const lane&, at, at, at, at, at, std::span<const range>); \
+  template void sgd<T, Weight, no_moment, How>(const lane&, at, at, at, at, std::span<const range>);   \
   template void sgd<T, Weight, float, How>(const lane&, at, at, at, at, std::span<const range>);
 RANKC_ALL_MOMENTS(float, float, rounding::nearest)
 RANKC_ALL_MOMENTS(bf16, float, rounding::nearest)

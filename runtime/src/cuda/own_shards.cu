@@ -25,7 +25,8 @@ __global__ void __launch_bounds__(block) place(const own_shards of) {
 /// Whether all shards can be moved in T.
 template <class T>
 bool are_packable(const own_shards& of) {
-  return std::all_of(of.shards, of.shards + of.many, [](const own_shards::shard& s) { return packable<sizeof(T)>(s.bytes, s.to, s.from); });
+  return std::all_of(of.shards, of.shards + of.many,
+                     [](const own_shards::shard& s) { return packable<sizeof(T)>(s.bytes, s.to, s.from); });
 }
 
 }  // namespace
@@ -33,7 +34,9 @@ bool are_packable(const own_shards& of) {
 void place_own_shards(const lane& on, const own_shards& of) {
   std::size_t largest = 0;
   for (const own_shards::shard& s : of.shards) largest = std::max(largest, s.bytes);
-  const dim3 grid(static_cast<unsigned>(std::clamp<std::size_t>(largest / bytes_of_a_block, 1, most_blocks_of_a_shard)), static_cast<unsigned>(of.many));
+  const dim3 grid(
+      static_cast<unsigned>(std::clamp<std::size_t>(largest / bytes_of_a_block, 1, most_blocks_of_a_shard)),
+      static_cast<unsigned>(of.many));
   if (are_packable<uint4>(of)) launch(on, "own shards", place<uint4>, grid, block, 0, of);
   else launch(on, "own shards", place<std::uint16_t>, grid, block, 0, of);
 }

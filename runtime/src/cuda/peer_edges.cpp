@@ -23,14 +23,19 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
   for (int g = 0; g < static_cast<int>(edges_.size()); ++g) {
     const auto members = about.communicators[static_cast<std::size_t>(g)].ranks;
     if (members.size() != 2) continue;
-    context &sender = *ranks[static_cast<std::size_t>(members[0])], &receiver = *ranks[static_cast<std::size_t>(members[1])];
+    context &sender = *ranks[static_cast<std::size_t>(members[0])],
+            &receiver = *ranks[static_cast<std::size_t>(members[1])];
     lane_link *out = link_of(sender.of(), g), *in = link_of(receiver.of(), g);
     if (out == nullptr || in == nullptr || !can_map(sender, receiver)) continue;
     map(sender, receiver);
     const auto first = 2 * static_cast<std::size_t>(g);
-    peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(peer_edge{words_.at(first), words_.at(first + 1), {}})).get();
-    out->place = 0; out->edge = made;
-    in->place = 1; in->edge = made;
+    peer_edge* const made = (edges_[static_cast<std::size_t>(g)] = std::make_unique<peer_edge>(
+                                 peer_edge{words_.at(first), words_.at(first + 1), {}}))
+                                .get();
+    out->place = 0;
+    out->edge = made;
+    in->place = 1;
+    in->edge = made;
   }
 }
 

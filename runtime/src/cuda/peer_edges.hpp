@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline edges between GPUs that map each other's memory: copy engines carry the messages, and lanes wait for words in
-// pinned memory. No multiprocessor has a part in it.
+// Pipeline edges between GPUs that map each other's memory: copy engines carry the messages, and lanes wait
+// for words in pinned memory. No multiprocessor has a part in it.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -13,11 +13,11 @@
 
 namespace rankc::cuda {
 
-/// A directed edge. The places of its messages, by whether the step evaluates and by number, are named by the receiver while it
-/// tries its steps out alone: an addressee is known before anybody sends.
+/// A directed edge. The places of its messages, by whether the step evaluates and by number, are named by the
+/// receiver while it tries its steps out alone: an addressee is known before anybody sends.
 struct peer_edge {
-  // Each 1 until the other end has taken it: whether the receiver's place is free for the next message, and whether the message
-  // is there.
+  // Each 1 until the other end has taken it: whether the receiver's place is free for the next message, and
+  // whether the message is there.
   volatile std::uint32_t *is_free, *is_there;
   std::map<std::pair<bool, int>, std::byte*> places;
 };

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t words_of_group = std::size_t{2} * most_mapped * most_mapped;
 
-/// The link of a rank that a communicator is for; null where its members do not read and write each other's memory.
+/// The link of a rank that a communicator is for; null where its members do not read and write each other's
+/// memory.
 lane_link* mapped_link(rank& r, int group_index) {
   lane_link* const found = r.find_link(group_index);
   const bool is_mapped = found != nullptr && (found->over == over::ep || found->over == over::tp);
@@ -20,7 +21,8 @@ lane_link* mapped_link(rank& r, int group_index) {
 
 bool all_map(const std::vector<context*>& members) {
   return std::all_of(members.begin(), members.end(), [&](const context* a) {
-    return std::all_of(members.begin(), members.end(), [&](const context* b) { return a == b || can_map(*a, *b); });
+    return std::all_of(members.begin(), members.end(),
+                       [&](const context* b) { return a == b || can_map(*a, *b); });
   });
 }
 
@@ -30,9 +32,13 @@ peer_groups::peer_groups(const description& about, const std::vector<std::unique
     : parts_(ranks.front()->of(), about.communicators.size() * words_of_group, "words of rows") {
   for (int g = 0; g < static_cast<int>(about.communicators.size()); ++g) {
     std::vector<context*> members;
-    for (const int rank : about.communicators[static_cast<std::size_t>(g)].ranks) members.push_back(ranks[static_cast<std::size_t>(rank)].get());
-    if (members.size() < 2 || members.size() > most_mapped || mapped_link(members.front()->of(), g) == nullptr || !all_map(members)) continue;
-    peer_group seen{.ranks = static_cast<int>(members.size()), .parts = parts_.at(static_cast<std::size_t>(g) * words_of_group)};
+    for (const int rank : about.communicators[static_cast<std::size_t>(g)].ranks)
+      members.push_back(ranks[static_cast<std::size_t>(rank)].get());
+    if (members.size() < 2 || members.size() > most_mapped ||
+        mapped_link(members.front()->of(), g) == nullptr || !all_map(members))
+      continue;
+    peer_group seen{.ranks = static_cast<int>(members.size()),
+                    .parts = parts_.at(static_cast<std::size_t>(g) * words_of_group)};
     for (std::size_t i = 0; i < members.size(); ++i) {
       for (const context* other : members)
         if (other != members[i]) map(*members[i], *other);

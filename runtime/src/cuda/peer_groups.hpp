@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of a communicator whose GPUs map each other: a kernel of one reads and writes the arenas of all, between meetings.
+// Ranks of a communicator whose GPUs map each other: a kernel of one reads and writes the arenas of all,
+// between meetings.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -24,14 +25,17 @@ struct peer_group {
   int ranks = 0, place = 0;
   std::byte* arenas[most_mapped]{};
   meeting_words* words[most_mapped]{};
-  volatile std::uint32_t* parts = nullptr;  // of rows that copy engines move (by_rows.cpp): two for each member and each other
+  volatile std::uint32_t* parts =
+      nullptr;  // of rows that copy engines move (by_rows.cpp): two for each member and each other
 
   /// Where something of this rank's arena lies from its begin on. Units: bytes.
-  std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]); }
+  std::size_t offset_of(const void* at) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]);
+  }
 };
 
-/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside computation NCCL's few
-/// blocks leave it more of them.
+/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside
+/// computation NCCL's few blocks leave it more of them.
 inline bool reads_peers(const lane& on, const lane_link& k) { return k.mapped != nullptr && on.computes(); }
 
 /// What is put on the lane from here on waits until every rank has come here, with all that it did before.

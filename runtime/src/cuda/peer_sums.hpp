@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that computation waits for, of ranks whose GPUs map each other: kernels on all multiprocessors read and write the
-// other arenas.
+// Collectives that computation waits for, of ranks whose GPUs map each other: kernels on all multiprocessors
+// read and write the other arenas.
 #pragma once
 #include "peer_groups.hpp"
 
@@ -22,11 +22,13 @@ struct sum_terms {
 template <class T>
 void sum_up(const lane&, T* to, const sum_terms<T>&, std::size_t count);
 
-/// What each rank has, in the order of the ranks. Shapes: from (count) at one place of every arena, to (ranks, count).
+/// What each rank has, in the order of the ranks. Shapes: from (count) at one place of every arena, to
+/// (ranks, count).
 template <class T>
 void gather_from_peers(const lane&, const peer_group&, T* to, const T* from, std::size_t count);
 
-/// Everywhere the sum of what all have: each rank makes a part of it. Shapes: data (count) at one place of every arena.
+/// Everywhere the sum of what all have: each rank makes a part of it. Shapes: data (count) at one place of
+/// every arena.
 template <class T>
 void sum_among_peers(const lane&, const peer_group&, T* data, std::size_t count);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that kernels of several GPUs signal with: one stores, another looks until the number is there, and gives up when the
-// host says that a rank has failed.
+// Words that kernels of several GPUs signal with: one stores, another looks until the number is there, and
+// gives up when the host says that a rank has failed.
 #pragma once
 #include "device.cuh"
 

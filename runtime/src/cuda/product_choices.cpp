@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The fields of a line: GPU, library, shape, milliseconds, algorithm. cuBLASLt's documentation lets an algorithm be stored
-/// and read again by the same version of the library.
+/// The fields of a line: GPU, library, shape, milliseconds, algorithm. cuBLASLt's documentation lets an
+/// algorithm be stored and read again by the same version of the library.
 constexpr char between = '\t';
 
 std::string hexadecimal(const cublasLtMatmulAlgo_t& algorithm) {
@@ -51,10 +51,10 @@ bool read_algorithm(cublasLtMatmulAlgo_t& to, std::string_view text) {
 std::string text_of(const product_shape& s) {
   std::ostringstream out;
   out << s.m << ' ' << s.n << ' ' << s.k << ' ' << (s.transpose_a ? 't' : 'n') << (s.transpose_b ? 't' : 'n')
-      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << (s.row_factors ? "|" : "") << ' ' << static_cast<int>(s.in);
+      << (s.add ? '+' : '=') << (s.fast_sums ? "~" : "") << (s.row_factors ? "|" : "") << ' '
+      << static_cast<int>(s.in);
   if (s.in_b != s.in) out << ',' << static_cast<int>(s.in_b);
-  out << ' ' << static_cast<int>(s.out) << ' '
-      << static_cast<int>(s.epilogue) << ' ' << s.alignment;
+  out << ' ' << static_cast<int>(s.out) << ' ' << static_cast<int>(s.epilogue) << ' ' << s.alignment;
   return out.str();
 }
 
@@ -106,8 +106,9 @@ product_machine product_machine::of(int device) {
   return {properties.name, cublasLtGetVersion()};
 }
 
-const product_choice& product_choices::of(const product_machine& on, const product_shape& shape,
-                                          const std::function<product_choice(const std::optional<product_choice>&)>& tune) {
+const product_choice& product_choices::of(
+    const product_machine& on, const product_shape& shape,
+    const std::function<product_choice(const std::optional<product_choice>&)>& tune) {
   const key which{on, shape};
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -142,11 +143,14 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
     ++number;
     const auto read = line_from(line);
     if (!read)
-      throw failure(1, whence + ": line " + std::to_string(number) +
-                           " is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): '" + line + "'");
+      throw failure(
+          1, whence + ": line " + std::to_string(number) +
+                 " is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): '" +
+                 line + "'");
     const auto& [machine, shape, choice] = *read;
     told_[{machine, shape}] = choice;
-    if (const auto known = by_key_.find({machine, shape}); known != by_key_.end()) known->second.choice = choice;
+    if (const auto known = by_key_.find({machine, shape}); known != by_key_.end())
+      known->second.choice = choice;
   }
 }
 
@@ -179,7 +183,8 @@ std::string product_choices::lines_of(const table& choices) {
 
 std::string open_products(const std::string& file) {
   std::error_code error;
-  if (const fs::path folder = fs::path(file).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  if (const fs::path folder = fs::path(file).parent_path(); !folder.empty())
+    fs::create_directories(folder, error);
   std::fstream both(file, std::ios::binary | std::ios::in | std::ios::out | std::ios::app);
   std::ostringstream text;
   if (both && both.peek() != std::fstream::traits_type::eof()) text << both.rdbuf();

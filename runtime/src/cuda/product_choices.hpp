@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of cuBLASLt's algorithms does each product, once for all ranks of a process, and from a file where one is kept.
+// Which of cuBLASLt's algorithms does each product, once for all ranks of a process, and from a file where
+// one is kept.
 #pragma once
 #include "linear_plans.hpp"
 
@@ -13,7 +14,8 @@
 
 namespace rankc::cuda {
 
-/// What choices hold for: the same algorithm is the fastest, and is one at all, on such a GPU and library alone.
+/// What choices hold for: the same algorithm is the fastest, and is one at all, on such a GPU and library
+/// alone.
 struct product_machine {
   std::string gpu;     // as CUDA names it
   std::size_t cublas;  // version, as the library numbers it
@@ -24,8 +26,8 @@ struct product_machine {
 /// The choices of a process, by machine and shape, and what a file told of them.
 class product_choices {
  public:
-  /// The choice for a shape. The first rank to ask makes it by `tune`, which is given what was told of it, if that was; others
-  /// wait for that. It stays where it is, and `take` may replace what it says.
+  /// The choice for a shape. The first rank to ask makes it by `tune`, which is given what was told of it, if
+  /// that was; others wait for that. It stays where it is, and `take` may replace what it says.
   const product_choice& of(const product_machine&, const product_shape&,
                            const std::function<product_choice(const std::optional<product_choice>&)>& tune);
 
@@ -33,7 +35,8 @@ class product_choices {
   /// Errors: failure (1) naming the line of `whence` that is no choice.
   void take(const std::string& lines, const std::string& whence);
 
-  /// The choices of shapes that ranks here have asked for, where they were timed: a line each, in order. Units: milliseconds.
+  /// The choices of shapes that ranks here have asked for, where they were timed: a line each, in order.
+  /// Units: milliseconds.
   std::string made() const;
   /// These, and what was told besides.
   std::string text() const;
@@ -58,7 +61,8 @@ class product_choices {
 /// Errors: failure (1) where it cannot be read or written.
 std::string open_products(const std::string& file);
 
-/// Add the choices to the file, which is replaced at once. Where that fails it stays as it was: the next job tunes again.
+/// Add the choices to the file, which is replaced at once. Where that fails it stays as it was: the next job
+/// tunes again.
 void keep_products(const std::string& file, const product_choices&);
 
 }  // namespace rankc::cuda

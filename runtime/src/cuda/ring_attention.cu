@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of ring attention by fused kernels, each a block that is causal or sees all of its keys, and two parts
-// made one.
+// The parts of ring attention by fused kernels, each a block that is causal or sees all of its keys, and two
+// parts made one.
 #include "attention_merge.cuh"
 
 #include <algorithm>
@@ -56,7 +56,8 @@ bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, 
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
   const attention_sizes& sizes = sees.causal ? of.own : behind ? of.behind : of.before;
-  if (!is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) || !has_fused_attention(on, true, {sizes}))
+  if (!is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) ||
+      !has_fused_attention(on, true, {sizes}))
     return false;
   const second_half to(s);
   const std::size_t from = behind ? to.queries : 0, statistic = behind ? to.statistics : 0;

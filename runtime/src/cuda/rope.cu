@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* t
 }
 
 template <class T>
-void run(const lane& on, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride,
-         float turn) {
+void run(const lane& on, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq,
+         int stride, float turn) {
   T *to = on.at<T>(y), *from = on.at<T>(x);
   float* angles = on.at<float>(table);
   constexpr int n = wide<T>;
@@ -54,8 +54,8 @@ void run(const lane& on, const char* name, at y, at x, at table, int tokens, int
     launch(on, name, rotate<n, T>, ceil_div(pairs / n, block), block, 0, to, from, angles, tokens, heads, dim,
            seq, stride, turn);
   else
-    launch(on, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim, seq,
-           stride, turn);
+    launch(on, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim,
+           seq, stride, turn);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ __device__ const rounded_parts::part& part_at(const rounded_parts& of, std::size
 /// A thread has N neighbours of what is sent to a member.
 template <int N>
 __global__ void __launch_bounds__(block) round_to(bf16* to, const rounded_parts of) {
-  const std::size_t packs = of.length / N, item = std::size_t{blockIdx.x} * block + threadIdx.x, member = item / packs;
+  const std::size_t packs = of.length / N, item = std::size_t{blockIdx.x} * block + threadIdx.x,
+                    member = item / packs;
   if (member >= of.members) return;
   const std::size_t at = item % packs * N;
   const rounded_parts::part& p = part_at(of, at);
@@ -42,7 +43,9 @@ __global__ void __launch_bounds__(block) widen_to(const bf16* from, const rounde
 
 /// Whether all parts can be read and written in packs.
 bool is_packable(const rounded_parts& of) {
-  return std::all_of(of.parts, of.parts + of.many, [](const rounded_parts::part& p) { return p.stride % n == 0 && packable<n>(p.count, p.to, p.from); });
+  return std::all_of(of.parts, of.parts + of.many, [](const rounded_parts::part& p) {
+    return p.stride % n == 0 && packable<n>(p.count, p.to, p.from);
+  });
 }
 
 }  // namespace

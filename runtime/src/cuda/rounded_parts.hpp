@@ -7,17 +7,17 @@
 
 namespace rankc::cuda {
 
-/// What is sent at a time, of up to `most` tensors: to each member its part of each, side by side. Parts begin at multiples
-/// of 16 bytes; what lies between them is zero.
+/// What is sent at a time, of up to `most` tensors: to each member its part of each, side by side. Parts
+/// begin at multiples of 16 bytes; what lies between them is zero.
 struct rounded_parts {
   static constexpr int most = 16;
   static constexpr std::size_t aligned = 16 / sizeof(bf16);
   struct part {
-    float* to;            // of the rank's sum
-    const float* from;    // of the first member's part
-    std::size_t stride;   // from one member's part to the next one's
+    float* to;           // of the rank's sum
+    const float* from;   // of the first member's part
+    std::size_t stride;  // from one member's part to the next one's
     std::size_t count;
-    std::size_t at;       // in what is sent to a member
+    std::size_t at;  // in what is sent to a member
   };
   std::size_t members;
   std::size_t length = 0;  // of what is sent to a member, a multiple of `aligned`

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a router makes of its logits, a warp to a token. Scores rise with logits, so that the largest of either are the same.
+// What a router makes of its logits, a warp to a token. Scores rise with logits, so that the largest of
+// either are the same.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -25,10 +26,12 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// The softmax p: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken; the sigmoid s: s (1 - s) ds.
+/// The softmax p: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken; the sigmoid s: s (1 - s)
+/// ds.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
-    take_top_backward(T* dlogits, const float* dweights, const T* logits, const std::int32_t* chosen, int tokens, int experts, int picks) {
+    take_top_backward(T* dlogits, const float* dweights, const T* logits, const std::int32_t* chosen,
+                      int tokens, int experts, int picks) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
   const T* x = logits + n * experts;
@@ -50,7 +53,8 @@ __global__ void __launch_bounds__(router_block)
 }
 
 /// y = total x / sum(x). Shapes: x, y (tokens, width); a thread to a row, of few elements.
-__global__ void __launch_bounds__(router_block) normalize_rows(float* y, const float* x, int tokens, int width, float total) {
+__global__ void __launch_bounds__(router_block)
+    normalize_rows(float* y, const float* x, int tokens, int width, float total) {
   const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
   if (n >= tokens) return;
   float sum = static_cast<float>(runtime::smallest_row_sum);
@@ -64,7 +68,10 @@ __global__ void __launch_bounds__(router_block)
   const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
   if (n >= tokens) return;
   float sum = static_cast<float>(runtime::smallest_row_sum), dot = 0.0f;
-  for (int k = 0; k < width; ++k) { sum += x[n * width + k]; dot += x[n * width + k] * dy[n * width + k]; }
+  for (int k = 0; k < width; ++k) {
+    sum += x[n * width + k];
+    dot += x[n * width + k] * dy[n * width + k];
+  }
   for (int k = 0; k < width; ++k) dx[n * width + k] = total / sum * (dy[n * width + k] - dot / sum);
 }
 
@@ -72,33 +79,38 @@ __global__ void __launch_bounds__(router_block)
 
 template <class T>
 void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
-  launch(on, "softmax_top", take_top<true, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(weights),
-         on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
+  launch(on, "softmax_top", take_top<true, T>, ceil_div(tokens, tokens_of_block), router_block, 0,
+         on.at<float>(weights), on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
 }
 template <class T>
-void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
-  launch(on, "softmax_top_grad", take_top_backward<true, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<T>(dlogits),
-         on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
+void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks) {
+  launch(on, "softmax_top_grad", take_top_backward<true, T>, ceil_div(tokens, tokens_of_block), router_block,
+         0, on.at<T>(dlogits), on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens,
+         experts, picks);
 }
 template <class T>
 void sigmoid_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
-  launch(on, "sigmoid_top", take_top<false, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(weights),
-         on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
+  launch(on, "sigmoid_top", take_top<false, T>, ceil_div(tokens, tokens_of_block), router_block, 0,
+         on.at<float>(weights), on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
 }
 template <class T>
-void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
-  launch(on, "sigmoid_top_grad", take_top_backward<false, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<T>(dlogits),
-         on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
+void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks) {
+  launch(on, "sigmoid_top_grad", take_top_backward<false, T>, ceil_div(tokens, tokens_of_block), router_block,
+         0, on.at<T>(dlogits), on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens,
+         experts, picks);
 }
 
 template <class T>
 void normalize(const lane& on, at y, at x, int tokens, int width, double total) {
-  launch(on, "normalize", normalize_rows, ceil_div(tokens, router_block), router_block, 0, on.at<float>(y), on.at<float>(x), tokens, width, total);
+  launch(on, "normalize", normalize_rows, ceil_div(tokens, router_block), router_block, 0, on.at<float>(y),
+         on.at<float>(x), tokens, width, total);
 }
 template <class T>
 void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, double total) {
-  launch(on, "normalize_grad", normalize_rows_backward, ceil_div(tokens, router_block), router_block, 0, on.at<float>(dx), on.at<float>(dy),
-         on.at<float>(x), tokens, width, total);
+  launch(on, "normalize_grad", normalize_rows_backward, ceil_div(tokens, router_block), router_block, 0,
+         on.at<float>(dx), on.at<float>(dy), on.at<float>(x), tokens, width, total);
 }
 
 template void softmax_top<float>(const lane&, at, at, at, int, int, int);

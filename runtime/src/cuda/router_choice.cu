@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts by other scores than the logits', a warp to a token: those of the best groups, and scores with a bias.
+// Experts by other scores than the logits', a warp to a token: those of the best groups, and scores with a
+// bias.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -25,7 +26,9 @@ struct scores_of_groups {
     for (int k = 0; k < best; ++k) {
       pick largest{-INFINITY, each};
       for (int e = 0; e < each; ++e)
-        if (const pick p{fmaxf(of(group * each + e), -INFINITY), e}; last.comes_before(p) && p.comes_before(largest)) largest = p;
+        if (const pick p{fmaxf(of(group * each + e), -INFINITY), e};
+            last.comes_before(p) && p.comes_before(largest))
+          largest = p;
       sum += (last = largest).logit;
     }
     return sum;
@@ -34,7 +37,8 @@ struct scores_of_groups {
 
 /// Shapes: scores f32, logits (tokens, experts).
 template <bool Softmax, class T>
-__global__ void __launch_bounds__(router_block) score(float* scores, const T* logits, int tokens, int experts) {
+__global__ void __launch_bounds__(router_block)
+    score(float* scores, const T* logits, int tokens, int experts) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
   const T* x = logits + n * experts;
@@ -47,7 +51,8 @@ __global__ void __launch_bounds__(router_block) score(float* scores, const T* lo
 /// Shapes: y, scores f32 (tokens, groups, each), kept (tokens, taken), bias (groups, each) or null.
 template <class T>
 __global__ void __launch_bounds__(router_block)
-    keep(float* y, std::int32_t* kept, const float* scores, const T* bias, int tokens, int groups, int each, int taken, int best) {
+    keep(float* y, std::int32_t* kept, const float* scores, const T* bias, int tokens, int groups, int each,
+         int taken, int best) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
   const int experts = groups * each;
@@ -69,7 +74,8 @@ __global__ void __launch_bounds__(router_block)
 /// Shapes: weights f32, chosen (tokens, picks), logits, scores f32 (tokens, experts), bias (experts) or null.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
-    take_top_by(float* weights, std::int32_t* chosen, const T* logits, const float* scores, const T* bias, int tokens, int experts, int picks) {
+    take_top_by(float* weights, std::int32_t* chosen, const T* logits, const float* scores, const T* bias,
+                int tokens, int experts, int picks) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
   const T* x = logits + n * experts;
@@ -86,7 +92,8 @@ __global__ void __launch_bounds__(router_block)
 }
 
 /// A block to an expert. Shapes: counts f32 (experts), chosen (choices).
-__global__ void __launch_bounds__(router_block) count(float* counts, const std::int32_t* chosen, std::size_t choices, bool accumulate) {
+__global__ void __launch_bounds__(router_block)
+    count(float* counts, const std::int32_t* chosen, std::size_t choices, bool accumulate) {
   const int expert = static_cast<int>(blockIdx.x);
   float own = 0.0f;
   for (std::size_t i = threadIdx.x; i < choices; i += router_block) own += chosen[i] == expert ? 1.0f : 0.0f;
@@ -96,17 +103,22 @@ __global__ void __launch_bounds__(router_block) count(float* counts, const std::
 
 template <bool Softmax, class T>
 void launch_scores(const lane& on, const char* name, at scores, at logits, int tokens, int experts) {
-  launch(on, name, score<Softmax, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(scores), on.at<T>(logits), tokens, experts);
+  launch(on, name, score<Softmax, T>, ceil_div(tokens, tokens_of_block), router_block, 0,
+         on.at<float>(scores), on.at<T>(logits), tokens, experts);
 }
 template <class T>
-void launch_keep(const lane& on, const char* name, at y, at kept, at scores, const T* bias, int tokens, int groups, int each, int taken, double best) {
-  launch(on, name, keep<T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(y), on.at<std::int32_t>(kept), on.at<float>(scores),
-         bias, tokens, groups, each, taken, static_cast<int>(best));
+void launch_keep(const lane& on, const char* name, at y, at kept, at scores, const T* bias, int tokens,
+                 int groups, int each, int taken, double best) {
+  launch(on, name, keep<T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(y),
+         on.at<std::int32_t>(kept), on.at<float>(scores), bias, tokens, groups, each, taken,
+         static_cast<int>(best));
 }
 template <bool Softmax, class T>
-void launch_top_by(const lane& on, const char* name, at weights, at chosen, at logits, at scores, const T* bias, int tokens, int experts, int picks) {
-  launch(on, name, take_top_by<Softmax, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(weights), on.at<std::int32_t>(chosen),
-         on.at<T>(logits), on.at<float>(scores), bias, tokens, experts, picks);
+void launch_top_by(const lane& on, const char* name, at weights, at chosen, at logits, at scores,
+                   const T* bias, int tokens, int experts, int picks) {
+  launch(on, name, take_top_by<Softmax, T>, ceil_div(tokens, tokens_of_block), router_block, 0,
+         on.at<float>(weights), on.at<std::int32_t>(chosen), on.at<T>(logits), on.at<float>(scores), bias,
+         tokens, experts, picks);
 }
 template <class T>
 constexpr const T* no_bias = nullptr;
@@ -123,46 +135,57 @@ void sigmoid_scores(const lane& on, at scores, at logits, int tokens, int expert
 }
 
 template <class T>
-void keep_groups(const lane& on, at y, at kept, at scores, int tokens, int groups, int each, int taken, double best) {
+void keep_groups(const lane& on, at y, at kept, at scores, int tokens, int groups, int each, int taken,
+                 double best) {
   launch_keep<T>(on, "keep_groups", y, kept, scores, no_bias<T>, tokens, groups, each, taken, best);
 }
 template <class T>
-void biased_keep_groups(const lane& on, at y, at kept, at scores, at bias, int tokens, int groups, int each, int taken, double best) {
-  launch_keep<T>(on, "biased_keep_groups", y, kept, scores, on.at<T>(bias), tokens, groups, each, taken, best);
+void biased_keep_groups(const lane& on, at y, at kept, at scores, at bias, int tokens, int groups, int each,
+                        int taken, double best) {
+  launch_keep<T>(on, "biased_keep_groups", y, kept, scores, on.at<T>(bias), tokens, groups, each, taken,
+                 best);
 }
 
 template <class T>
-void softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
-  launch_top_by<true, T>(on, "softmax_top_by", weights, chosen, logits, scores, no_bias<T>, tokens, experts, picks);
+void softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks) {
+  launch_top_by<true, T>(on, "softmax_top_by", weights, chosen, logits, scores, no_bias<T>, tokens, experts,
+                         picks);
 }
 template <class T>
-void sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
-  launch_top_by<false, T>(on, "sigmoid_top_by", weights, chosen, logits, scores, no_bias<T>, tokens, experts, picks);
+void sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks) {
+  launch_top_by<false, T>(on, "sigmoid_top_by", weights, chosen, logits, scores, no_bias<T>, tokens, experts,
+                          picks);
 }
 template <class T>
-void biased_softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
-  launch_top_by<true, T>(on, "biased_softmax_top_by", weights, chosen, logits, scores, on.at<T>(bias), tokens, experts, picks);
+void biased_softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks) {
+  launch_top_by<true, T>(on, "biased_softmax_top_by", weights, chosen, logits, scores, on.at<T>(bias), tokens,
+                         experts, picks);
 }
 template <class T>
-void biased_sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
-  launch_top_by<false, T>(on, "biased_sigmoid_top_by", weights, chosen, logits, scores, on.at<T>(bias), tokens, experts, picks);
+void biased_sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks) {
+  launch_top_by<false, T>(on, "biased_sigmoid_top_by", weights, chosen, logits, scores, on.at<T>(bias),
+                          tokens, experts, picks);
 }
 
 template <class T>
 void count_choices(const lane& on, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate) {
-  launch(on, "count_choices", count, experts, router_block, 0, on.at<float>(dbias), on.at<std::int32_t>(chosen),
-         std::size_t{static_cast<unsigned>(tokens)} * picks, accumulate);
+  launch(on, "count_choices", count, experts, router_block, 0, on.at<float>(dbias),
+         on.at<std::int32_t>(chosen), std::size_t{static_cast<unsigned>(tokens)} * picks, accumulate);
 }
 
-#define RANKC_FOR(T)                                                                              \
-  template void softmax_scores<T>(const lane&, at, at, int, int);                                 \
-  template void sigmoid_scores<T>(const lane&, at, at, int, int);                                 \
-  template void keep_groups<T>(const lane&, at, at, at, int, int, int, int, double);              \
-  template void biased_keep_groups<T>(const lane&, at, at, at, at, int, int, int, int, double);   \
-  template void softmax_top_by<T>(const lane&, at, at, at, at, int, int, int);                    \
-  template void sigmoid_top_by<T>(const lane&, at, at, at, at, int, int, int);                    \
-  template void biased_softmax_top_by<T>(const lane&, at, at, at, at, at, int, int, int);         \
-  template void biased_sigmoid_top_by<T>(const lane&, at, at, at, at, at, int, int, int);         \
+#define RANKC_FOR(T)                                                                            \
+  template void softmax_scores<T>(const lane&, at, at, int, int);                               \
+  template void sigmoid_scores<T>(const lane&, at, at, int, int);                               \
+  template void keep_groups<T>(const lane&, at, at, at, int, int, int, int, double);            \
+  template void biased_keep_groups<T>(const lane&, at, at, at, at, int, int, int, int, double); \
+  template void softmax_top_by<T>(const lane&, at, at, at, at, int, int, int);                  \
+  template void sigmoid_top_by<T>(const lane&, at, at, at, at, int, int, int);                  \
+  template void biased_softmax_top_by<T>(const lane&, at, at, at, at, at, int, int, int);       \
+  template void biased_sigmoid_top_by<T>(const lane&, at, at, at, at, at, int, int, int);       \
   template void count_choices<T>(const lane&, at, at, int, int, int, bool);
 RANKC_FOR(float)
 RANKC_FOR(bf16)

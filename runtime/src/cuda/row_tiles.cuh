@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a grouped product, numbered through all segments: each segment has the tiles that its rows need, times
-// those of the columns. The offsets are read where the tiles are taken, on the device.
+// The tiles of a grouped product, numbered through all segments: each segment has the tiles that its rows
+// need, times those of the columns. The offsets are read where the tiles are taken, on the device.
 #pragma once
 #include "device.cuh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a team reads before their turn. A thread copies its own packs of the team's next rows into shared memory while
-// the team is at an earlier one, so that memory is busy while rows are summed up; what it copied it alone reads, so no
-// barrier is needed. Rows too wide for that are read where they lie, each time anew.
+// Rows that a team reads before their turn. A thread copies its own packs of the team's next rows into shared
+// memory while the team is at an earlier one, so that memory is busy while rows are summed up; what it copied
+// it alone reads, so no barrier is needed. Rows too wide for that are read where they lie, each time anew.
 #pragma once
 #include "team.cuh"
 
@@ -9,8 +9,9 @@
 
 namespace rankc::cuda {
 
-/// The same rows of `Operands` matrices (tokens, width), of which a thread has P packs of N elements each. `Ahead` rows have
-/// room in shared memory; 0: none. A team's first row is `first`, and every step-th row is its.
+/// The same rows of `Operands` matrices (tokens, width), of which a thread has P packs of N elements each.
+/// `Ahead` rows have room in shared memory; 0: none. A team's first row is `first`, and every step-th row is
+/// its.
 template <class T, int N, int P, int Operands, int Ahead>
 class rows_ahead {
  public:
@@ -18,7 +19,9 @@ class rows_ahead {
     const T* of[Operands];
   };
   /// Units: bytes of dynamic shared memory of a block of `threads`.
-  static constexpr std::size_t bytes(int threads) { return sizeof(pack<T, N>) * Ahead * Operands * P * threads; }
+  static constexpr std::size_t bytes(int threads) {
+    return sizeof(pack<T, N>) * Ahead * Operands * P * threads;
+  }
 
   __device__ rows_ahead(const matrices& from, int first, int step, int tokens, int width)
       : from_(from), row_(first), step_(step), tokens_(tokens), width_(width) {
@@ -52,7 +55,8 @@ class rows_ahead {
  private:
   __device__ pack<T, N>* place(int stage, int operand, int p) const {
     const int threads = blockDim.x * blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
-    return reinterpret_cast<pack<T, N>*>(dynamic_shared()) + ((stage * Operands + operand) * P + p) * threads + thread;
+    return reinterpret_cast<pack<T, N>*>(dynamic_shared()) +
+           ((stage * Operands + operand) * P + p) * threads + thread;
   }
   __device__ void fetch(int row, int stage) {
     if (row < tokens_) {
@@ -61,7 +65,8 @@ class rows_ahead {
         const int c = team_column<N>(p);
         if (c >= width_) break;
         for (int k = 0; k < Operands; ++k)
-          __pipeline_memcpy_async(place(stage, k, p), from_.of[k] + std::size_t(row) * width_ + c, sizeof(pack<T, N>));
+          __pipeline_memcpy_async(place(stage, k, p), from_.of[k] + std::size_t(row) * width_ + c,
+                                  sizeof(pack<T, N>));
       }
     }
     __pipeline_commit();

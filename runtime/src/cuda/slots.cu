@@ -39,15 +39,16 @@ __global__ void __launch_bounds__(block)
     store(slots + slot * width + c, has_room ? load<T, N>(slabs + row * width + c) : pack<T, N>{});
 }
 
-/// A block to a slot, which goes to this rank's slab at the rank that has its expert, or comes from there. Ranks begin with the
-/// slots of the rank after them, so that they do not all turn to one at a time.
+/// A block to a slot, which goes to this rank's slab at the rank that has its expert, or comes from there.
+/// Ranks begin with the slots of the rank after them, so that they do not all turn to one at a time.
 /// Units: `received` in bytes from the begin of an arena on.
 template <int N, bool Sends, class T>
-__global__ void __launch_bounds__(block)
-    move_rows(peer_group g, std::size_t received, T* slots, const std::int32_t* offsets, runtime::slot_exchange by) {
+__global__ void __launch_bounds__(block) move_rows(peer_group g, std::size_t received, T* slots,
+                                                   const std::int32_t* offsets, runtime::slot_exchange by) {
   if (g.words[g.place]->failed != 0) return;
   const int begin = by.first(offsets, (g.place + 1) % by.ranks);
-  const int slot = static_cast<int>((blockIdx.x + static_cast<unsigned>(begin)) % static_cast<unsigned>(by.slots));
+  const int slot =
+      static_cast<int>((blockIdx.x + static_cast<unsigned>(begin)) % static_cast<unsigned>(by.slots));
   const int rank = owner_of(slot, offsets, by);
   const bool has_room = slot < by.end(offsets, rank);
   if (Sends && !has_room) return;
@@ -113,8 +114,8 @@ void send_slots(const lane& on, const peer_group& g, T* received, const T* slots
   move_slots<true>(on, g, received, const_cast<T*>(slots), offsets, by);
 }
 template <class T>
-void fetch_slots(const lane& on, const peer_group& g, T* slots, const T* received, const std::int32_t* offsets,
-                 const runtime::slot_exchange& by) {
+void fetch_slots(const lane& on, const peer_group& g, T* slots, const T* received,
+                 const std::int32_t* offsets, const runtime::slot_exchange& by) {
   move_slots<false>(on, g, received, slots, offsets, by);
 }
 void put_offsets(const lane& on, std::int32_t* blocks, const std::int32_t* offsets,
@@ -134,9 +135,13 @@ template void take_from_slabs<float>(const lane&, float*, const float*, const st
                                      const runtime::slot_exchange&);
 template void take_from_slabs<bf16>(const lane&, bf16*, const bf16*, const std::int32_t*,
                                     const runtime::slot_exchange&);
-template void send_slots<float>(const lane&, const peer_group&, float*, const float*, const std::int32_t*, const runtime::slot_exchange&);
-template void send_slots<bf16>(const lane&, const peer_group&, bf16*, const bf16*, const std::int32_t*, const runtime::slot_exchange&);
-template void fetch_slots<float>(const lane&, const peer_group&, float*, const float*, const std::int32_t*, const runtime::slot_exchange&);
-template void fetch_slots<bf16>(const lane&, const peer_group&, bf16*, const bf16*, const std::int32_t*, const runtime::slot_exchange&);
+template void send_slots<float>(const lane&, const peer_group&, float*, const float*, const std::int32_t*,
+                                const runtime::slot_exchange&);
+template void send_slots<bf16>(const lane&, const peer_group&, bf16*, const bf16*, const std::int32_t*,
+                               const runtime::slot_exchange&);
+template void fetch_slots<float>(const lane&, const peer_group&, float*, const float*, const std::int32_t*,
+                                 const runtime::slot_exchange&);
+template void fetch_slots<bf16>(const lane&, const peer_group&, bf16*, const bf16*, const std::int32_t*,
+                                const runtime::slot_exchange&);
 
 }  // namespace rankc::cuda

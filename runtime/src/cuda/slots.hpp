@@ -21,13 +21,15 @@ template <class T>
 void take_from_slabs(const lane&, T* slots, const T* slabs, const std::int32_t* offsets,
                      const runtime::slot_exchange&);
 
-/// Both at once where the ranks' GPUs map each other: rows of slots to the slabs of this rank in `received` of those that have
-/// their experts, and no others; what is left of a slab stays as it was.
+/// Both at once where the ranks' GPUs map each other: rows of slots to the slabs of this rank in `received`
+/// of those that have their experts, and no others; what is left of a slab stays as it was.
 template <class T>
-void send_slots(const lane&, const peer_group&, T* received, const T* slots, const std::int32_t* offsets, const runtime::slot_exchange&);
+void send_slots(const lane&, const peer_group&, T* received, const T* slots, const std::int32_t* offsets,
+                const runtime::slot_exchange&);
 /// The other way: slots are fetched. One that had no room is zeros.
 template <class T>
-void fetch_slots(const lane&, const peer_group&, T* slots, const T* received, const std::int32_t* offsets, const runtime::slot_exchange&);
+void fetch_slots(const lane&, const peer_group&, T* slots, const T* received, const std::int32_t* offsets,
+                 const runtime::slot_exchange&);
 
 /// Of each rank's experts the offsets, counted from the begin of its slab on: blocks (ranks, 2, experts of a
 /// rank).

@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
 template <class T>
 void softmax(const lane& on, at y, at x, int tokens, int width) {
   T *to = on.at<T>(y), *row = on.at<T>(x);
-  launch_rows<T>(on, "softmax", softmax_rows<wide<T>, T>, softmax_rows<1, T>, packable<wide<T>>(width, to, row), tokens,
-                 width, to, row, width);
+  launch_rows<T>(on, "softmax", softmax_rows<wide<T>, T>, softmax_rows<1, T>,
+                 packable<wide<T>>(width, to, row), tokens, width, to, row, width);
 }
 
 template <class T>

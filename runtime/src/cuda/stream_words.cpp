@@ -16,19 +16,28 @@ CUdeviceptr address(volatile std::uint32_t* word) { return reinterpret_cast<CUde
 
 CUstreamBatchMemOpParams write_of(volatile std::uint32_t* word, std::uint32_t value) {
   CUstreamBatchMemOpParams op{};
-  op.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = address(word), .value = value, .flags = CU_STREAM_WRITE_VALUE_DEFAULT, .alias = 0};
+  op.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                   .address = address(word),
+                   .value = value,
+                   .flags = CU_STREAM_WRITE_VALUE_DEFAULT,
+                   .alias = 0};
   return op;
 }
 CUstreamBatchMemOpParams wait_for(volatile std::uint32_t* word, std::uint32_t value) {
   CUstreamBatchMemOpParams op{};
-  op.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = address(word), .value = value, .flags = CU_STREAM_WAIT_VALUE_EQ, .alias = 0};
+  op.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                  .address = address(word),
+                  .value = value,
+                  .flags = CU_STREAM_WAIT_VALUE_EQ,
+                  .alias = 0};
   return op;
 }
 
 void enqueue(const lane& on, std::initializer_list<CUstreamBatchMemOpParams> ops) {
   using batch_ops = CUresult (*)(CUstream, unsigned, const CUstreamBatchMemOpParams*, unsigned);
   static const auto call = driver_function<batch_ops>(on, "cuStreamBatchMemOp");
-  if (const CUresult result = call(on.stream, static_cast<unsigned>(ops.size()), ops.begin(), 0); result != CUDA_SUCCESS)
+  if (const CUresult result = call(on.stream, static_cast<unsigned>(ops.size()), ops.begin(), 0);
+      result != CUDA_SUCCESS)
     fail(on, "cuStreamBatchMemOp: error " + std::to_string(static_cast<int>(result)));
 }
 
@@ -50,8 +59,12 @@ void stream_words::let_go() {
   });
 }
 
-void write_word(const lane& on, volatile std::uint32_t* word, std::uint32_t value) { enqueue(on, {write_of(word, value)}); }
+void write_word(const lane& on, volatile std::uint32_t* word, std::uint32_t value) {
+  enqueue(on, {write_of(word, value)});
+}
 
-void take_word(const lane& on, volatile std::uint32_t* word) { enqueue(on, {wait_for(word, 1), write_of(word, 0)}); }
+void take_word(const lane& on, volatile std::uint32_t* word) {
+  enqueue(on, {wait_for(word, 1), write_of(word, 0)});
+}
 
 }  // namespace rankc::cuda

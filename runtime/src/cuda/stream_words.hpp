@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in pinned memory that lanes write and wait for by themselves: no kernel has to find room beside those that compute.
+// Words in pinned memory that lanes write and wait for by themselves: no kernel has to find room beside those
+// that compute.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 

@@ -14,7 +14,8 @@ inline constexpr int box_side = 64, box_bytes = box_side * box_side * static_cas
 bool is_hopper(const lane&);
 
 /// A row-major matrix, copied in boxes; what lies outside the matrix is 0 in them.
-/// Shapes: `matrix` (rows, columns), at a multiple of 16 bytes; columns a multiple of 8. Units: `stride` in elements from
+/// Shapes: `matrix` (rows, columns), at a multiple of 16 bytes; columns a multiple of 8. Units: `stride` in
+/// elements from
 ///         one row to the next, a multiple of 8. Errors: failure (70).
 CUtensorMap tensor_map(const lane&, const bf16* matrix, std::size_t rows, int columns, int stride);
 inline CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int columns) {

@@ -24,7 +24,8 @@ tracer::tracer(rank& r) : rank_(r) {
 
 tracer::~tracer() { cudaFree(times_); }
 
-/// An error of the launch shows in the next call that is checked: a stamp may be set while another error is thrown.
+/// An error of the launch shows in the next call that is checked: a stamp may be set while another error is
+/// thrown.
 std::size_t tracer::stamp(const lane& on) {
   store_clock<<<1, 1, 0, on.stream>>>(times_ + stamps_);
   return stamps_++;
@@ -84,7 +85,8 @@ stamped_action::~stamped_action() {
   if (on_.of->place != nullptr) on_.of->place->end(on_);
 }
 
-void time_call(const lane& on, const void* call, const char* type, void (*enqueue)(const lane&, const void*)) {
+void time_call(const lane& on, const void* call, const char* type,
+               void (*enqueue)(const lane&, const void*)) {
   tracer& times = *on.of->calls;
   const std::size_t entry = times.begin(tracer::what::alone, on, type);
   enqueue(on, call);

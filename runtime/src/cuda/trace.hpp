@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
-// or a communication begins or ends, or wherever a call does. A communication begins when its lane comes to it: its time holds the wait for
-// the other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread
-// that enqueues them, and lanes have names.
+// The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action,
+// a wait or a communication begins or ends, or wherever a call does. A communication begins when its lane
+// comes to it: its time holds the wait for the other ranks. Where a step is not timed nothing is enqueued.
+// For a profiler, actions are NVTX ranges of the thread that enqueues them, and lanes have names.
 #pragma once
 #include "check.hpp"
 
@@ -18,7 +18,8 @@ class tracer {
   tracer(const tracer&) = delete;
   tracer& operator=(const tracer&) = delete;
 
-  /// What is enqueued or captured while this lives is stamped, action by action or call by call, into a list that begins anew.
+  /// What is enqueued or captured while this lives is stamped, action by action or call by call, into a list
+  /// that begins anew.
   class recording {
    public:
     recording(tracer& t, bool by_calls) : rank_(t.rank_) {
@@ -34,7 +35,12 @@ class tracer {
     rank& rank_;
   };
 
-  enum class what { step, action, wait, alone };  // alone: a communication, an action on another lane than 0, or a call
+  enum class what {
+    step,
+    action,
+    wait,
+    alone
+  };  // alone: a communication, an action on another lane than 0, or a call
 
   /// Stamp the beginning of something on a lane, and its end.
   /// Errors: failure (70) where a step has more stamps than there is room for.
@@ -42,8 +48,8 @@ class tracer {
   void end(std::size_t entry);
 
   /// What the last replay did, in the order of issue; the device must be done with it.
-  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has its own
-  /// zero.
+  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has
+  /// its own zero.
   void take(std::vector<traced>& into);
 
  private:
@@ -63,7 +69,8 @@ class tracer {
   unsigned long long* times_ = nullptr;  // device memory, nanoseconds
 };
 
-/// Times what is enqueued on a lane while this lives: a communication where nothing is computed, or a wait of lane 0.
+/// Times what is enqueued on a lane while this lives: a communication where nothing is computed, or a wait of
+/// lane 0.
 class stamped {
  public:
   stamped(const lane& on, tracer::what of, const char* name)

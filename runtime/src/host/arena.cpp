@@ -35,7 +35,8 @@ bool arena::intact() const {
                      [](std::byte b) { return b == guard_value; });
 }
 
-void fill_rope(std::byte* arena, const runtime::rope_table& table, const runtime::chunks& has, runtime::dtype type) {
+void fill_rope(std::byte* arena, const runtime::rope_table& table, const runtime::chunks& has,
+               runtime::dtype type) {
   std::byte* where = arena + table.where.byte;
   if (type == runtime::dtype::f64) fill_angles(reinterpret_cast<double*>(where), table, has);
   else fill_angles(reinterpret_cast<float*>(where), table, has);

@@ -30,7 +30,8 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
         gemm(form::plain, form::transposed, queries, keys, dim, scale, on.at<T>(q) + here, q_width,
              on.at<T>(k) + kv, kv_width, T(0), scores, keys);
         for (int n = 0; n < queries; ++n)
-          sums[i + n] = seen_softmax(scores + static_cast<std::size_t>(n) * keys, of.start(row, i + n), i + n, keys);
+          sums[i + n] =
+              seen_softmax(scores + static_cast<std::size_t>(n) * keys, of.start(row, i + n), i + n, keys);
         gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, on.at<T>(v) + kv, kv_width,
              T(0), on.at<T>(o) + here, q_width);
       }
@@ -41,9 +42,8 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
 // Blocks run from the last to the first: the last sees every key, so with the group's first head it
 // overwrites all of dk and dv, and everything after it adds.
 template <class T>
-void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                           at o, at lse, const documents& of, int rows, int seq, int heads, int kv_heads,
-                           int dim) {
+void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                           at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim) {
   const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = on.at<T>(scratch);
@@ -66,8 +66,8 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
              on.at<T>(v) + kv, kv_width, T(0), dscores, keys);
         for (int n = 0; n < queries; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * keys;
-          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale, of.start(row, i + n), i + n,
-                            keys);
+          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
+                            of.start(row, i + n), i + n, keys);
         }
         const T keep = static_cast<T>(h % group == 0 && i == last_block ? 0 : 1);
         gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, on.at<T>(dout) + here,
@@ -96,16 +96,16 @@ void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at
 }
 
 template <class T>
-void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                    at lse, int rows, int seq, int heads, int kv_heads, int dim) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads,
-                           kv_heads, dim);
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
+                           dim);
 }
 template <class T>
-void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                             at o, at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                           {on.at<std::int32_t>(starts), seq}, rows, seq, heads, kv_heads, dim);
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
+                           rows, seq, heads, kv_heads, dim);
 }
 
 template decltype(attention<float>) attention<float>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of squares
-// of log(sum(exp(logits))) and the number of picks that were dropped. Sums are kept in f64.
+// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of
+// squares of log(sum(exp(logits))) and the number of picks that were dropped. Sums are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/runtime/router.hpp>
 
@@ -26,7 +26,8 @@ struct sigmoid_of_row {
 };
 
 template <class Scores, class T>
-void statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                int picks) {
   double* sums = on.at<double>(scratch);
   std::fill_n(sums, 3 * experts, 0.0);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
@@ -68,11 +69,13 @@ void statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens,
 }  // namespace
 
 template <class T>
-void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void softmax_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   statistics<softmax_of_row, T>(on, own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
-void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks) {
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks) {
   statistics<sigmoid_of_row, T>(on, own, scratch, logits, chosen, tokens, experts, picks);
 }
 template <class T>
@@ -91,7 +94,8 @@ template <class T>
 void dropped_statistics(const lane& on, at own, at places, int tokens, int picks, int experts) {
   const std::int32_t* place = on.at<std::int32_t>(places);
   std::fill_n(on.at<T>(own), 3 * experts, T(0));
-  on.at<T>(own)[2 * experts + 1] = static_cast<T>(std::count(place, place + static_cast<std::size_t>(tokens) * picks, -1));
+  on.at<T>(own)[2 * experts + 1] =
+      static_cast<T>(std::count(place, place + static_cast<std::size_t>(tokens) * picks, -1));
 }
 
 template <class T>
@@ -203,8 +207,10 @@ void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double
   write_factors(on.at<T>(ds), kinds, experts, of_z(on.at<T>(whole), kinds, experts, scale));
 }
 template <class T>
-void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate) {
-  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts, of_overflow(on.at<T>(whole), kinds, experts, log_scale), accumulate);
+void overflow_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double log_scale,
+                   bool accumulate) {
+  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts,
+           of_overflow(on.at<T>(whole), kinds, experts, log_scale), accumulate);
 }
 template <class T>
 void overflow_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double log_scale) {

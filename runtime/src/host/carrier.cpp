@@ -67,8 +67,8 @@ void carrier::exchange(const std::vector<runtime::transport::outgoing>& out,
 // All members hear of a mismatch alike: it is a fault of the plan or of a binary, and no data has moved yet.
 void carrier::greet(const op& mine) {
   greetings_[own_] = greeting(mine);
-  gather(reinterpret_cast<const std::byte*>(&greetings_[own_]), reinterpret_cast<std::byte*>(greetings_.data()),
-         sizeof(greeting));
+  gather(reinterpret_cast<const std::byte*>(&greetings_[own_]),
+         reinterpret_cast<std::byte*>(greetings_.data()), sizeof(greeting));
   const op first = greetings_[0].as_op();
   for (std::size_t m = 1; m < members(); ++m) {
     const op other = greetings_[m].as_op();
@@ -113,7 +113,8 @@ void carrier::gather(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (to + own_ * bytes != from) std::memcpy(to + own_ * bytes, from, bytes);
 }
 
-// This member's elements [first, first + count), added to those that have arrived of the others, in member order.
+// This member's elements [first, first + count), added to those that have arrived of the others, in member
+// order.
 // Shapes: arrived_: (members, count); the own row is not used.
 void carrier::sum_of_all(const op& mine, std::size_t first, std::size_t count, std::byte* to) {
   std::vector<op> parts(members(), mine);
@@ -175,9 +176,11 @@ void carrier::all_to_all(const op& mine) {
   std::memcpy(mine.to + own_ * bytes, mine.from + own_ * bytes, bytes);
 }
 
-// One tensor after the other: to the neighbour on one side, of the one on the other, which two members are for each other.
+// One tensor after the other: to the neighbour on one side, of the one on the other, which two members are
+// for each other.
 void carrier::shift(const op& mine) {
-  const std::size_t n = members(), step = mine.kind == op_kind::shift ? 1 : n - 1, bytes = sum_bytes(mine) / 2;
+  const std::size_t n = members(), step = mine.kind == op_kind::shift ? 1 : n - 1,
+                    bytes = sum_bytes(mine) / 2;
   const int to = ranks_[(own_ + step) % n], from = ranks_[(own_ + n - step) % n];
   exchange({{to, mine.from, bytes}}, {{from, mine.to, bytes}});
   exchange({{to, mine.second_from, bytes}}, {{from, mine.second_to, bytes}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the communications of one communicator whose other members are other processes. Before any data moves the
-// members tell each other what they came for; sums are made in member order by the code that makes them between
-// threads.
+// Carries the communications of one communicator whose other members are other processes. Before any data
+// moves the members tell each other what they came for; sums are made in member order by the code that makes
+// them between threads.
 #pragma once
 #include "transfer.hpp"
 
@@ -42,9 +42,12 @@ class carrier {
   void lose(const op& mine) { moves_ += takes_two_moves(mine.kind) ? 3 : 2; }
 
  private:
-  static bool takes_two_moves(op_kind k) { return k == op_kind::all_reduce || k == op_kind::shift || k == op_kind::shift_back; }
+  static bool takes_two_moves(op_kind k) {
+    return k == op_kind::all_reduce || k == op_kind::shift || k == op_kind::shift_back;
+  }
   void greet(const op& mine);
-  void exchange(const std::vector<runtime::transport::outgoing>&, const std::vector<runtime::transport::incoming>&);
+  void exchange(const std::vector<runtime::transport::outgoing>&,
+                const std::vector<runtime::transport::incoming>&);
   void gather(const std::byte* from, std::byte* to, std::size_t bytes);
   void all_reduce(const op& mine);
   void reduce_scatter(const op& mine);

@@ -30,7 +30,8 @@ void check_head(const description& about) {
       about.ranks.size() != static_cast<std::size_t>(about.world()))
     refuse(about, "it has " + std::to_string(about.layouts.size()) + " layouts and " +
                       std::to_string(about.ranks.size()) + " ranks; its degrees ask for pp = " +
-                      std::to_string(about.pp) + " and pp * dp * cp * tp" + (about.independent_experts ? " * ep = " : " = ") + std::to_string(about.world()));
+                      std::to_string(about.pp) + " and pp * dp * cp * tp" +
+                      (about.independent_experts ? " * ep = " : " = ") + std::to_string(about.world()));
 }
 
 void check_coordinates(const description& about) {
@@ -38,11 +39,16 @@ void check_coordinates(const description& about) {
   for (std::size_t r = 0; r < about.ranks.size(); ++r) {
     const auto [pp, dp, tp, links, cp, ep] = about.ranks[r];
     const int of_ep = about.independent_experts ? about.ep : 1;
-    const bool inside = pp >= 0 && pp < about.pp && dp >= 0 && dp < about.dp && ep >= 0 && ep < of_ep && cp >= 0 && cp < about.cp && tp >= 0 && tp < about.tp;
-    const auto cell = inside ? static_cast<std::size_t>((((pp * about.dp + dp) * of_ep + ep) * about.cp + cp) * about.tp + tp) : 0;
+    const bool inside = pp >= 0 && pp < about.pp && dp >= 0 && dp < about.dp && ep >= 0 && ep < of_ep &&
+                        cp >= 0 && cp < about.cp && tp >= 0 && tp < about.tp;
+    const auto cell =
+        inside
+            ? static_cast<std::size_t>((((pp * about.dp + dp) * of_ep + ep) * about.cp + cp) * about.tp + tp)
+            : 0;
     if (!inside || taken[cell])
       refuse(about, "rank " + std::to_string(r) + " has coordinates pp " + std::to_string(pp) + ", dp " +
-                        std::to_string(dp) + (of_ep > 1 ? ", ep " + std::to_string(ep) : "") + (about.cp > 1 ? ", cp " + std::to_string(cp) : "") + ", tp " + std::to_string(tp) +
+                        std::to_string(dp) + (of_ep > 1 ? ", ep " + std::to_string(ep) : "") +
+                        (about.cp > 1 ? ", cp " + std::to_string(cp) : "") + ", tp " + std::to_string(tp) +
                         "; every rank needs its own, below the plan's degrees");
     taken[cell] = true;
   }
@@ -85,8 +91,8 @@ void check_links(const description& about, int rank) {
                           about.communicators[static_cast<std::size_t>(other.communicator)].name +
                           " twice; each is one lane's, and of one kind");
       if (other.lane == links[i].lane && other.over == links[i].over)
-        refuse(about, "rank " + std::to_string(rank) + " has two communicators over " + name(other.over) + " on lane " +
-                          std::to_string(other.lane));
+        refuse(about, "rank " + std::to_string(rank) + " has two communicators over " + name(other.over) +
+                          " on lane " + std::to_string(other.lane));
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention of the two chunks that a rank has of each sequence, to the gathered keys of all: a chunk's queries
-// see the chunks before it, and its own up to themselves. Chunks that none sees are not touched.
+// Causal attention of the two chunks that a rank has of each sequence, to the gathered keys of all: a chunk's
+// queries see the chunks before it, and its own up to themselves. Chunks that none sees are not touched.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -12,14 +12,14 @@
 namespace rankc::host {
 namespace {
 
-/// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees of that
-/// chunk.
+/// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees
+/// of that chunk.
 struct queries {
   int chunk, place, count, keys_of_own;
 };
 
-/// Visit the rank's queries in blocks, and of each the chunks of keys that it sees: from which gathered row on, how
-/// many, and at which column of the scores.
+/// Visit the rank's queries in blocks, and of each the chunks of keys that it sees: from which gathered row
+/// on, how many, and at which column of the scores.
 template <class Keys, class End>
 void each_block(const runtime::chunks& has, Keys keys, End end) {
   const int length = has.length();
@@ -60,21 +60,21 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
           [&](const queries& b) {
             for (int n = 0; n < b.count; ++n) {
               const int position = columns(b) - b.count + n;
-              sums[b.place + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns(b), of.start(row, position),
-                                               position, columns(b));
+              sums[b.place + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns(b),
+                                               of.start(row, position), position, columns(b));
             }
             for (int chunk = 0; chunk <= b.chunk; ++chunk)
               gemm(form::plain, form::plain, b.count, dim, chunk < b.chunk ? length : b.keys_of_own, T(1),
-                   scores + chunk * length, columns(b), on.at<T>(v) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1),
-                   on.at<T>(o) + here(b), q_width);
+                   scores + chunk * length, columns(b), on.at<T>(v) + key(chunk), kv_width,
+                   T(chunk == 0 ? 0 : 1), on.at<T>(o) + here(b), q_width);
           });
     }
 }
 
 template <class T>
-void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                           at o, at lse, const documents& of, int rows, int seq, int heads, int kv_heads,
-                           int dim, int ranks, int first) {
+void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                           at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
+                           int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -113,12 +113,13 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
             }
             for (int chunk = 0; chunk <= b.chunk; ++chunk) {
               const int keys = chunk < b.chunk ? length : b.keys_of_own;
-              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), scores + chunk * length, columns(b),
-                   on.at<T>(dout) + here(b), q_width, T(1), on.at<T>(dv) + key(chunk), kv_width);
-              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), dscores + chunk * length, columns(b),
-                   on.at<T>(q) + here(b), q_width, T(1), on.at<T>(dk) + key(chunk), kv_width);
+              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), scores + chunk * length,
+                   columns(b), on.at<T>(dout) + here(b), q_width, T(1), on.at<T>(dv) + key(chunk), kv_width);
+              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), dscores + chunk * length,
+                   columns(b), on.at<T>(q) + here(b), q_width, T(1), on.at<T>(dk) + key(chunk), kv_width);
               gemm(form::plain, form::plain, b.count, dim, keys, T(1), dscores + chunk * length, columns(b),
-                   on.at<T>(k) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1), on.at<T>(dq) + here(b), q_width);
+                   on.at<T>(k) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1), on.at<T>(dq) + here(b),
+                   q_width);
             }
           });
     }
@@ -127,31 +128,29 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 }  // namespace
 
 template <class T>
-void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq,
-                     int heads, int kv_heads, int dim, int ranks, int first) {
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int ranks, int first) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ranks, first);
 }
 template <class T>
-void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts,
-                              int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
                       kv_heads, dim, ranks, first);
 }
 
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                          at o, at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks,
-                          int first) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads,
-                           kv_heads, dim, ranks, first);
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
+                           dim, ranks, first);
 }
 template <class T>
-void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k,
-                                   at v, at o, at lse, at starts, int rows, int seq, int heads,
-                                   int kv_heads, int dim, int ranks, int first) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                           {on.at<std::int32_t>(starts), seq}, rows, seq, heads, kv_heads, dim, ranks,
-                           first);
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int ranks, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
+                           rows, seq, heads, kv_heads, dim, ranks, first);
 }
 
 template decltype(chunk_attention<float>) chunk_attention<float>;

@@ -97,7 +97,8 @@ class embedded_rank final : public engine {
   }
 
   double loss() const {
-    return rank_.main().row->pp == about().loss_at() ? rank_.loss() : std::numeric_limits<double>::quiet_NaN();
+    return rank_.main().row->pp == about().loss_at() ? rank_.loss()
+                                                     : std::numeric_limits<double>::quiet_NaN();
   }
 
   const program program_;
@@ -112,16 +113,19 @@ std::shared_ptr<fabric> wires_of(const program& p, const surroundings& s) {
   if (s.others != nullptr) return s.others->wires();
   if (s.communications != nullptr) return std::make_shared<fabric>(about, *s.communications, s.rank);
   if (about.world() == 1) return std::make_shared<fabric>(about);
-  throw failure(1, std::string("the plan ") + about.name + " has " + std::to_string(about.world()) +
-                       " ranks; give each the meeting place of this process's, or communications of your own");
+  throw failure(1,
+                std::string("the plan ") + about.name + " has " + std::to_string(about.world()) +
+                    " ranks; give each the meeting place of this process's, or communications of your own");
 }
 
 std::unique_ptr<engine> made(const program& p, const surroundings& s) {
   check(p);
   const std::size_t threads = count_threads(layout_of(p.about, s.rank));
   if (threads > 1 && !s.beside)
-    throw failure(1, "rank " + std::to_string(s.rank) + " of the plan " + p.about.name + " computes on " + std::to_string(threads) +
-                         " lanes at once; give it a thread for each but the first (surroundings::beside), or use a plan without overlap");
+    throw failure(1, "rank " + std::to_string(s.rank) + " of the plan " + p.about.name + " computes on " +
+                         std::to_string(threads) +
+                         " lanes at once; give it a thread for each but the first (surroundings::beside), or "
+                         "use a plan without overlap");
   return std::make_unique<embedded_rank>(p, s, wires_of(p, s));
 }
 

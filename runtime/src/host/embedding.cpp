@@ -80,7 +80,8 @@ void position(const lane& on, at y, at x, at table, int tokens, int width, int s
 // Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its
 // sum.
 template <class T>
-void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
+void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first,
+                   bool accumulate) {
   const T* grad = on.at<T>(dy);
   for (int p = 0; p < seq; ++p) {
     const int first_token = (p - first % seq + seq) % seq;
@@ -89,16 +90,19 @@ void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int 
   }
 }
 
-// Token n of a rank's chunks is at place (first + n) % count of its sequence's part, and has the position of that place.
+// Token n of a rank's chunks is at place (first + n) % count of its sequence's part, and has the position of
+// that place.
 template <class T>
-void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first) {
+void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks,
+                    int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return has.position(static_cast<int>((first + n) % has.count())); });
+  add_rows<T>(on, y, x, table, tokens, width,
+              [=](std::size_t n) { return has.position(static_cast<int>((first + n) % has.count())); });
 }
 
 template <class T>
-void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
-                         bool accumulate) {
+void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq,
+                         int ranks, int first, bool accumulate) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const T* grad = on.at<T>(dy);
   for (int p = 0; p < seq; ++p) {
@@ -110,29 +114,33 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
 }
 
 template <class T>
-void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq, int first) {
+void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq,
+                       int first) {
   const std::int32_t* start = on.at<std::int32_t>(starts) + first;
   add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return (first + n) % seq - start[n]; });
 }
 
 template <class T>
-void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
-                            bool accumulate) {
+void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq,
+                            int first, bool accumulate) {
   const std::int32_t* start = on.at<std::int32_t>(starts) + first;
-  sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate, [=](std::size_t n) { return (first + n) % seq - start[n]; });
+  sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate,
+              [=](std::size_t n) { return (first + n) % seq - start[n]; });
 }
 
 template <class T>
-void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows, int seq, int ranks,
-                             int first) {
-  const position_in_chunks row_of{on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
+void document_chunk_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int rows,
+                             int seq, int ranks, int first) {
+  const position_in_chunks row_of{
+      on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
   add_rows<T>(on, y, x, table, tokens, width, row_of);
 }
 
 template <class T>
-void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int rows, int seq, int ranks,
-                                  int first, bool accumulate) {
-  const position_in_chunks row_of{on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
+void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width,
+                                  int rows, int seq, int ranks, int first, bool accumulate) {
+  const position_in_chunks row_of{
+      on.at<std::int32_t>(starts), {seq, ranks, first / (rows * (seq / ranks))}, rows, first};
   sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate, row_of);
 }
 

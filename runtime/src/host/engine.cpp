@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: for each rank of this process, which are all or one, its memory and a thread per lane
-// that computes, made at install. A step wakes every thread: that of lane 0 runs the generated function of its pipeline
-// coordinate, the others the actions that this puts on their lanes. It ends when all have ended.
+// The engine of the host target: for each rank of this process, which are all or one, its memory and a thread
+// per lane that computes, made at install. A step wakes every thread: that of lane 0 runs the generated
+// function of its pipeline coordinate, the others the actions that this puts on their lanes. It ends when all
+// have ended.
 #include <rankc/runtime/host/transfers.hpp>
 
 #include "check.hpp"
@@ -143,7 +144,9 @@ host_engine::host_engine(const program& p, const placement& where)
     where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
     where.others->on_look([this] { return look_at(ranks_.front()); });
   }
-  for_each_view([this](rank& r) { threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); }); });
+  for_each_view([this](rank& r) {
+    threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
+  });
 }
 
 void host_engine::make_ranks() {
@@ -301,7 +304,8 @@ local_rank* host_engine::find(int rank) {
 
 local_rank& host_engine::held(int rank) {
   if (local_rank* const here = find(rank)) return *here;
-  throw failure(1, "rank " + std::to_string(rank) + " is in another process, and cannot be read in that of rank " +
+  throw failure(1, "rank " + std::to_string(rank) +
+                       " is in another process, and cannot be read in that of rank " +
                        std::to_string(where_.rank));
 }
 
@@ -329,10 +333,13 @@ void host_engine::routers(int rank, int microbatch, double* to) {
 
 step_output counted_step(engine& e, const step_input& input, std::vector<transfer>& into) {
   host_engine* const here = dynamic_cast<host_engine*>(&e);
-  if (here == nullptr) throw failure(1, "what is communicated is counted on the host; this engine is another target's");
+  if (here == nullptr)
+    throw failure(1, "what is communicated is counted on the host; this engine is another target's");
   return here->counted_step(input, into);
 }
 
-std::unique_ptr<engine> install(const program& p, const placement& where) { return std::make_unique<host_engine>(p, where); }
+std::unique_ptr<engine> install(const program& p, const placement& where) {
+  return std::make_unique<host_engine>(p, where);
+}
 
 }  // namespace rankc::host

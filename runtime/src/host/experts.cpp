@@ -12,20 +12,27 @@ namespace rankc::host {
 template <class T>
 void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
   const std::int32_t* choice = on.at<std::int32_t>(chosen);
-  std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets), *end = begin + segments;
+  std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets),
+               *end = begin + segments;
   const std::size_t all = static_cast<std::size_t>(tokens) * picks;
   std::fill_n(end, segments, 0);
   for (std::size_t i = 0; i < all; ++i) ++end[choice[i]];
   std::int32_t before = 0;
-  for (int s = 0; s < segments; ++s) { begin[s] = before; before += end[s]; end[s] = begin[s]; }
+  for (int s = 0; s < segments; ++s) {
+    begin[s] = before;
+    before += end[s];
+    end[s] = begin[s];
+  }
   for (std::size_t i = 0; i < all; ++i) place[i] = end[choice[i]]++;
 }
 
 // Of each group and expert as many slots as are taken, those of an expert side by side.
 template <class T>
-void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most) {
+void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group,
+                     int picks, int experts, int most) {
   const std::int32_t* choice = on.at<std::int32_t>(chosen);
-  std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets), *end = begin + experts,
+  std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets),
+               *end = begin + experts,
                *taken = on.at<std::int32_t>(scratch);  // (groups, experts)
   const std::size_t of_group = static_cast<std::size_t>(group) * picks;
   std::fill_n(taken, groups * experts, 0);
@@ -33,10 +40,17 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
   for (int g = 0; g < groups; ++g)
     for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
       std::int32_t& so_far = taken[g * experts + choice[i]];
-      if (so_far < most) { ++so_far; ++end[choice[i]]; }
+      if (so_far < most) {
+        ++so_far;
+        ++end[choice[i]];
+      }
     }
   std::int32_t before = 0;
-  for (int e = 0; e < experts; ++e) { begin[e] = before; before += end[e]; end[e] = begin[e]; }
+  for (int e = 0; e < experts; ++e) {
+    begin[e] = before;
+    before += end[e];
+    end[e] = begin[e];
+  }
   for (int g = 0; g < groups; ++g)
     for (std::size_t i = g * of_group; i < (g + 1) * of_group; ++i) {
       std::int32_t& left = taken[g * experts + choice[i]];
@@ -47,12 +61,18 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
 
 // Slots of neighbouring experts lie in line.
 template <class T>
-void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts) {
-  const std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets) + first, *end = begin + experts;
+void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks,
+               int own, int first, int experts) {
+  const std::int32_t *place = on.at<std::int32_t>(places), *begin = on.at<std::int32_t>(offsets) + first,
+                     *end = begin + experts;
   std::int32_t *to = on.at<std::int32_t>(own_places), *own_begin = on.at<std::int32_t>(own_offsets);
   const std::int32_t from = begin[0], until = end[own - 1];
-  for (int e = 0; e < own; ++e) { own_begin[e] = begin[e] - from; own_begin[own + e] = end[e] - from; }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(tokens) * picks; ++i) to[i] = place[i] >= from && place[i] < until ? place[i] - from : -1;
+  for (int e = 0; e < own; ++e) {
+    own_begin[e] = begin[e] - from;
+    own_begin[own + e] = end[e] - from;
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tokens) * picks; ++i)
+    to[i] = place[i] >= from && place[i] < until ? place[i] - from : -1;
 }
 
 template <class T>
@@ -96,7 +116,8 @@ void combine(const lane& on, at y, at slots, at weights, at places, int tokens, 
 }
 
 template <class T>
-void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks, int width) {
+void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens,
+                  int picks, int width) {
   const std::int32_t* place = on.at<std::int32_t>(places);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n)
     for (int k = 0; k < picks; ++k) {
@@ -105,7 +126,8 @@ void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at we
         on.at<T>(dweights)[pick] = T(0);
         continue;
       }
-      const T weight = on.at<T>(weights)[pick], *grad = on.at<T>(dy) + n * width, *from = on.at<T>(slots) + slot;
+      const T weight = on.at<T>(weights)[pick], *grad = on.at<T>(dy) + n * width,
+              *from = on.at<T>(slots) + slot;
       T* to = on.at<T>(dslots) + slot;
       double dot = 0;
 #pragma omp simd reduction(+ : dot)
@@ -130,7 +152,8 @@ void each_segment(const lane& on, at offsets, int segments, int experts, F f) {
 }  // namespace
 
 template <class T>
-void grouped_linear(const lane& on, at y, at x, at w, at offsets, int, int in, int out, int segments, int experts) {
+void grouped_linear(const lane& on, at y, at x, at w, at offsets, int, int in, int out, int segments,
+                    int experts) {
   each_segment(on, offsets, segments, experts, [&](int e, std::size_t first, int count) {
     gemm(form::plain, form::transposed, count, out, in, T(1), on.at<T>(x) + first * in, in,
          on.at<T>(w) + static_cast<std::size_t>(e) * out * in, in, T(0), on.at<T>(y) + first * out, out);
@@ -138,7 +161,8 @@ void grouped_linear(const lane& on, at y, at x, at w, at offsets, int, int in, i
 }
 
 template <class T>
-void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int, int in, int out, int segments, int experts) {
+void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int, int in, int out, int segments,
+                       int experts) {
   each_segment(on, offsets, segments, experts, [&](int e, std::size_t first, int count) {
     gemm(form::plain, form::plain, count, in, out, T(1), on.at<T>(dy) + first * out, out,
          on.at<T>(w) + static_cast<std::size_t>(e) * out * in, in, T(0), on.at<T>(dx) + first * in, in);
@@ -146,11 +170,12 @@ void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int, int 
 }
 
 template <class T>
-void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int, int in, int out, int segments, int experts, bool accumulate) {
+void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int, int in, int out, int segments,
+                       int experts, bool accumulate) {
   if (!accumulate) std::fill_n(on.at<T>(dw), static_cast<std::size_t>(experts) * out * in, T(0));
   each_segment(on, offsets, segments, experts, [&](int e, std::size_t first, int count) {
-    gemm(form::transposed, form::plain, out, in, count, T(1), on.at<T>(dy) + first * out, out, on.at<T>(x) + first * in, in,
-         T(1), on.at<T>(dw) + static_cast<std::size_t>(e) * out * in, in);
+    gemm(form::transposed, form::plain, out, in, count, T(1), on.at<T>(dy) + first * out, out,
+         on.at<T>(x) + first * in, in, T(1), on.at<T>(dw) + static_cast<std::size_t>(e) * out * in, in);
   });
 }
 

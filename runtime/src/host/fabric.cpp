@@ -99,7 +99,9 @@ void fabric::wait(const rank& r, int lane, event e) {
   hold(r, lane, m.lane, m.position);
 }
 
-void fabric::follow(const rank& r, int lane, int before) { hold(r, lane, before, first(r.index).on(before).posted); }
+void fabric::follow(const rank& r, int lane, int before) {
+  hold(r, lane, before, first(r.index).on(before).posted);
+}
 
 // What lane 0 has done is done when it posts.
 void fabric::hold(const rank& r, int lane, int awaited, std::uint64_t position) {
@@ -210,7 +212,8 @@ void fabric::hand_over(worker& from) {
   }
 }
 
-// Something of a worker has completed: go on with what stood behind it, and wake the worker if it waited for that.
+// Something of a worker has completed: go on with what stood behind it, and wake the worker if it waited for
+// that.
 void fabric::settle(worker& it) {
   advance(it);
   if (it.blocked && it.met()) wake(it);
@@ -246,7 +249,8 @@ void fabric::wake(worker& m) {
 
 // Only workers make progress: when each one that is left waits, none ever will.
 void fabric::fail_if_stuck() {
-  if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && away_ == 0 && !cause_) fail_locked(70, standstill());
+  if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && away_ == 0 && !cause_)
+    fail_locked(70, standstill());
 }
 
 void fabric::fail(int code, std::string cause) {

@@ -2,9 +2,10 @@
 // Carries messages between the ranks of one process, with the semantics of NCCL: a communication starts when
 // it stands at the head of its lane on every rank of its communicator, and each rank's communications on
 // one communicator meet in the order in which they were posted. The fabric has no threads: the rank whose
-// call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on a lane other than 0
-// are entries of that lane too, which a thread of its own runs. Where the other ranks are other processes, each
-// communicator of this rank has a thread, which carries its communications one after the other.
+// call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on a lane
+// other than 0 are entries of that lane too, which a thread of its own runs. Where the other ranks are other
+// processes, each communicator of this rank has a thread, which carries its communications one after the
+// other.
 #pragma once
 #include "carrier.hpp"
 #include "transfer.hpp"
@@ -34,7 +35,8 @@ class fabric {
   /// Entries of a lane that may be in flight; a rank that posts more waits for the oldest.
   static constexpr std::size_t capacity = 1024;
 
-  /// Of all ranks, as threads; or of rank `own` alone, whose data `wires` carries to and from the other processes.
+  /// Of all ranks, as threads; or of rank `own` alone, whose data `wires` carries to and from the other
+  /// processes.
   explicit fabric(const description&, runtime::transport* wires = nullptr, int own = -1);
   /// Of rank `own`, whose communications an application carries.
   fabric(const description&, carriage&, int own);
@@ -43,8 +45,8 @@ class fabric {
   /// Ranks come to a step when they are called, so that one that waits for another may wait for long.
   void expect_ranks_one_by_one();
 
-  /// Before and after a rank's part of a step, the first before its threads begin. `finish` waits until everything that
-  /// the rank posted has completed; what never can is an orphan, and fails by name.
+  /// Before and after a rank's part of a step, the first before its threads begin. `finish` waits until
+  /// everything that the rank posted has completed; what never can is an orphan, and fails by name.
   void start_step(int rank);
   void finish(const rank&);
 
@@ -53,7 +55,8 @@ class fabric {
   /// A lane waits for what another holds.
   void follow(const rank&, int lane, int before);
 
-  /// Append a communication to its lane; on the lane that the thread computes on, return when it has completed.
+  /// Append a communication to its lane; on the lane that the thread computes on, return when it has
+  /// completed.
   /// Errors: failure (77) in every rank once any rank has failed.
   void post(const rank&, op);
 
@@ -61,8 +64,8 @@ class fabric {
   /// Errors: failure (77) once any rank has failed.
   void post_action(const rank&, const op&);
 
-  /// The part of a step of a thread other than lane 0's: run the actions of its lane as they come to the head, until
-  /// lane 0's thread has finished.
+  /// The part of a step of a thread other than lane 0's: run the actions of its lane as they come to the
+  /// head, until lane 0's thread has finished.
   void run_actions(rank&);
 
   const char* name(int rank, int lane) const;
@@ -112,17 +115,19 @@ class fabric {
     std::span<const int> ranks;
     std::vector<op*> front, back;  // per member: its posted communications, oldest first
     bool moving = false;
-    std::uint64_t done = 0;  // of its communications
+    std::uint64_t done = 0;                                              // of its communications
     std::size_t chunk = 0, chunks = 0, next_chunk = 0, chunks_left = 0;  // chunk: elements
     meeting* next_to_carry = nullptr;
-    std::unique_ptr<carrier> by;            // where the other members are other processes
-    std::condition_variable given;          // to its thread: an op to carry
+    std::unique_ptr<carrier> by;    // where the other members are other processes
+    std::condition_variable given;  // to its thread: an op to carry
     const op* carried = nullptr;
   };
   using lock = std::unique_lock<std::mutex>;
 
   worker& own(const rank&);  // the worker of the thread
-  worker& first(int rank) { return workers_[static_cast<std::size_t>(worker_of_[static_cast<std::size_t>(rank)][0])]; }
+  worker& first(int rank) {
+    return workers_[static_cast<std::size_t>(worker_of_[static_cast<std::size_t>(rank)][0])];
+  }
   void append(lock&, const rank&, int lane, const op&);
   void block_until(lock&, const rank&, int lane, std::uint64_t position);
   void block(lock&, const rank&, worker&);

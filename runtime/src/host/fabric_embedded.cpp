@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of ranks that an application steps: each comes when the application calls it, and what goes to other
-// processes the application carries.
+// The fabric of ranks that an application steps: each comes when the application calls it, and what goes to
+// other processes the application carries.
 #include "fabric.hpp"
 
 #include <rankc/runtime/host/embedded.hpp>
@@ -9,23 +9,27 @@
 
 namespace rankc::host {
 
-fabric::fabric(const description& about, carriage& by, int own) : fabric(about, nullptr, own) { carriage_ = &by; }
+fabric::fabric(const description& about, carriage& by, int own) : fabric(about, nullptr, own) {
+  carriage_ = &by;
+}
 
 void fabric::expect_ranks_one_by_one() {
   come_back_ = true;
   away_ = about_.world();
 }
 
-// The application gets this rank's communication once it stands at the head of its lane. Threads that wait look after it.
+// The application gets this rank's communication once it stands at the head of its lane. Threads that wait
+// look after it.
 void fabric::hand_to_application(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
   if (mine == m.front.end() || !is_at_head(**mine)) return;
   const op& o = **mine;
   m.moving = true;
   ++under_way_;
-  constexpr carriage::kind kinds[] = {carriage::kind::send, carriage::kind::receive, carriage::kind::all_reduce,
-                                      carriage::kind::all_gather, carriage::kind::reduce_scatter, carriage::kind::all_to_all,
-                                      carriage::kind::shift, carriage::kind::shift_back};
+  constexpr carriage::kind kinds[] = {carriage::kind::send,           carriage::kind::receive,
+                                      carriage::kind::all_reduce,     carriage::kind::all_gather,
+                                      carriage::kind::reduce_scatter, carriage::kind::all_to_all,
+                                      carriage::kind::shift,          carriage::kind::shift_back};
   carriage_->start({.kind = kinds[static_cast<int>(o.kind) - static_cast<int>(op_kind::send)],
                     .communicator = o.communicator,
                     .to = o.to,
@@ -50,7 +54,8 @@ bool fabric::look_after_carriage(lock& l) {
     if (state == carriage::state::under_way) continue;
     --under_way_;
     if (state == carriage::state::failed)
-      fail_locked(70, "the application could not carry what is on communicator " + std::string(about_.communicators[c].name));
+      fail_locked(70, "the application could not carry what is on communicator " +
+                          std::string(about_.communicators[c].name));
     else complete(m);
     return true;
   }

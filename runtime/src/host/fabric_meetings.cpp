@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications of the fabric: they start when all have come, and the threads that are there carry them in pieces.
+// Communications of the fabric: they start when all have come, and the threads that are there carry them in
+// pieces.
 #include "fabric.hpp"
 
 #include "tracer.hpp"
@@ -66,8 +67,8 @@ void fabric::complete(meeting& m) {
     if (done == nullptr) continue;  // of another process
     if (done->times != nullptr) done->times->end = now();
     if (carried_ != nullptr)
-      carried_->push_back({done->rank, done->communicator, word(done->kind), done->what.name, done->action, done->reduce,
-                           done->count, done->element});
+      carried_->push_back({done->rank, done->communicator, word(done->kind), done->what.name, done->action,
+                           done->reduce, done->count, done->element});
     m.front[i] = done->next;
     if (!done->next) m.back[i] = nullptr;
     ++workers_[static_cast<std::size_t>(done->worker)].on(done->on).completed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of one rank whose partners are other processes: what stands at the head of its lane is given to the thread
-// of its communicator.
+// The fabric of one rank whose partners are other processes: what stands at the head of its lane is given to
+// the thread of its communicator.
 #include "fabric.hpp"
 
 #include "tracer.hpp"
@@ -29,8 +29,8 @@ fabric::~fabric() {
   for (std::thread& each : carriers_) each.join();
 }
 
-// The carrier's thread gets this rank's communication once it stands at the head of its lane; whether the others' do,
-// it finds out when it meets them.
+// The carrier's thread gets this rank's communication once it stands at the head of its lane; whether the
+// others' do, it finds out when it meets them.
 void fabric::give(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
   if (mine == m.front.end() || !is_at_head(**mine)) return;
@@ -53,8 +53,8 @@ void fabric::serve(meeting& m) {
       if (o.is_lost) m.by->lose(o);
       else m.by->carry(o);
     } catch (const failure& f) {
-      failed.emplace(f.code,
-                     place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name + "\": " + f.what());
+      failed.emplace(f.code, place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name +
+                                 "\": " + f.what());
     }
     l.lock();
     m.carried = nullptr;

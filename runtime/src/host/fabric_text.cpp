@@ -15,7 +15,8 @@ std::string place(int rank, std::int64_t step, const char* action) {
 std::string place(const rank& r) { return place(r.index, r.input.step, r.action); }
 
 const char* word(op_kind k) {
-  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "work"};
+  constexpr const char* words[] = {"wait",           "send",       "receive", "all_reduce", "all_gather",
+                                   "reduce_scatter", "all_to_all", "shift",   "shift_back", "work"};
   return words[static_cast<std::size_t>(k)];
 }
 
@@ -77,8 +78,8 @@ std::string fabric::standstill() {
          waits;
 }
 
-// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another lane of
-// its own, that thread says. It does not wait once it computes.
+// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another
+// lane of its own, that thread says. It does not wait once it computes.
 void fabric::look(int rank, standing& into) {
   const lock l(mutex_);
   worker* at = &first(rank);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits: these are numbers again when they are multiplied, so that sums are of T.
+// Linear layers on operands of eight bits: these are numbers again when they are multiplied, so that sums are
+// of T.
 #include "fp8_lines.hpp"
 #include "gemm.hpp"
 
@@ -8,18 +9,22 @@
 namespace rankc::host {
 namespace {
 
-runtime::fp8_layout layout_of(int rows, int columns) { return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}; }
+runtime::fp8_layout layout_of(int rows, int columns) {
+  return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+}
 
 template <class F, class T>
 void round_to(const lane& on, at q, at x, int rows, int columns) {
   const runtime::fp8_layout parts = layout_of(rows, columns);
-  *on.at<float>(q + parts.factor()) = round_line(on.at<F>(q), on.at<T>(x), parts.rows * parts.columns, 1, &runtime::fp8_scale<F>);
+  *on.at<float>(q + parts.factor()) =
+      round_line(on.at<F>(q), on.at<T>(x), parts.rows * parts.columns, 1, &runtime::fp8_scale<F>);
 }
 
 template <class F, class T, int Which>
 const T* numbers(const lane& on, at q, int rows, int columns) {
   const runtime::fp8_layout parts = layout_of(rows, columns);
-  return lines_as_numbers<F, T, Which>(on.at<F>(q), on.at<float>(q + parts.factor()), 1, parts.rows * parts.columns);
+  return lines_as_numbers<F, T, Which>(on.at<F>(q), on.at<float>(q + parts.factor()), 1,
+                                       parts.rows * parts.columns);
 }
 
 }  // namespace

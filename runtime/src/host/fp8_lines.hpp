@@ -15,17 +15,20 @@ float round_line(F* to, const T* from, std::size_t count, std::size_t apart, flo
   T largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(from[i * apart]));
   const float scale = scale_of(static_cast<float>(largest));
-  for (std::size_t i = 0; i < count; ++i) to[i] = runtime::to_fp8<F>(static_cast<float>(from[i * apart]) * scale);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = runtime::to_fp8<F>(static_cast<float>(from[i * apart]) * scale);
   return 1 / scale;
 }
 
-/// Lines as numbers, one after the other, in memory of the thread that lasts until it is next asked for the same.
+/// Lines as numbers, one after the other, in memory of the thread that lasts until it is next asked for the
+/// same.
 template <class F, class T, int Which>
 const T* lines_as_numbers(const F* from, const float* factors, std::size_t lines, std::size_t count) {
   thread_local std::vector<T> all;
   if (all.size() < lines * count) all.resize(lines * count);
   for (std::size_t line = 0, i = 0; line < lines; ++line)
-    for (const auto factor = static_cast<T>(factors[line]); i < (line + 1) * count; ++i) all[i] = runtime::from_fp8<T>(from[i]) * factor;
+    for (const auto factor = static_cast<T>(factors[line]); i < (line + 1) * count; ++i)
+      all[i] = runtime::from_fp8<T>(from[i]) * factor;
   return all.data();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits with a scale for each row: what is multiplied along rows has been rounded by the scales of
-// rows, what is multiplied along columns by those of columns.
+// Linear layers on operands of eight bits with a scale for each row: what is multiplied along rows has been
+// rounded by the scales of rows, what is multiplied along columns by those of columns.
 #include "fp8_lines.hpp"
 #include "gemm.hpp"
 
@@ -11,17 +11,22 @@ namespace {
 
 using runtime::fp8_rows_layout;
 
-fp8_rows_layout layout_of(int rows, int columns) { return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}; }
+fp8_rows_layout layout_of(int rows, int columns) {
+  return {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+}
 
 template <class T, int Which>
 const T* by_rows(const lane& on, at q, int rows, int columns) {
   const fp8_rows_layout parts = layout_of(rows, columns);
-  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q), on.at<float>(q + parts.row_factors()), parts.rows, parts.columns);
+  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q), on.at<float>(q + parts.row_factors()), parts.rows,
+                                          parts.columns);
 }
 template <class T, int Which>
 const T* by_columns(const lane& on, at q, int rows, int columns) {
   const fp8_rows_layout parts = layout_of(rows, columns);
-  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q + parts.by_columns()), on.at<float>(q + parts.column_factors()), parts.columns, parts.rows);
+  return lines_as_numbers<e4m3, T, Which>(on.at<e4m3>(q + parts.by_columns()),
+                                          on.at<float>(q + parts.column_factors()), parts.columns,
+                                          parts.rows);
 }
 
 }  // namespace
@@ -31,22 +36,25 @@ void to_e4m3_rows(const lane& on, at q, at x, int rows, int columns) {
   const fp8_rows_layout parts = layout_of(rows, columns);
   const T* from = on.at<T>(x);
   e4m3 *straight = on.at<e4m3>(q), *turned = on.at<e4m3>(q + parts.by_columns());
-  float *of_rows = on.at<float>(q + parts.row_factors()), *of_columns = on.at<float>(q + parts.column_factors());
+  float *of_rows = on.at<float>(q + parts.row_factors()),
+        *of_columns = on.at<float>(q + parts.column_factors());
   for (std::size_t r = 0; r < parts.rows; ++r)
-    of_rows[r] = round_line(straight + r * parts.columns, from + r * parts.columns, parts.columns, 1, &runtime::fp8_row_scale);
+    of_rows[r] = round_line(straight + r * parts.columns, from + r * parts.columns, parts.columns, 1,
+                            &runtime::fp8_row_scale);
   for (std::size_t c = 0; c < parts.columns; ++c)
-    of_columns[c] = round_line(turned + c * parts.rows, from + c, parts.rows, parts.columns, &runtime::fp8_row_scale);
+    of_columns[c] =
+        round_line(turned + c * parts.rows, from + c, parts.rows, parts.columns, &runtime::fp8_row_scale);
 }
 
 template <class T>
 void linear_fp8_rows(const lane& on, at y, at x, at w, int tokens, int in, int out) {
-  gemm(form::plain, form::transposed, tokens, out, in, T(1), by_rows<T, 0>(on, x, tokens, in), in, by_rows<T, 1>(on, w, out, in), in, T(0),
-       on.at<T>(y), out);
+  gemm(form::plain, form::transposed, tokens, out, in, T(1), by_rows<T, 0>(on, x, tokens, in), in,
+       by_rows<T, 1>(on, w, out, in), in, T(0), on.at<T>(y), out);
 }
 template <class T>
 void linear_dx_fp8_rows(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  gemm(form::plain, form::transposed, tokens, in, out, T(1), by_rows<T, 0>(on, dy, tokens, out), out, by_columns<T, 1>(on, w, out, in), out,
-       T(accumulate), on.at<T>(dx), in);
+  gemm(form::plain, form::transposed, tokens, in, out, T(1), by_rows<T, 0>(on, dy, tokens, out), out,
+       by_columns<T, 1>(on, w, out, in), out, T(accumulate), on.at<T>(dx), in);
 }
 template <class T>
 void linear_dw_fp8_rows(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {

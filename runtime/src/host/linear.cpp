@@ -9,8 +9,8 @@ namespace rankc::host {
 
 template <class T>
 void linear(const lane& on, at y, at x, at w, int tokens, int in, int out) {
-  gemm(form::plain, form::transposed, tokens, out, in, T(1), on.at<T>(x), in, on.at<T>(w), in, T(0), on.at<T>(y),
-       out);
+  gemm(form::plain, form::transposed, tokens, out, in, T(1), on.at<T>(x), in, on.at<T>(w), in, T(0),
+       on.at<T>(y), out);
 }
 
 template <class T>
@@ -21,8 +21,8 @@ void linear_dx(const lane& on, at dx, at dy, at w, int tokens, int in, int out, 
 
 template <class T>
 void linear_dw(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  gemm(form::transposed, form::plain, out, in, tokens, T(1), on.at<T>(dy), out, on.at<T>(x), in, T(accumulate),
-       on.at<T>(dw), in);
+  gemm(form::transposed, form::plain, out, in, tokens, T(1), on.at<T>(dy), out, on.at<T>(x), in,
+       T(accumulate), on.at<T>(dw), in);
 }
 
 template <class T>

@@ -9,13 +9,18 @@
 namespace rankc::host {
 
 std::size_t count_threads(const layout& where) {
-  return static_cast<std::size_t>(std::ranges::count_if(where.lanes, [](const lane_row& lane) { return lane.computes; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(where.lanes, [](const lane_row& lane) { return lane.computes; }));
 }
 
 local_rank::local_rank(const description& about, int index, fabric& wires, std::pmr::memory_resource* memory)
-    : about_(about), arena_(layout_of(about, index).arena_bytes, memory), views_(count_threads(layout_of(about, index))) {
+    : about_(about),
+      arena_(layout_of(about, index).arena_bytes, memory),
+      views_(count_threads(layout_of(about, index))) {
   const layout& where = layout_of(about, index);
-  for (const rope_table& table : where.ropes) fill_rope(arena_.data(), table, about.chunks_of_table(table, about.ranks[static_cast<std::size_t>(index)]), about.type);
+  for (const rope_table& table : where.ropes)
+    fill_rope(arena_.data(), table,
+              about.chunks_of_table(table, about.ranks[static_cast<std::size_t>(index)]), about.type);
   std::size_t next = 0;
   for (int lane = 0; lane < static_cast<int>(where.lanes.size()); ++lane) {
     if (!where.lanes[static_cast<std::size_t>(lane)].computes) continue;
@@ -35,11 +40,15 @@ local_rank::local_rank(const description& about, int index, fabric& wires, std::
 void local_rank::set_batch(int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
   const rank& r = main();
   const chunks has = about_.chunks_of(*r.row);
-  const std::size_t first = static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(about_.rows) * has.count();
-  if (r.where->reads_tokens) copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
-  if (r.where->reads_targets) copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
+  const std::size_t first =
+      static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(about_.rows) * has.count();
+  if (r.where->reads_tokens)
+    copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
+  if (r.where->reads_targets)
+    copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
   if (!r.where->reads_starts) return;
-  std::int32_t* starts = r.at<std::int32_t>(r.where->starts) + static_cast<std::size_t>(microbatch) * about_.tokens_of_microbatch();
+  std::int32_t* starts = r.at<std::int32_t>(r.where->starts) +
+                         static_cast<std::size_t>(microbatch) * about_.tokens_of_microbatch();
   find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts);
 }
 
@@ -50,9 +59,15 @@ std::byte* local_rank::element(region what, std::size_t first, std::size_t count
 void local_rank::read(region what, std::size_t first, std::size_t count, double* to) const {
   const std::byte* from = element(what, first, count);
   switch (type_of(about_, what)) {
-    case dtype::f64: std::copy_n(reinterpret_cast<const double*>(from), count, to); break;
-    case dtype::f32: std::copy_n(reinterpret_cast<const float*>(from), count, to); break;
-    case dtype::bf16: std::transform(reinterpret_cast<const bf16_bits*>(from), reinterpret_cast<const bf16_bits*>(from) + count, to, widened);
+    case dtype::f64:
+      std::copy_n(reinterpret_cast<const double*>(from), count, to);
+      break;
+    case dtype::f32:
+      std::copy_n(reinterpret_cast<const float*>(from), count, to);
+      break;
+    case dtype::bf16:
+      std::transform(reinterpret_cast<const bf16_bits*>(from),
+                     reinterpret_cast<const bf16_bits*>(from) + count, to, widened);
   }
 }
 
@@ -60,10 +75,15 @@ void local_rank::write(region what, std::size_t first, std::size_t count, const 
   std::byte* to = element(what, first, count);
   const auto narrow = [](double x) { return static_cast<float>(x); };
   switch (type_of(about_, what)) {
-    case dtype::f64: std::copy_n(from, count, reinterpret_cast<double*>(to)); break;
-    case dtype::f32: std::transform(from, from + count, reinterpret_cast<float*>(to), narrow); break;
+    case dtype::f64:
+      std::copy_n(from, count, reinterpret_cast<double*>(to));
+      break;
+    case dtype::f32:
+      std::transform(from, from + count, reinterpret_cast<float*>(to), narrow);
+      break;
     case dtype::bf16:
-      std::transform(from, from + count, reinterpret_cast<bf16_bits*>(to), [&](double x) { return rounded_to_nearest(narrow(x)); });
+      std::transform(from, from + count, reinterpret_cast<bf16_bits*>(to),
+                     [&](double x) { return rounded_to_nearest(narrow(x)); });
   }
 }
 
@@ -83,7 +103,8 @@ void local_rank::routers(int microbatch, double* to) const {
 }
 
 double local_rank::load(at where) const {
-  return about_.type == dtype::f64 ? *main().at<double>(where) : static_cast<double>(*main().at<float>(where));
+  return about_.type == dtype::f64 ? *main().at<double>(where)
+                                   : static_cast<double>(*main().at<float>(where));
 }
 
 }  // namespace rankc::host

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of this process: its memory, what each of its threads sees of it, and what is put into it and read from it
-// between steps.
+// A rank of this process: its memory, what each of its threads sees of it, and what is put into it and read
+// from it between steps.
 #pragma once
 #include "arena.hpp"
 

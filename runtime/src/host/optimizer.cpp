@@ -14,7 +14,8 @@ void sum_squares(const lane& on, at total, at gradients, std::span<const range> 
   for (const range& of : ranges) {
     const T* grad = on.at<T>(gradients) + of.first;
 #pragma omp simd reduction(+ : sum)
-    for (std::size_t i = 0; i < of.count; ++i) sum += static_cast<double>(grad[i]) * static_cast<double>(grad[i]);
+    for (std::size_t i = 0; i < of.count; ++i)
+      sum += static_cast<double>(grad[i]) * static_cast<double>(grad[i]);
   }
   T& out = *on.at<T>(total);
   out = static_cast<T>((accumulate ? static_cast<double>(out) : 0.0) + sum);
@@ -22,7 +23,8 @@ void sum_squares(const lane& on, at total, at gradients, std::span<const range> 
 
 namespace {
 
-/// Whether gradients of this norm make an update: all ranks have the same norm, so that none updates where one does not.
+/// Whether gradients of this norm make an update: all ranks have the same norm, so that none updates where
+/// one does not.
 template <class T>
 bool is_applied(const lane& on, at norm_squared) {
   return std::isfinite(*on.at<T>(norm_squared));
@@ -37,23 +39,33 @@ T factor_of_clip(const lane& on, at norm_squared) {
 }
 
 template <class T>
-T read(T x) { return x; }
+T read(T x) {
+  return x;
+}
 template <class T>
-T read(bf16 x) { return widened(x); }
+T read(bf16 x) {
+  return widened(x);
+}
 
 /// Keeps what is given as it is, or rounded.
 struct to_nearest {
   template <class T>
-  void operator()(T& to, T x, std::uint16_t element_bits::*) const { to = x; }
+  void operator()(T& to, T x, std::uint16_t element_bits::*) const {
+    to = x;
+  }
   template <class T>
-  void operator()(bf16& to, T x, std::uint16_t element_bits::*) const { to = rounded_to_nearest(static_cast<float>(x)); }
+  void operator()(bf16& to, T x, std::uint16_t element_bits::*) const {
+    to = rounded_to_nearest(static_cast<float>(x));
+  }
 };
 struct by_bits {
   element_bits bits;
   template <class T>
-  void operator()(T& to, T x, std::uint16_t element_bits::*) const { to = x; }
+  void operator()(T& to, T x, std::uint16_t element_bits::*) const {
+    to = x;
+  }
   template <class T>
-  void operator()(bf16& to, T x, std::uint16_t element_bits::*which) const {
+  void operator()(bf16& to, T x, std::uint16_t element_bits::* which) const {
     to = rounded_stochastically(static_cast<float>(x), bits.*which);
   }
 };
@@ -83,7 +95,9 @@ template <class T, class Weight>
 void balance(Weight* weight, const T* choices, std::span<const range> ranges) {
   for (const range& of : ranges)
     for (std::size_t i = of.first; of.balances.any() && i < of.first + of.count; ++i)
-      to_nearest{}(weight[i], balanced(read<T>(weight[i]), choices[i], static_cast<T>(of.balances.rate), static_cast<T>(of.balances.mean)),
+      to_nearest{}(weight[i],
+                   balanced(read<T>(weight[i]), choices[i], static_cast<T>(of.balances.rate),
+                            static_cast<T>(of.balances.mean)),
                    &element_bits::weight);
 }
 
@@ -115,13 +129,16 @@ void update(const lane& on, at weights, at gradients, at first_moment, at second
 template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  update<adamw_rule, T, Weight, Moment, How>(on, weights, gradients, first_moment, second_moment, norm_squared, ranges);
+  update<adamw_rule, T, Weight, Moment, How>(on, weights, gradients, first_moment, second_moment,
+                                             norm_squared, ranges);
 }
 
 template <class T, class Weight, class Moment, rounding How>
-void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared,
+         std::span<const range> ranges) {
   constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
-  update<sgd_rule<has_momentum>, T, Weight, Moment, How>(on, weights, gradients, momentum, {}, norm_squared, ranges);
+  update<sgd_rule<has_momentum>, T, Weight, Moment, How>(on, weights, gradients, momentum, {}, norm_squared,
+                                                         ranges);
 }
 
 template <class T>
@@ -141,15 +158,15 @@ template decltype(clear<double>) clear<double>;
 template decltype(copy<float>) copy<float>;
 template decltype(copy<double>) copy<double>;
 
-// What may be kept in which type, and how that is rounded. Programs of the host have weights in their own type; those in
-// bf16 are here to be compared with GPUs'.
-#define RANKC_BF16_MOMENTS(T, Weight, How)                                                                             \
-  template decltype(adamw<T, Weight, bf16, How>) adamw<T, Weight, bf16, How>;                                          \
+// What may be kept in which type, and how that is rounded. Programs of the host have weights in their own
+// type; those in bf16 are here to be compared with GPUs'.
+#define RANKC_BF16_MOMENTS(T, Weight, How)                                    \
+  template decltype(adamw<T, Weight, bf16, How>) adamw<T, Weight, bf16, How>; \
   template decltype(sgd<T, Weight, bf16, How>) sgd<T, Weight, bf16, How>;
-#define RANKC_ALL_MOMENTS(T, Weight, How)                                                                              \
-  RANKC_BF16_MOMENTS(T, Weight, How)                                                                                   \
-  template decltype(adamw<T, Weight, T, How>) adamw<T, Weight, T, How>;                                                \
-  template decltype(sgd<T, Weight, no_moment, How>) sgd<T, Weight, no_moment, How>;                                    \
+#define RANKC_ALL_MOMENTS(T, Weight, How)                                           \
+  RANKC_BF16_MOMENTS(T, Weight, How)                                                \
+  template decltype(adamw<T, Weight, T, How>) adamw<T, Weight, T, How>;             \
+  template decltype(sgd<T, Weight, no_moment, How>) sgd<T, Weight, no_moment, How>; \
   template decltype(sgd<T, Weight, T, How>) sgd<T, Weight, T, How>;
 RANKC_ALL_MOMENTS(float, float, rounding::nearest)
 RANKC_ALL_MOMENTS(double, double, rounding::nearest)

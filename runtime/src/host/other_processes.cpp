@@ -23,14 +23,16 @@ std::unique_ptr<transport> connect(const placement& where) {
   const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_version());
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      throw failure(2, "rank 0 has " + all[0] + ", rank " + std::to_string(rank) + " has " + all[rank] +
-                           "; the results of different libraries differ: install the same version on all machines");
+      throw failure(
+          2, "rank 0 has " + all[0] + ", rank " + std::to_string(rank) + " has " + all[rank] +
+                 "; the results of different libraries differ: install the same version on all machines");
   return where.others->connect();
 }
 
 }  // namespace
 
-other_processes::other_processes(const placement& where, int world) : where_(where), world_(world), wires_(connect(where)) {}
+other_processes::other_processes(const placement& where, int world)
+    : where_(where), world_(world), wires_(connect(where)) {}
 
 void other_processes::share(int owner, std::span<double> values) {
   if (wires_ == nullptr) return;
@@ -50,7 +52,8 @@ void other_processes::share(int owner, std::span<double> values) {
 void other_processes::gather_times(const std::vector<traced>& own, std::vector<traced>& into) {
   if (wires_ == nullptr) into.insert(into.end(), own.begin(), own.end());
   else
-    for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
+    for (const std::string& theirs : where_.exchange("times of a step", packed(own)))
+      unpack(theirs, names_, into);
 }
 
 }  // namespace rankc::host

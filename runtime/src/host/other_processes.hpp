@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other processes of a program, as the engine of one rank uses them: the connections for data, what every process is
-// to know at the end of a step, and what each is asked while it runs. Without others all of it does nothing.
+// The other processes of a program, as the engine of one rank uses them: the connections for data, what every
+// process is to know at the end of a step, and what each is asked while it runs. Without others all of it
+// does nothing.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -36,9 +37,9 @@ class other_processes {
   const placement& where_;
   const int world_;
   std::unique_ptr<transport> wires_;
-  std::uint64_t shared_ = 0;        // what was shared so far
+  std::uint64_t shared_ = 0;  // what was shared so far
   std::atomic<int> shared_by_{-1};
-  std::set<std::string> names_;     // of what ranks in other processes did
+  std::set<std::string> names_;  // of what ranks in other processes did
 };
 
 }  // namespace rankc::host

@@ -10,8 +10,9 @@ namespace rankc::host {
 
 void prepare([[maybe_unused]] char** argv) {
 #if defined(__x86_64__)
-  // OpenBLAS chooses its kernels once, when it is loaded, and older versions take processors that they do not know for
-  // the oldest relative: half the speed where AVX-512 is there. Only the environment can tell it better.
+  // OpenBLAS chooses its kernels once, when it is loaded, and older versions take processors that they do not
+  // know for the oldest relative: half the speed where AVX-512 is there. Only the environment can tell it
+  // better.
   const std::string_view chosen = openblas_get_corename();
   const bool narrow = chosen == "Haswell" || chosen == "Zen";
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&

@@ -29,9 +29,11 @@ op begin_op(const lane& on, op_kind kind, over what_over, message what) {
     return k.lane == on.index && k.over == what_over;
   });
   if (found == links.end())
-    throw failure(70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
-                          ", which has no such communicator; only those of the rank's row in the plan can be used");
-  const std::span<const int> ranks = r.about->communicators[static_cast<std::size_t>(found->communicator)].ranks;
+    throw failure(
+        70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
+                ", which has no such communicator; only those of the rank's row in the plan can be used");
+  const std::span<const int> ranks =
+      r.about->communicators[static_cast<std::size_t>(found->communicator)].ranks;
   op o;
   o.kind = kind;
   o.on = on.index;
@@ -54,8 +56,8 @@ op message_op(const lane& on, op_kind kind, message what) {
 template <class T>
 op collective(const lane& on, op_kind kind, over what_over, message what, at to, at from, std::size_t count) {
   if (row_of(on).computes ? on.index != on.of->computes_on : on.of->computes_on != 0)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + " by the thread of lane " +
-                          (*on.of)[on.of->computes_on].name());
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() +
+                          " by the thread of lane " + (*on.of)[on.of->computes_on].name());
   op o = begin_op(on, kind, what_over, what);
   o.to = on.at<std::byte>(to);
   o.from = on.at<std::byte>(from);
@@ -72,7 +74,8 @@ void post(const lane& on, const op& o) { on.of->wires->post(*on.of, o); }
 const char* lane::name() const { return row_of(*this).name; }
 
 /// A communication on a lane of its own is not done when it returns.
-void time_call(const lane& on, const void* call, const char* type, void (*enqueue)(const lane&, const void*)) {
+void time_call(const lane& on, const void* call, const char* type,
+               void (*enqueue)(const lane&, const void*)) {
   const double began = now();
   enqueue(on, call);
   const rank& r = on;
@@ -89,7 +92,8 @@ void begin(const lane& on, const char* action) {
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
   refuse_in_action(on, action);
   if (on.index == 0 || !row_of(on).computes)
-    throw failure(70, std::string(action) + " is to run on lane " + on.name() + ", which has no thread of its own");
+    throw failure(
+        70, std::string(action) + " is to run on lane " + on.name() + ", which has no thread of its own");
   rank& r = on;
   op o;
   o.kind = op_kind::work;
@@ -155,27 +159,33 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
 /// What is worked on before or after it travels is on a lane that computes.
 static void check_computes(const lane& on, const message& what) {
   if (!row_of(on).computes)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+    throw failure(
+        70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
 }
 
 template <class T>
-void all_to_all(const lane& on, over what_over, message what, at to, at scratch, at from, const runtime::head_exchange& by) {
-  const std::size_t width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.block()) * width;
+void all_to_all(const lane& on, over what_over, message what, at to, at scratch, at from,
+                const runtime::head_exchange& by) {
+  const std::size_t width = static_cast<std::size_t>(by.width),
+                    block = static_cast<std::size_t>(by.block()) * width;
   const op o = collective<T>(on, op_kind::all_to_all, what_over, what, scratch, to, block);
   check_computes(on, what);
   const T *given = on.at<T>(from), *there = on.at<T>(scratch);
   T* const made = on.at<T>(to);
   for (int i = 0; i < by.count(); ++i)
-    std::copy_n(given + static_cast<std::size_t>(by.sent(i)) * width, width, made + static_cast<std::size_t>(i) * width);
+    std::copy_n(given + static_cast<std::size_t>(by.sent(i)) * width, width,
+                made + static_cast<std::size_t>(i) * width);
   post(on, o);
   for (int i = 0; i < by.count(); ++i)
-    std::copy_n(there + static_cast<std::size_t>(i) * width, width, made + static_cast<std::size_t>(by.arrived(i)) * width);
+    std::copy_n(there + static_cast<std::size_t>(i) * width, width,
+                made + static_cast<std::size_t>(by.arrived(i)) * width);
 }
 
 template <class T>
-void shift(const lane& on, over what_over, message what, at to, at second_to, at from, at second_from, std::size_t count,
-           ring_way way) {
-  op o = collective<T>(on, way == ring_way::next ? op_kind::shift : op_kind::shift_back, what_over, what, to, from, 2 * count);
+void shift(const lane& on, over what_over, message what, at to, at second_to, at from, at second_from,
+           std::size_t count, ring_way way) {
+  op o = collective<T>(on, way == ring_way::next ? op_kind::shift : op_kind::shift_back, what_over, what, to,
+                       from, 2 * count);
   o.second_to = on.at<std::byte>(second_to);
   o.second_from = on.at<std::byte>(second_from);
   post(on, o);
@@ -199,7 +209,8 @@ void to_experts(const lane& on, over what_over, message what, at received, at sc
   const auto width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.slab) * width;
   const std::int32_t* where = on.at<std::int32_t>(offsets);
   for (int rank = 0; rank < by.ranks; ++rank) {
-    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width, end = static_cast<std::size_t>(by.end(where, rank)) * width;
+    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width,
+               end = static_cast<std::size_t>(by.end(where, rank)) * width;
     T* const slab = on.at<T>(scratch) + static_cast<std::size_t>(rank) * block;
     std::fill(std::copy(on.at<T>(slots) + first, on.at<T>(slots) + end, slab), slab + block, T(0));
   }
@@ -214,8 +225,10 @@ void from_experts(const lane& on, over what_over, message what, at slots, at scr
   const std::int32_t* where = on.at<std::int32_t>(offsets);
   std::fill_n(on.at<T>(slots), static_cast<std::size_t>(by.slots) * width, T(0));
   for (int rank = 0; rank < by.ranks; ++rank) {
-    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width, end = static_cast<std::size_t>(by.end(where, rank)) * width;
-    std::copy_n(on.at<T>(scratch) + static_cast<std::size_t>(rank) * block, end - first, on.at<T>(slots) + first);
+    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width,
+               end = static_cast<std::size_t>(by.end(where, rank)) * width;
+    std::copy_n(on.at<T>(scratch) + static_cast<std::size_t>(rank) * block, end - first,
+                on.at<T>(slots) + first);
   }
 }
 
@@ -226,24 +239,29 @@ void take_offsets(std::int32_t* segments, const std::int32_t* blocks, const runt
   const int each = by.experts_of_rank();
   for (int expert = 0; expert < by.experts; ++expert)
     for (int which = 0; which < 2; ++which)
-      segments[which * by.experts + expert] = blocks[(expert / each * 2 + which) * each + expert % each] + expert / each * by.slab;
+      segments[which * by.experts + expert] =
+          blocks[(expert / each * 2 + which) * each + expert % each] + expert / each * by.slab;
 }
 
 }  // namespace
 
 // Each member is sent the offsets of its experts, counted from the begin of its slab on.
-void share_offsets(const lane& on, over what_over, message what, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+void share_offsets(const lane& on, over what_over, message what, at segments, at scratch, at offsets,
+                   const runtime::slot_exchange& by) {
   const int each = by.experts_of_rank();
   std::int32_t *const made = on.at<std::int32_t>(segments), *const blocks = on.at<std::int32_t>(scratch);
   for (int expert = 0; expert < by.experts; ++expert)
     for (int which = 0; which < 2; ++which)
-      made[(expert / each * 2 + which) * each + expert % each] = by.in_slab(on.at<std::int32_t>(offsets), which, expert);
+      made[(expert / each * 2 + which) * each + expert % each] =
+          by.in_slab(on.at<std::int32_t>(offsets), which, expert);
   exchange_blocks<std::int32_t>(on, what_over, what, scratch, segments, static_cast<std::size_t>(2 * each));
   take_offsets(made, blocks, by);
 }
 
-void gather_offsets(const lane& on, over what_over, message what, at all, at scratch, at segments, const runtime::slot_exchange& by) {
-  const op o = collective<std::int32_t>(on, op_kind::all_gather, what_over, what, scratch, segments, static_cast<std::size_t>(2 * by.experts_of_rank()));
+void gather_offsets(const lane& on, over what_over, message what, at all, at scratch, at segments,
+                    const runtime::slot_exchange& by) {
+  const op o = collective<std::int32_t>(on, op_kind::all_gather, what_over, what, scratch, segments,
+                                        static_cast<std::size_t>(2 * by.experts_of_rank()));
   check_computes(on, what);
   post(on, o);
   take_offsets(on.at<std::int32_t>(all), on.at<std::int32_t>(scratch), by);

@@ -26,7 +26,8 @@ std::size_t count_not_finite(const lane& on, const operand& o) {
 template <class T>
 void clear_what_is_not_finite(const rank& r) {
   T* values = reinterpret_cast<T*>(r.arena);
-  std::replace_if(values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
+  std::replace_if(
+      values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
 }
 
 /// The parameter of which an operand is the weights or the gradients; null where it is none.
@@ -35,7 +36,8 @@ const char* parameter_of(const rank& r, const operand& o) {
   for (const at start : {l.weights, l.gradients})
     for (const parameter& p : l.parameters) {
       const std::size_t first = start.byte + p.element * size_of(o.type);
-      const std::size_t bytes = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols) * size_of(o.type);
+      const std::size_t bytes =
+          static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols) * size_of(o.type);
       if (o.where.byte >= first && o.where.byte < first + bytes) return p.name;
     }
   return nullptr;
@@ -43,14 +45,16 @@ const char* parameter_of(const rank& r, const operand& o) {
 
 std::string text_of(const lane& on, const operand_list& call, const operand& bad, std::size_t count) {
   const rank& r = on;
-  std::string text = std::string(r.action) + (on.index == 0 ? "" : std::string(" on lane ") + on.name()) + ", op " +
-                     std::to_string(r.words->calls.load(std::memory_order_relaxed)) + ", " + word_of(call.type);
+  std::string text = std::string(r.action) + (on.index == 0 ? "" : std::string(" on lane ") + on.name()) +
+                     ", op " + std::to_string(r.words->calls.load(std::memory_order_relaxed)) + ", " +
+                     word_of(call.type);
   const char* parameter = nullptr;
   for (const operand& o : call.all())
     if (parameter == nullptr) parameter = parameter_of(r, o);
   if (call.site != nullptr) text += std::string(" \"") + call.site + "\"";
   else if (parameter != nullptr) text += std::string(" of ") + parameter;
-  return text + ": " + std::to_string(count) + " of " + std::to_string(bad.rows * bad.columns) + " numbers are not finite";
+  return text + ": " + std::to_string(count) + " of " + std::to_string(bad.rows * bad.columns) +
+         " numbers are not finite";
 }
 
 /// Elsewhere a call is a communication, which is not done when it returns.
@@ -60,7 +64,8 @@ bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
 
 void retracer::before(const lane& on, const operand_list& call) {
   const std::span<const operand> all = call.all();
-  is_over_ = is_over_ || std::any_of(all.begin(), all.end(), [&](const operand& o) { return count_not_finite(on, o) > 0; });
+  is_over_ = is_over_ || std::any_of(all.begin(), all.end(),
+                                     [&](const operand& o) { return count_not_finite(on, o) > 0; });
 }
 
 void retracer::after(const lane& on, const operand_list& call) {
@@ -70,7 +75,8 @@ void retracer::after(const lane& on, const operand_list& call) {
     const std::size_t count = count_not_finite(on, o);
     if (count == 0) continue;
     is_over_ = true;
-    found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr, text_of(on, call, o, count)};
+    found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr,
+              text_of(on, call, o, count)};
     return;
   }
 }

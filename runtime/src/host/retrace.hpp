@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the op with which the numbers of a step began not to be finite, while the step is run again: one whose operands are
-// finite before it and not after it. What comes in from elsewhere, of another op, lane or rank, is that one's.
+// Finds the op with which the numbers of a step began not to be finite, while the step is run again: one
+// whose operands are finite before it and not after it. What comes in from elsewhere, of another op, lane or
+// rank, is that one's.
 #pragma once
 #include "local_rank.hpp"
 
@@ -23,8 +24,8 @@ class retracer {
   std::optional<origin> found_;
 };
 
-/// A retracer in every thread of these ranks, as long as this lives. Numbers that are not finite and that the step before has
-/// left in the arenas are cleared first.
+/// A retracer in every thread of these ranks, as long as this lives. Numbers that are not finite and that the
+/// step before has left in the arenas are cleared first.
 class retracing {
  public:
   explicit retracing(std::span<local_rank>);

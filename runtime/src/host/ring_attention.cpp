@@ -15,7 +15,8 @@ namespace rankc::host {
 namespace {
 
 /// The first of those keys that is in a query's document.
-int first_key(const runtime::ring_step& s, const runtime::chunks& has, const documents& of, int row, int query) {
+int first_key(const runtime::ring_step& s, const runtime::chunks& has, const documents& of, int row,
+              int query) {
   return s.of_keys.count_before(of.start(row, has.position(query)));
 }
 /// Keys that the queries up to `end` see, of which the last sees all of these.
@@ -23,8 +24,7 @@ int columns_of(const runtime::ring_step& s, int end) { return s.causal ? end : s
 
 template <class T>
 void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
-                      int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                      int first) {
+                      int rows, int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
@@ -44,8 +44,8 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
         gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
              on.at<T>(k) + kv, kv_width, T(0), scores, columns);
         for (int n = 0; n < queries; ++n)
-          sums[i + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns, first_key(sees, has, of, row, i + n),
-                                     sees.last_key(i + n), columns);
+          sums[i + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns,
+                                     first_key(sees, has, of, row, i + n), sees.last_key(i + n), columns);
         gemm(form::plain, form::plain, queries, dim, columns, T(1), scores, columns, on.at<T>(v) + kv,
              kv_width, T(0), on.at<T>(o) + here, q_width);
       }
@@ -53,9 +53,9 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
 }
 
 template <class T>
-void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                           at o, at lse, const documents& of, int rows, int seq, int heads, int kv_heads,
-                           int dim, int ring, double step, int first) {
+void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                           at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
+                           int ring, double step, int first) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
@@ -97,33 +97,30 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 }  // namespace
 
 template <class T>
-void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq,
-                    int heads, int kv_heads, int dim, int ring, double step, int first) {
-  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ring, step,
-                      first);
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ring, step, first);
 }
 template <class T>
-void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts,
-                             int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                             int first) {
+void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
                       kv_heads, dim, ring, step, first);
 }
 
 template <class T>
-void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
-                         at o, at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring,
-                         double step, int first) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads,
-                           kv_heads, dim, ring, step, first);
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
+                           dim, ring, step, first);
 }
 template <class T>
-void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k,
-                                  at v, at o, at lse, at starts, int rows, int seq, int heads,
-                                  int kv_heads, int dim, int ring, double step, int first) {
-  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                           {on.at<std::int32_t>(starts), seq}, rows, seq, heads, kv_heads, dim, ring,
-                           step, first);
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first) {
+  attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
+                           rows, seq, heads, kv_heads, dim, ring, step, first);
 }
 
 // A part that saw no keys has a log-sum-exp of -infinity, and no share.

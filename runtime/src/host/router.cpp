@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a router makes of its logits: the largest scores of each row, and weights that add up. Sums over a row are kept in f64.
+// What a router makes of its logits: the largest scores of each row, and weights that add up. Sums over a row
+// are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include "router_rows.hpp"
@@ -13,20 +14,23 @@ void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, i
     std::int32_t* c = on.at<std::int32_t>(chosen) + n * picks;
     take_largest(c, picks, x, experts);
     const softmax_of_row softmax(x, experts);
-    for (int k = 0; k < picks; ++k) on.at<T>(weights)[n * picks + k] = static_cast<T>(softmax(static_cast<double>(x[c[k]])));
+    for (int k = 0; k < picks; ++k)
+      on.at<T>(weights)[n * picks + k] = static_cast<T>(softmax(static_cast<double>(x[c[k]])));
   }
 }
 
 // Of p, the softmax of the row: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken.
 template <class T>
-void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
+void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T *x = on.at<T>(logits) + n * experts, *grad = on.at<T>(dweights) + n * picks;
     const std::int32_t* c = on.at<std::int32_t>(chosen) + n * picks;
     T* dx = on.at<T>(dlogits) + n * experts;
     const softmax_of_row softmax(x, experts);
     double dot = 0;
-    for (int k = 0; k < picks; ++k) dot += static_cast<double>(grad[k]) * softmax(static_cast<double>(x[c[k]]));
+    for (int k = 0; k < picks; ++k)
+      dot += static_cast<double>(grad[k]) * softmax(static_cast<double>(x[c[k]]));
     for (int e = 0; e < experts; ++e) {
       const std::int32_t* taken = std::find(c, c + picks, e);
       const double dp = taken == c + picks ? 0 : static_cast<double>(grad[taken - c]);
@@ -41,12 +45,14 @@ void sigmoid_top(const lane& on, at weights, at chosen, at logits, int tokens, i
     const T* x = on.at<T>(logits) + n * experts;
     std::int32_t* c = on.at<std::int32_t>(chosen) + n * picks;
     take_largest(c, picks, x, experts);
-    for (int k = 0; k < picks; ++k) on.at<T>(weights)[n * picks + k] = static_cast<T>(logistic(static_cast<double>(x[c[k]])));
+    for (int k = 0; k < picks; ++k)
+      on.at<T>(weights)[n * picks + k] = static_cast<T>(logistic(static_cast<double>(x[c[k]])));
   }
 }
 
 template <class T>
-void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
+void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T *x = on.at<T>(logits) + n * experts, *grad = on.at<T>(dweights) + n * picks;
     const std::int32_t* c = on.at<std::int32_t>(chosen) + n * picks;
@@ -65,7 +71,8 @@ void normalize(const lane& on, at y, at x, int tokens, int width, double total) 
     const T* from = on.at<T>(x) + n * width;
     double sum = runtime::smallest_row_sum;
     for (int k = 0; k < width; ++k) sum += static_cast<double>(from[k]);
-    for (int k = 0; k < width; ++k) on.at<T>(y)[n * width + k] = static_cast<T>(total * static_cast<double>(from[k]) / sum);
+    for (int k = 0; k < width; ++k)
+      on.at<T>(y)[n * width + k] = static_cast<T>(total * static_cast<double>(from[k]) / sum);
   }
 }
 
@@ -75,8 +82,12 @@ void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, d
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T *from = on.at<T>(x) + n * width, *grad = on.at<T>(dy) + n * width;
     double sum = runtime::smallest_row_sum, dot = 0;
-    for (int k = 0; k < width; ++k) { sum += static_cast<double>(from[k]); dot += static_cast<double>(from[k]) * static_cast<double>(grad[k]); }
-    for (int k = 0; k < width; ++k) on.at<T>(dx)[n * width + k] = static_cast<T>(total / sum * (static_cast<double>(grad[k]) - dot / sum));
+    for (int k = 0; k < width; ++k) {
+      sum += static_cast<double>(from[k]);
+      dot += static_cast<double>(from[k]) * static_cast<double>(grad[k]);
+    }
+    for (int k = 0; k < width; ++k)
+      on.at<T>(dx)[n * width + k] = static_cast<T>(total / sum * (static_cast<double>(grad[k]) - dot / sum));
   }
 }
 

@@ -24,42 +24,53 @@ std::vector<double> with_bias(const T* scores, int experts, const T* bias) {
 double score_of_group(const double* scores, int each, int best) {
   std::vector<std::int32_t> largest(static_cast<std::size_t>(best));
   take_largest(largest.data(), best, scores, each);
-  return std::accumulate(largest.begin(), largest.end(), 0.0, [=](double sum, std::int32_t e) { return sum + scores[e]; });
+  return std::accumulate(largest.begin(), largest.end(), 0.0,
+                         [=](double sum, std::int32_t e) { return sum + scores[e]; });
 }
 
 template <class T>
-void keep(const lane& on, at y, at kept, at scores, const T* bias, int tokens, int groups, int each, int taken, double best) {
+void keep(const lane& on, at y, at kept, at scores, const T* bias, int tokens, int groups, int each,
+          int taken, double best) {
   const int experts = groups * each;
   std::vector<double> of_groups(static_cast<std::size_t>(groups));
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* x = on.at<T>(scores) + n * experts;
     const std::vector<double> biased = with_bias(x, experts, bias);
-    for (int g = 0; g < groups; ++g) of_groups[static_cast<std::size_t>(g)] = score_of_group(biased.data() + g * each, each, static_cast<int>(best));
+    for (int g = 0; g < groups; ++g)
+      of_groups[static_cast<std::size_t>(g)] =
+          score_of_group(biased.data() + g * each, each, static_cast<int>(best));
     std::int32_t* k = on.at<std::int32_t>(kept) + n * taken;
     take_largest(k, taken, of_groups.data(), groups);
     for (int e = 0; e < experts; ++e)
-      on.at<T>(y)[n * experts + e] = std::find(k, k + taken, e / each) == k + taken ? -std::numeric_limits<T>::infinity() : x[e];
+      on.at<T>(y)[n * experts + e] =
+          std::find(k, k + taken, e / each) == k + taken ? -std::numeric_limits<T>::infinity() : x[e];
   }
 }
 
 /// `weight_of(row)` is a function from a logit of that row to its weight.
 template <class T>
-void top_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens, int experts, int picks, auto weight_of) {
+void top_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens,
+            int experts, int picks, auto weight_of) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* x = on.at<T>(logits) + n * experts;
     std::int32_t* c = on.at<std::int32_t>(chosen) + n * picks;
     take_largest(c, picks, with_bias(on.at<T>(scores) + n * experts, experts, bias).data(), experts);
     const auto weight = weight_of(x);
-    for (int k = 0; k < picks; ++k) on.at<T>(weights)[n * picks + k] = static_cast<T>(weight(static_cast<double>(x[c[k]])));
+    for (int k = 0; k < picks; ++k)
+      on.at<T>(weights)[n * picks + k] = static_cast<T>(weight(static_cast<double>(x[c[k]])));
   }
 }
 template <class T>
-void softmax_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens, int experts, int picks) {
-  top_by(on, weights, chosen, logits, scores, bias, tokens, experts, picks, [=](const T* x) { return softmax_of_row(x, experts); });
+void softmax_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens,
+                int experts, int picks) {
+  top_by(on, weights, chosen, logits, scores, bias, tokens, experts, picks,
+         [=](const T* x) { return softmax_of_row(x, experts); });
 }
 template <class T>
-void sigmoid_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens, int experts, int picks) {
-  top_by(on, weights, chosen, logits, scores, bias, tokens, experts, picks, [](const T*) { return logistic; });
+void sigmoid_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens,
+                int experts, int picks) {
+  top_by(on, weights, chosen, logits, scores, bias, tokens, experts, picks,
+         [](const T*) { return logistic; });
 }
 
 }  // namespace
@@ -69,38 +80,46 @@ void softmax_scores(const lane& on, at scores, at logits, int tokens, int expert
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* x = on.at<T>(logits) + n * experts;
     const softmax_of_row softmax(x, experts);
-    for (int e = 0; e < experts; ++e) on.at<T>(scores)[n * experts + e] = static_cast<T>(softmax(static_cast<double>(x[e])));
+    for (int e = 0; e < experts; ++e)
+      on.at<T>(scores)[n * experts + e] = static_cast<T>(softmax(static_cast<double>(x[e])));
   }
 }
 template <class T>
 void sigmoid_scores(const lane& on, at scores, at logits, int tokens, int experts) {
   const std::size_t all = static_cast<std::size_t>(tokens) * experts;
-  for (std::size_t i = 0; i < all; ++i) on.at<T>(scores)[i] = static_cast<T>(logistic(static_cast<double>(on.at<T>(logits)[i])));
+  for (std::size_t i = 0; i < all; ++i)
+    on.at<T>(scores)[i] = static_cast<T>(logistic(static_cast<double>(on.at<T>(logits)[i])));
 }
 
 template <class T>
-void keep_groups(const lane& on, at y, at kept, at scores, int tokens, int groups, int each, int taken, double best) {
+void keep_groups(const lane& on, at y, at kept, at scores, int tokens, int groups, int each, int taken,
+                 double best) {
   keep<T>(on, y, kept, scores, nullptr, tokens, groups, each, taken, best);
 }
 template <class T>
-void biased_keep_groups(const lane& on, at y, at kept, at scores, at bias, int tokens, int groups, int each, int taken, double best) {
+void biased_keep_groups(const lane& on, at y, at kept, at scores, at bias, int tokens, int groups, int each,
+                        int taken, double best) {
   keep<T>(on, y, kept, scores, on.at<T>(bias), tokens, groups, each, taken, best);
 }
 
 template <class T>
-void softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
+void softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks) {
   softmax_by<T>(on, weights, chosen, logits, scores, nullptr, tokens, experts, picks);
 }
 template <class T>
-void sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks) {
+void sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks) {
   sigmoid_by<T>(on, weights, chosen, logits, scores, nullptr, tokens, experts, picks);
 }
 template <class T>
-void biased_softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
+void biased_softmax_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks) {
   softmax_by<T>(on, weights, chosen, logits, scores, on.at<T>(bias), tokens, experts, picks);
 }
 template <class T>
-void biased_sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks) {
+void biased_sigmoid_top_by(const lane& on, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks) {
   sigmoid_by<T>(on, weights, chosen, logits, scores, on.at<T>(bias), tokens, experts, picks);
 }
 

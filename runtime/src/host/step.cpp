@@ -23,8 +23,9 @@ void run_part(rank& r, void (*body)(rank&)) {
 void look_past_the_end(const local_rank& of) {
   if (of.memory().intact()) return;
   const rank& r = of.main();
-  r.wires->fail(70, place(r.index, r.input.step, "end of the step") + ": a kernel has written past the arena of " +
-                        std::to_string(of.memory().size()) + " bytes");
+  r.wires->fail(70, place(r.index, r.input.step, "end of the step") +
+                        ": a kernel has written past the arena of " + std::to_string(of.memory().size()) +
+                        " bytes");
 }
 
 }  // namespace rankc::host

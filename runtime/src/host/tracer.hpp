@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step. Actions are stamped by the thread of their lane; communications by the thread that moves
-// them, under the fabric's lock.
+// The times of one rank's step. Actions are stamped by the thread of their lane; communications by the thread
+// that moves them, under the fabric's lock.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -11,7 +11,8 @@ namespace rankc::host {
 
 /// Units: microseconds of a clock that all ranks share.
 inline double now() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 class tracer {
@@ -50,9 +51,9 @@ class tracer {
 
  private:
   int rank_;
-  double began_ = 0;                     // of the action under way, its first waits left out
+  double began_ = 0;  // of the action under way, its first waits left out
   runtime::traced* action_ = nullptr;
-  std::deque<runtime::traced> did_;      // nothing in it moves
+  std::deque<runtime::traced> did_;  // nothing in it moves
 };
 
 }  // namespace rankc::host

@@ -19,7 +19,8 @@ bool agree(const op& a, const op& b) {
 
 std::size_t extent(std::span<op* const> members) {
   const op& any = *members.front();
-  const bool in_parts = any.kind == op_kind::all_gather || any.kind == op_kind::reduce_scatter || any.kind == op_kind::all_to_all;
+  const bool in_parts = any.kind == op_kind::all_gather || any.kind == op_kind::reduce_scatter ||
+                        any.kind == op_kind::all_to_all;
   return in_parts ? any.count * members.size() : any.count;
 }
 
@@ -111,7 +112,8 @@ void hand_on(std::span<op* const> members, std::size_t first, std::size_t last) 
     for (std::size_t taker = 0; taker < n; ++taker) {
       const std::size_t giver = (taker + (any.kind == op_kind::shift ? n - 1 : 1)) % n;
       std::memcpy((tensor == 0 ? members[taker]->to : members[taker]->second_to) + begin * element,
-                  (tensor == 0 ? members[giver]->from : members[giver]->second_from) + begin * element, count * element);
+                  (tensor == 0 ? members[giver]->from : members[giver]->second_from) + begin * element,
+                  count * element);
     }
   });
 }

@@ -10,11 +10,23 @@
 
 namespace rankc::host {
 
-enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, shift, shift_back, work };
+enum class op_kind {
+  wait,
+  send,
+  receive,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  shift,
+  shift_back,
+  work
+};
 const char* word(op_kind);
 
 /// An entry of a lane. A wait names a lane of the same rank and how many of its entries must be complete;
-/// work is an action for the lane's thread; the rest describes a communication, whose partners are matched through
+/// work is an action for the lane's thread; the rest describes a communication, whose partners are matched
+/// through
 /// `communicator`.
 /// Units: `count` elements of this rank's part, as rank.hpp has them; bytes for send and receive.
 struct op {
@@ -37,8 +49,8 @@ struct op {
   const char* action = "";
   std::int64_t step = 0;
   traced* times = nullptr;  // of a timed step: receives when the data moved
-  bool is_lost = false;    // on purpose: the others never get it
-  op* next = nullptr;  // the communication that this rank posted next on the same communicator
+  bool is_lost = false;     // on purpose: the others never get it
+  op* next = nullptr;       // the communication that this rank posted next on the same communicator
 };
 
 /// Whether `b` may meet `a` on a communicator: same plan, message and size; a send meets a receive, a

@@ -11,7 +11,8 @@
 
 namespace rankc::runtime {
 
-using exchange_function = std::function<std::vector<std::string>(const std::string& name, const std::string& mine)>;
+using exchange_function =
+    std::function<std::vector<std::string>(const std::string& name, const std::string& mine)>;
 
 struct data_end {
   int rank, world;

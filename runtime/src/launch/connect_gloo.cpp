@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data between processes through Gloo's TCP transport: a connection between each two, and a thread that serves them.
+// Data between processes through Gloo's TCP transport: a connection between each two, and a thread that
+// serves them.
 #include "connect.hpp"
 
 #include "../tools/refusal.hpp"
@@ -20,8 +21,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 using gloo::transport::UnboundBuffer;
 
-/// A new thread of Gloo's, which inherits how this thread is scheduled. It asks for its connections' locks again and
-/// again where it does not get them; it shall not take the processor from a thread that has one.
+/// A new thread of Gloo's, which inherits how this thread is scheduled. It asks for its connections' locks
+/// again and again where it does not get them; it shall not take the processor from a thread that has one.
 std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);
@@ -110,7 +111,8 @@ class gloo_transport final : public transport {
     const std::string here = theirs.text();
     context_->getPair(rank)->connect({here.begin(), here.end()});
   } catch (const gloo::Exception& e) {
-    throw refusal(77, "rank {}: the connection for data with rank {} cannot be made: {}", end_.rank, rank, e.what());
+    throw refusal(77, "rank {}: the connection for data with rank {} cannot be made: {}", end_.rank, rank,
+                  e.what());
   }
 
   void finish(const under_way::piece& p, clock::time_point until) try {

@@ -18,7 +18,13 @@ struct family {
   std::initializer_list<const char*> job;  // what tells its jobs apart
 };
 const family families[] = {
-    {"rankc", "RANKC_RANK", "RANKC_WORLD", "RANKC_LOCAL_RANK", "RANKC_LOCAL_SIZE", "RANKC_NODE", {"RANKC_JOB"}},
+    {"rankc",
+     "RANKC_RANK",
+     "RANKC_WORLD",
+     "RANKC_LOCAL_RANK",
+     "RANKC_LOCAL_SIZE",
+     "RANKC_NODE",
+     {"RANKC_JOB"}},
     {"torchrun",
      "RANK",
      "WORLD_SIZE",
@@ -80,7 +86,8 @@ int local_size(const reader& from, const family& f, int world, int node) {
   const std::string list = from.text("SLURM_STEP_TASKS_PER_NODE");
   if (list.empty()) return from.text("SLURM_STEP_NUM_NODES") == "1" ? world : 0;
   const std::vector<int> counts = expand_counts(list);
-  return node >= 0 && static_cast<std::size_t>(node) < counts.size() ? counts[static_cast<std::size_t>(node)] : 0;
+  return node >= 0 && static_cast<std::size_t>(node) < counts.size() ? counts[static_cast<std::size_t>(node)]
+                                                                     : 0;
 }
 
 std::string job_text(const reader& from, const family& f) {
@@ -108,7 +115,8 @@ int port_of_first(const reader& from, const family& f, std::uint64_t job) {
   const int offset =
       from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != families ? port_offset_under_torchrun : 0;
   const int port = from.needed(name) + offset;
-  if (port < 1 || port > 65535) throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
+  if (port < 1 || port > 65535)
+    throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
   return port;
 }
 
@@ -119,8 +127,8 @@ std::string disagreement(const reader& from, const family& taken, const launched
     const auto rank = from.number(other.rank), world = from.number(other.world);
     if (rank == place.rank && world == place.world) continue;
     return fmt::format("{} is {} and {} {}, as {} says; {} of {} and {} of {} say otherwise and are not used",
-                       taken.rank, place.rank, taken.world, place.world, taken.name, other.rank, from.text(other.rank),
-                       other.world, from.text(other.world));
+                       taken.rank, place.rank, taken.world, place.world, taken.name, other.rank,
+                       from.text(other.rank), other.world, from.text(other.world));
   }
   return "";
 }
@@ -136,7 +144,8 @@ launched place_of(const reader& from, const family& f) {
                  .port = 0,
                  .job = 0,
                  .warning = {}};
-  if (place.rank >= place.world) throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
+  if (place.rank >= place.world)
+    throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
   place.local_size = local_size(from, f, place.world, place.node);
   const bool one_machine = place.local_size == place.world;
   place.job = fnv1a64(job_text(from, f));

@@ -42,21 +42,23 @@ void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hell
   for (std::size_t i = 0; i < joined.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (joined[i].rank == joined[j].rank)
-        faults.push_back(
-            fmt::format("{} and {} are the same rank; each must be there once", joined[j].who(), joined[i].who()));
+        faults.push_back(fmt::format("{} and {} are the same rank; each must be there once", joined[j].who(),
+                                     joined[i].who()));
 }
 
 void list_missing(std::vector<std::string>& faults, const std::vector<hello>& joined, int world) {
   std::vector<int> missing;
   std::map<std::string, int> arrived;
   for (int r = 0; r < world; ++r)
-    if (std::none_of(joined.begin(), joined.end(), [&](const hello& h) { return h.rank == r; })) missing.push_back(r);
+    if (std::none_of(joined.begin(), joined.end(), [&](const hello& h) { return h.rank == r; }))
+      missing.push_back(r);
   for (const hello& h : joined) ++arrived[h.host];
   if (missing.empty()) return;
   std::string hosts;
-  for (const auto& [host, count] : arrived) hosts += fmt::format("{}{} of {}", hosts.empty() ? "" : ", ", count, host);
-  faults.push_back(fmt::format("rank{} {} {} not come; arrived: {}", missing.size() > 1 ? "s" : "", ranks_text(missing),
-                               missing.size() > 1 ? "have" : "has", hosts));
+  for (const auto& [host, count] : arrived)
+    hosts += fmt::format("{}{} of {}", hosts.empty() ? "" : ", ", count, host);
+  faults.push_back(fmt::format("rank{} {} {} not come; arrived: {}", missing.size() > 1 ? "s" : "",
+                               ranks_text(missing), missing.size() > 1 ? "have" : "has", hosts));
 }
 
 /// The first line that one listing has and the other has not in its place.
@@ -64,7 +66,8 @@ std::string first_difference(const std::string& ours, const std::string& theirs,
   std::istringstream a(ours), b(theirs);
   std::string line_a, line_b;
   for (int number = 1;; ++number) {
-    const bool more_a = static_cast<bool>(std::getline(a, line_a)), more_b = static_cast<bool>(std::getline(b, line_b));
+    const bool more_a = static_cast<bool>(std::getline(a, line_a)),
+               more_b = static_cast<bool>(std::getline(b, line_b));
     if (!more_a && !more_b) return "; their descriptions are the same, so that only their ops differ";
     if (!more_a) line_a = "nothing more";
     if (!more_b) line_b = "nothing more";
@@ -133,17 +136,18 @@ hello unpack_hello(const std::string& body) {
 
 std::string listing_of(const description& about) {
   std::string lines = fmt::format(
-      "plan {}: pp {}, dp {}{}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} bytes an "
+      "plan {}: pp {}, dp {}{}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} "
+      "bytes an "
       "element\n",
-      about.name, about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp, about.shards,
-      about.microbatches, about.rows, about.seq, about.vocab, size_of(about.type));
+      about.name, about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp,
+      about.shards, about.microbatches, about.rows, about.seq, about.vocab, size_of(about.type));
   for (std::size_t p = 0; p < about.layouts.size(); ++p) {
     const layout& l = about.layouts[p];
     lines += fmt::format("pipeline rank {}: {} bytes, {} parameters in {} elements, {} events, {} lanes\n", p,
                          l.arena_bytes, l.parameters.size(), l.parameter_count, l.events, l.lanes.size());
     for (const parameter& w : l.parameters)
-      lines += fmt::format("pipeline rank {}: parameter {} ({}, {}) from element {}\n", p, w.name, w.rows, w.cols,
-                           w.element);
+      lines += fmt::format("pipeline rank {}: parameter {} ({}, {}) from element {}\n", p, w.name, w.rows,
+                           w.cols, w.element);
   }
   for (const communicator& c : about.communicators)
     lines += fmt::format("communicator {}: ranks {}\n", c.name, fmt::join(c.ranks, " "));
@@ -171,23 +175,25 @@ std::string ranks_text(const std::vector<int>& sorted) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
-std::string differences(const std::vector<hello>& joined, int world, const std::map<int, std::string>& listings) {
+std::string differences(const std::vector<hello>& joined, int world,
+                        const std::map<int, std::string>& listings) {
   std::vector<std::string> faults;
   list_twice_claimed(faults, joined);
   list_missing(faults, joined, world);
   list_others(
       joined, [](const hello& h) { return std::to_string(h.world); },
       [&](const hello& first, const std::string& theirs, const auto& who) {
-        faults.push_back(fmt::format("{} of {} ranks, {} of {}", names_of(who), theirs, first.who(), first.world));
+        faults.push_back(
+            fmt::format("{} of {} ranks, {} of {}", names_of(who), theirs, first.who(), first.world));
       });
   list_others(
       joined, [](const hello& h) { return h.plan; },
       [&](const hello& first, const std::string& theirs, const auto& who) {
         const auto a = listings.find(first.rank), b = listings.find(who[0]->rank);
         const bool shown = a != listings.end() && b != listings.end();
-        faults.push_back(
-            fmt::format("the plan of {} is {}, that of {} is {}{}", names_of(who), theirs, first.who(), first.plan,
-                        shown ? first_difference(a->second, b->second, fmt::format("rank {}", who[0]->rank)) : ""));
+        faults.push_back(fmt::format(
+            "the plan of {} is {}, that of {} is {}{}", names_of(who), theirs, first.who(), first.plan,
+            shown ? first_difference(a->second, b->second, fmt::format("rank {}", who[0]->rank)) : ""));
       });
   std::vector<std::string> names;
   for (const hello& h : joined)
@@ -195,12 +201,13 @@ std::string differences(const std::vector<hello>& joined, int world, const std::
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   for (const std::string& name : names) {
     const auto value_of = [&](const hello& h) {
-      const auto found = std::find_if(h.facts.begin(), h.facts.end(), [&](const auto& f) { return f.first == name; });
+      const auto found =
+          std::find_if(h.facts.begin(), h.facts.end(), [&](const auto& f) { return f.first == name; });
       return found != h.facts.end() ? found->second : std::string("not there");
     };
     list_others(joined, value_of, [&](const hello& first, const std::string& theirs, const auto& who) {
-      faults.push_back(
-          fmt::format("{} of {} is {}, that of {} is {}", name, names_of(who), theirs, first.who(), value_of(first)));
+      faults.push_back(fmt::format("{} of {} is {}, that of {} is {}", name, names_of(who), theirs,
+                                   first.who(), value_of(first)));
     });
   }
   return fmt::format("{}", fmt::join(faults, "; "));

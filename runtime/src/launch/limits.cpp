@@ -14,7 +14,8 @@ void read(const environment& get, const char* name, std::chrono::milliseconds& i
   if (text == nullptr) return;
   const auto seconds = parse_number<double>(text);
   if (!seconds || !(*seconds > 0) || *seconds > most_seconds)
-    throw refusal(2, "{} is '{}': it must be a number of seconds above 0, at most {:.0f}", name, text, most_seconds);
+    throw refusal(2, "{} is '{}': it must be a number of seconds above 0, at most {:.0f}", name, text,
+                  most_seconds);
   into = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
 }
 

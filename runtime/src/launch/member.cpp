@@ -85,14 +85,17 @@ void member::serve() {
       }
       connected = connected && what != received::end;
       if (!connected) {
-        const std::string how = settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
-        learn({0, 70, how.empty() ? coordinator_ + " has gone, and with it the connection of all ranks" : how});
+        const std::string how =
+            settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
+        learn(
+            {0, 70, how.empty() ? coordinator_ + " has gone, and with it the connection of all ranks" : how});
       }
     } else if (connected && now > heard + settings_.times.silence) {
       connected = false;
       learn({0, 70,
-             fmt::format("{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
-                         coordinator_, std::chrono::duration<double>(now - heard).count())});
+             fmt::format(
+                 "{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
+                 coordinator_, std::chrono::duration<double>(now - heard).count())});
     }
     if (connected && now >= said + settings_.times.sign_of_life()) {
       said = now;
@@ -122,7 +125,8 @@ void member::on_look(std::function<standing()> ask) {
 
 void member::take(const frame& f) {
   body_reader body(f.body);
-  if (f.kind == frame_kind::show) return send(frame_kind::shown, settings_.listing ? settings_.listing() : "");
+  if (f.kind == frame_kind::show)
+    return send(frame_kind::shown, settings_.listing ? settings_.listing() : "");
   std::unique_lock lock(mutex_);
   if (f.kind == frame_kind::verdict) {
     const int code = static_cast<int>(body.number());
@@ -159,7 +163,8 @@ void member::learn(root_cause c) {
   }
   changed_.notify_all();
   const std::lock_guard lock(telling_);
-  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_)) on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
+  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_))
+    on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
 }
 
 // What does not come back from a step, though a rank has failed, is ended.
@@ -186,8 +191,8 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
   }
   send(frame_kind::gather, body_writer().add(key).add(mine).take());
   std::unique_lock lock(mutex_);
-  const bool done =
-      changed_.wait_for(lock, settings_.times.exchange + to_answer, [&] { return gathered_.contains(key) || cause_; });
+  const bool done = changed_.wait_for(lock, settings_.times.exchange + to_answer,
+                                      [&] { return gathered_.contains(key) || cause_; });
   exchange_.clear();
   throw_if_failed();
   if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
@@ -211,10 +216,13 @@ int member::agreed_stop(std::int64_t step, int signal) {
 }
 
 std::unique_ptr<transport> member::connect() {
-  const auto exchange = [this](const std::string& name, const std::string& mine) { return gather(name, mine); };
-  return connect_all(
-      exchange,
-      {.rank = self_.rank, .world = self_.world, .address = data_address_, .patience = settings_.times.exchange});
+  const auto exchange = [this](const std::string& name, const std::string& mine) {
+    return gather(name, mine);
+  };
+  return connect_all(exchange, {.rank = self_.rank,
+                                .world = self_.world,
+                                .address = data_address_,
+                                .patience = settings_.times.exchange});
 }
 
 void member::on_failure(std::function<void(const std::string&)> act) {

@@ -33,7 +33,8 @@ std::vector<std::string_view> parts_of(std::string_view list) {
 /// The numbers of `01-03`, or the one of `07`, as they are written.
 std::optional<std::vector<std::string>> numbers_of(std::string_view range) {
   const std::size_t dash = range.find('-');
-  const std::string_view low = range.substr(0, dash), high = dash == range.npos ? low : range.substr(dash + 1);
+  const std::string_view low = range.substr(0, dash),
+                         high = dash == range.npos ? low : range.substr(dash + 1);
   const auto first = parse_number<unsigned long>(low), last = parse_number<unsigned long>(high);
   if (!first || !last || *last < *first || *last - *first >= most) return std::nullopt;
   std::vector<std::string> all;
@@ -69,7 +70,8 @@ std::vector<std::string> expand_hosts(std::string_view list) {
   std::vector<std::string> hosts;
   for (const std::string_view part : parts_of(list)) {
     const auto names = names_of(part);
-    if (part.empty() || !names || hosts.size() + names->size() > most) throw malformed(list, "node[01-03,07],b2");
+    if (part.empty() || !names || hosts.size() + names->size() > most)
+      throw malformed(list, "node[01-03,07],b2");
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
   return hosts;
@@ -83,7 +85,8 @@ std::vector<int> expand_counts(std::string_view list) {
     std::size_t times = open == part.npos ? 1 : 0;
     if (times == 0 && part.ends_with(')'))
       times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
-    if (count < 0 || times == 0 || times > most || counts.size() + times > most) throw malformed(list, "8(x2),4");
+    if (count < 0 || times == 0 || times > most || counts.size() + times > most)
+      throw malformed(list, "8(x2),4");
     counts.insert(counts.end(), times, count);
   }
   return counts;

@@ -19,8 +19,9 @@ std::string victims_line(int rank, const root_cause& cause) {
 std::optional<launched> launched_place(const description& about, const environment& get) {
   return read_environment(get, [&](const char* name, int world) {
     if (world != about.world())
-      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}{}, tp {}); start as many processes", name, world,
-                    about.world(), about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp);
+      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}{}, tp {}); start as many processes",
+                    name, world, about.world(), about.pp, about.dp,
+                    about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp);
   });
 }
 
@@ -34,8 +35,8 @@ session::session(const description& about, const launched& place, const environm
   if (rank_ == 0) {
     if (!place.warning.empty()) say("note: " + place.warning);
     coordinator_ = std::make_unique<coordinator>(
-        place.listens_on >= 0 ? adopt_listener(place.listens_on) : listen_at(place.host, place.port), place.world,
-        place.job, times, [say](const std::string& line) { say("note: " + line); }, ends);
+        place.listens_on >= 0 ? adopt_listener(place.listens_on) : listen_at(place.host, place.port),
+        place.world, place.job, times, [say](const std::string& line) { say("note: " + line); }, ends);
   }
   member_ = std::make_shared<member>(
       hello_of(about, place.rank, place.world),
@@ -45,20 +46,23 @@ session::session(const description& about, const launched& place, const environm
                        .times = times,
                        .listing = [&about] { return listing_of(about); },
                        .ends = ends,
-                       .too_late = [say, get, rank = rank_](const root_cause& cause) {
-                         const bool is_victim = cause.rank != rank;
-                         const std::string line = is_victim ? victims_line(rank, cause) : cause.text;
-                         say(line);
-                         write_error_file(get, line, is_victim);
-                         _exit(is_victim ? 77 : 70);
-                       }});
+                       .too_late =
+                           [say, get, rank = rank_](const root_cause& cause) {
+                             const bool is_victim = cause.rank != rank;
+                             const std::string line = is_victim ? victims_line(rank, cause) : cause.text;
+                             say(line);
+                             write_error_file(get, line, is_victim);
+                             _exit(is_victim ? 77 : 70);
+                           }});
   where_.rank = place.rank;
   where_.device = place.local_rank;
   where_.local_size = place.local_size;
   where_.exchange = [m = member_.get()](const std::string& name, const std::string& mine) {
     return m->gather(name, mine);
   };
-  where_.agreed_stop = [m = member_.get()](std::int64_t step, int signal) { return m->agreed_stop(step, signal); };
+  where_.agreed_stop = [m = member_.get()](std::int64_t step, int signal) {
+    return m->agreed_stop(step, signal);
+  };
   where_.others = member_;
 }
 

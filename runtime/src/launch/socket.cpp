@@ -95,8 +95,8 @@ int listen_at_first(socket_handle& s, const std::string& host, int port) {
   return error;
 }
 
-/// Where nobody listens, a client of the same machine may be given the port itself, and TCP then connects it with
-/// itself.
+/// Where nobody listens, a client of the same machine may be given the port itself, and TCP then connects it
+/// with itself.
 bool has_met_itself(int fd) {
   sockaddr_storage here{}, there{};
   socklen_t size = sizeof here;
@@ -138,17 +138,21 @@ socket_handle::~socket_handle() {
   if (fd_ >= 0) close(fd_);
 }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
 
 socket_handle listen_at(const std::string& host, int port) {
   socket_handle s;
   const int error = is_loopback(host) ? listen_at_first(s, host, port) : listen_everywhere(s, port);
   if (error == EADDRINUSE)
-    throw refusal(75,
-                  "port {}: is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
-                  "alike (ss -ltnp shows whose it is)",
-                  port);
-  if (error != 0) throw refusal(75, "port {} of {}: cannot be listened at: {}", port, host, std::strerror(error));
+    throw refusal(
+        75,
+        "port {}: is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
+        "alike (ss -ltnp shows whose it is)",
+        port);
+  if (error != 0)
+    throw refusal(75, "port {} of {}: cannot be listened at: {}", port, host, std::strerror(error));
   return s;
 }
 
@@ -187,7 +191,8 @@ socket_handle connect_to(const std::string& host, int port, deadline until) {
       throw refusal(75,
                     "rank 0 at {} port {}{}: has not answered in {:.0f} s, {} tries: {}; check MASTER_ADDR, "
                     "MASTER_PORT and the firewall, and that rank 0 has started",
-                    host, port, tried, std::chrono::duration<double>(clock::now() - start).count(), tries, why);
+                    host, port, tried, std::chrono::duration<double>(clock::now() - start).count(), tries,
+                    why);
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::milliseconds>(pause * 2, 500ms);
   }

@@ -27,7 +27,8 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr auto between_looks = 5ms;
-constexpr auto to_end_by_themselves = limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
+constexpr auto to_end_by_themselves =
+    limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
 
 volatile std::sig_atomic_t told_by = 0, times_told = 0;
 void note_signal(int which) {
@@ -42,7 +43,8 @@ std::string random_job() {
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
-/// What all ranks are told. Rank 0 listens where this process has begun to, so that nobody else can have the port.
+/// What all ranks are told. Rank 0 listens where this process has begun to, so that nobody else can have the
+/// port.
 struct job {
   int world;
   socket_handle listener = listen_at("127.0.0.1", 0);
@@ -123,7 +125,8 @@ int spawn_ranks(const description& about, char** argv) {
     int status = 0;
     const pid_t child = waitpid(-1, &status, WNOHANG);
     if (child > 0) {
-      j.ends.end(static_cast<int>(std::find(all_ranks.begin(), all_ranks.end(), child) - all_ranks.begin()), status);
+      j.ends.end(static_cast<int>(std::find(all_ranks.begin(), all_ranks.end(), child) - all_ranks.begin()),
+                 status);
       std::erase(running, child);
       all.add(status, killed);
     } else {

@@ -67,7 +67,8 @@ void coordinator::star::wake() { eventfd_write(woken_.fd(), 1); }
 void coordinator::star::accept_all() {
   while (socket_handle s = accept_from(listener_)) {
     std::string address = remote_address(s);
-    connections_.push_back({.socket = std::move(s), .address = std::move(address), .last_heard = clock::now()});
+    connections_.push_back(
+        {.socket = std::move(s), .address = std::move(address), .last_heard = clock::now()});
   }
 }
 
@@ -150,19 +151,21 @@ void coordinator::star::take(connection& c, const frame& f) {
 
 void coordinator::star::take_hello(connection& c, const frame& f) {
   if (f.job != job_) {
-    tell_verdict(c, 75,
-                 fmt::format("port {} is another job's; two jobs can not meet at one port: set MASTER_PORT to a free "
-                             "one for this job, or wait until the other has ended",
-                             port_of(listener_)));
+    tell_verdict(
+        c, 75,
+        fmt::format("port {} is another job's; two jobs can not meet at one port: set MASTER_PORT to a free "
+                    "one for this job, or wait until the other has ended",
+                    port_of(listener_)));
     c.closing = true;
     return;
   }
   hello h = unpack_hello(f.body);
   if (phase_ == phase::running || phase_ == phase::over) {
-    tell_verdict(c, phase_ == phase::over ? 2 : 75,
-                 phase_ == phase::over
-                     ? verdict_
-                     : fmt::format("{} has come after the job has started with all its {} ranks", h.who(), world_));
+    tell_verdict(
+        c, phase_ == phase::over ? 2 : 75,
+        phase_ == phase::over
+            ? verdict_
+            : fmt::format("{} has come after the job has started with all its {} ranks", h.who(), world_));
     c.closing = true;
     return;
   }
@@ -171,8 +174,8 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
   c.who = std::move(h);
 }
 
-// Once a second all are told that this rank lives, and those of whom nothing is heard are lost. Where this process
-// itself was stopped, nobody is to blame for the time.
+// Once a second all are told that this rank lives, and those of whom nothing is heard are lost. Where this
+// process itself was stopped, nobody is to blame for the time.
 void coordinator::star::look_at_clock() {
   const deadline now = clock::now();
   const auto away = now - looked_at_ - 2 * tick;
@@ -190,8 +193,9 @@ void coordinator::star::look_at_clock() {
   if (phase_ != phase::running) return;
   for_each_rank([&](connection& c) {
     if (!c.left && now > c.last_heard + limits_.silence)
-      lose(c, fmt::format("has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
-                          std::chrono::duration<double>(now - c.last_heard).count()));
+      lose(c, fmt::format(
+                  "has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
+                  std::chrono::duration<double>(now - c.last_heard).count()));
   });
   look_at_exchanges(now);
   look_at_causes(now);
@@ -200,8 +204,8 @@ void coordinator::star::look_at_clock() {
   if (suspicion_ && now > suspicion_->until) fail(suspicion_->rank, 77, suspicion_->text);
 }
 
-// The verdict comes when as many have joined as there are ranks, or when the time is over. What is wrong with those who
-// are there shortens that.
+// The verdict comes when as many have joined as there are ranks, or when the time is over. What is wrong with
+// those who are there shortens that.
 void coordinator::star::judge() {
   const deadline now = clock::now();
   std::vector<hello> joined;
@@ -209,9 +213,11 @@ void coordinator::star::judge() {
   if (joined.empty() || (static_cast<int>(joined.size()) < world_ && now < judged_by_)) {
     std::set<int> ranks;
     for (const hello& h : joined) ranks.insert(h.rank);
-    const bool wrong = ranks.size() < joined.size() || std::any_of(joined.begin(), joined.end(), [&](const hello& h) {
-                         return h.world != world_ || h.rank < 0 || h.rank >= world_;
-                       });
+    const bool wrong =
+        ranks.size() < joined.size() ||
+        std::any_of(
+            joined.begin(), joined.end(),
+            [&](const hello& h) { return h.world != world_ || h.rank < 0 || h.rank >= world_; });
     if (wrong) judged_by_ = std::min<deadline>(judged_by_, now + for_other_faults);
     return;
   }
@@ -233,7 +239,8 @@ void coordinator::star::judge() {
 void coordinator::star::give_verdict() {
   std::vector<hello> joined;
   for_each_rank([&](connection& c) { joined.push_back(*c.who); });
-  std::stable_sort(joined.begin(), joined.end(), [](const hello& a, const hello& b) { return a.rank < b.rank; });
+  std::stable_sort(joined.begin(), joined.end(),
+                   [](const hello& a, const hello& b) { return a.rank < b.rank; });
   const std::string faults = differences(joined, world_, listings_);
   phase_ = faults.empty() ? phase::running : phase::over;
   if (!faults.empty())
@@ -245,11 +252,16 @@ void coordinator::star::give_verdict() {
 
 void coordinator::star::tell_verdict(connection& c, int code, const std::string& text) {
   send(c, frame_kind::verdict,
-       body_writer().add(static_cast<std::uint64_t>(code)).add(text).add(code == 0 ? data_address_of(c) : "").take());
+       body_writer()
+           .add(static_cast<std::uint64_t>(code))
+           .add(text)
+           .add(code == 0 ? data_address_of(c) : "")
+           .take());
 }
 
-// Where a rank's data connections listen: the address that it has come from. Ranks of this machine have come over the
-// loopback; where others are elsewhere, those reach this machine at the address that they have connected to.
+// Where a rank's data connections listen: the address that it has come from. Ranks of this machine have come
+// over the loopback; where others are elsewhere, those reach this machine at the address that they have
+// connected to.
 std::string coordinator::star::data_address_of(const connection& c) const {
   if (!is_loopback(c.address)) return c.address;
   for (const connection& other : connections_)
@@ -283,14 +295,17 @@ void coordinator::star::look_at_exchanges(deadline now) {
   }
 }
 
-// The last step is the latest that any rank has begun: all others must take it too, and none can begin a later one.
+// The last step is the latest that any rank has begun: all others must take it too, and none can begin a
+// later one.
 void coordinator::star::take_begun(const connection& c, std::int64_t step) {
   begun_[c.who->rank] = step;
   if (static_cast<int>(begun_.size()) < world_) return;
   std::int64_t last = 0;
   for (const auto& [rank, at] : begun_) last = std::max(last, at);
-  const std::string body =
-      body_writer().add(static_cast<std::uint64_t>(last)).add(static_cast<std::uint64_t>(stop_signal_)).take();
+  const std::string body = body_writer()
+                               .add(static_cast<std::uint64_t>(last))
+                               .add(static_cast<std::uint64_t>(stop_signal_))
+                               .take();
   for_each_rank([&](connection& to) { send(to, frame_kind::stop, body); });
 }
 
@@ -339,8 +354,11 @@ void coordinator::star::look_at_causes(deadline now) {
 void coordinator::star::fail(int rank, int code, const std::string& text) {
   if (has_failed_) return;
   has_failed_ = true;
-  const std::string body =
-      body_writer().add(static_cast<std::uint64_t>(rank)).add(static_cast<std::uint64_t>(code)).add(text).take();
+  const std::string body = body_writer()
+                               .add(static_cast<std::uint64_t>(rank))
+                               .add(static_cast<std::uint64_t>(code))
+                               .add(text)
+                               .take();
   for_each_rank([&](connection& c) { send(c, frame_kind::failed, body); });
 }
 

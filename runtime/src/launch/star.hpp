@@ -36,8 +36,8 @@ class coordinator::star {
     deadline started;
     std::map<int, std::string> from;
   };
-  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of
-  /// soon.
+  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is
+  /// heard of soon.
   struct suspicion {
     int rank;
     std::string text;

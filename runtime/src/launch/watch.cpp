@@ -19,11 +19,21 @@ constexpr double least_seconds = 30, times_longest = 20;
 std::string pack(const standing& s) {
   body_writer out;
   const auto number = [&](auto n) { out.add(static_cast<std::uint64_t>(n)); };
-  number(s.step); number(s.calls); out.add(s.action); number(s.in_step); number(s.waits); out.add(s.awaited);
+  number(s.step);
+  number(s.calls);
+  out.add(s.action);
+  number(s.in_step);
+  number(s.waits);
+  out.add(s.awaited);
   number(s.with.size());
   for (const int rank : s.with) number(rank);
-  number(s.communicator); number(s.number); number(s.carried.size());
-  for (const auto& [communicator, count] : s.carried) { number(communicator); number(count); }
+  number(s.communicator);
+  number(s.number);
+  number(s.carried.size());
+  for (const auto& [communicator, count] : s.carried) {
+    number(communicator);
+    number(count);
+  }
   number(s.moved.size());
   for (const std::uint64_t word : s.moved) number(word);
   return out.take();

@@ -25,7 +25,10 @@ class watch {
   /// A rank is there, but does not say what it does, or not yet: nobody is blamed before all have.
   void expect(int rank, deadline now) { heard_[rank] = now; }
   void hear(int rank, standing, deadline now);
-  void leave(int rank) { ranks_.erase(rank); heard_.erase(rank); }
+  void leave(int rank) {
+    ranks_.erase(rank);
+    heard_.erase(rank);
+  }
   /// Nobody could be heard for this long.
   void excuse(deadline::duration away);
 

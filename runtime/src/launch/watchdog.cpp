@@ -16,7 +16,8 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto tick = 250ms;
 
-void look_on(engine& e, const limits& times, const std::function<void(const std::string&)>& end, const std::stop_token& stop) {
+void look_on(engine& e, const limits& times, const std::function<void(const std::string&)>& end,
+             const std::stop_token& stop) {
   const auto name = [](int rank) { return "rank " + std::to_string(rank); };
   watch looking(times, name);
   std::mutex mutex;
@@ -29,7 +30,8 @@ void look_on(engine& e, const limits& times, const std::function<void(const std:
       looking.excuse(now - looked_at);
     looked_at = now;
     auto all = e.look();
-    const bool any = std::any_of(all.begin(), all.end(), [](const auto& each) { return each.second.in_step; });
+    const bool any =
+        std::any_of(all.begin(), all.end(), [](const auto& each) { return each.second.in_step; });
     for (auto& [rank, does] : all) {
       does.waits = does.waits || (any && !does.in_step);  // it has done its part
       looking.hear(rank, std::move(does), now);
@@ -41,6 +43,7 @@ void look_on(engine& e, const limits& times, const std::function<void(const std:
 }  // namespace
 
 watchdog::watchdog(engine& e, const limits& times, std::function<void(const std::string&)> end)
-    : thread_([&e, times, end = std::move(end)](const std::stop_token& stop) { look_on(e, times, end, stop); }) {}
+    : thread_(
+          [&e, times, end = std::move(end)](const std::stop_token& stop) { look_on(e, times, end, stop); }) {}
 
 }  // namespace rankc::runtime

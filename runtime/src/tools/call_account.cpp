@@ -15,7 +15,8 @@ namespace rankc::runtime {
 namespace {
 
 constexpr const char* columns = "{:<26}{:>8}{:>11}{:>9}{:>12}{:>10}{:>10}{:>14}{:>9}";
-constexpr const char* kind_names[]{"products", "attention", "passes over memory", "optimizer", "communication"};
+constexpr const char* kind_names[]{"products", "attention", "passes over memory", "optimizer",
+                                   "communication"};
 
 struct interval {
   double begin, end;
@@ -23,7 +24,8 @@ struct interval {
 
 /// Within [first begin, last end] what none of the intervals covers; they are sorted here.
 std::vector<interval> gaps_between(std::vector<interval>& intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const interval& a, const interval& b) { return a.begin < b.begin; });
   std::vector<interval> gaps;
   double until = intervals.empty() ? 0 : intervals.front().begin;
   for (const interval& i : intervals) {
@@ -33,7 +35,8 @@ std::vector<interval> gaps_between(std::vector<interval>& intervals) {
   return gaps;
 }
 
-/// The call that is the last to end in a gap is awaited until then. Units: `each` is the milliseconds of a step in one of the gap's.
+/// The call that is the last to end in a gap is awaited until then. Units: `each` is the milliseconds of a
+/// step in one of the gap's.
 void add_awaited(const interval& gap, const std::map<double, measured_calls*>& ends_beside, double each) {
   const auto after = ends_beside.upper_bound(gap.end);
   if (after == ends_beside.begin()) return;
@@ -46,8 +49,14 @@ struct sum {
   int count = 0;
   double ms = 0, beside = 0, operations = 0, bytes = 0, least_ms = 0;
   void add(const measured_calls& c) {
-    count += c.of->count; ms += c.ms; beside += c.beside;
-    if (c.ms + c.beside > 0) { operations += c.of->operations; bytes += c.of->bytes; least_ms += c.of->least_ms; }
+    count += c.of->count;
+    ms += c.ms;
+    beside += c.beside;
+    if (c.ms + c.beside > 0) {
+      operations += c.of->operations;
+      bytes += c.of->bytes;
+      least_ms += c.of->least_ms;
+    }
   }
   double all() const { return ms + beside; }
 };
@@ -57,10 +66,13 @@ std::string number(double x, int digits) { return x > 0 ? fmt::format("{:.{}f}",
 std::string line(const std::string& name, const sum& s, double step_ms) {
   const double seconds = s.all() / 1e3;
   const auto rate = [&](double units) { return seconds > 0 ? units / seconds : 0; };
-  const auto percent = [](double part, double whole) { return part > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-"; };
+  const auto percent = [](double part, double whole) {
+    return part > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
+  };
   const double speed = rate(s.operations) / 1e12;
-  return fmt::format(columns, name, s.count, number(s.ms, 3), percent(s.ms, step_ms), number(s.beside, 3), number(speed, speed < 1 ? 3 : 1),
-                     number(rate(s.bytes) / 1e9, 1), number(s.least_ms, 3), percent(s.least_ms, s.all()));
+  return fmt::format(columns, name, s.count, number(s.ms, 3), percent(s.ms, step_ms), number(s.beside, 3),
+                     number(speed, speed < 1 ? 3 : 1), number(rate(s.bytes) / 1e9, 1), number(s.least_ms, 3),
+                     percent(s.least_ms, s.all()));
 }
 
 }  // namespace
@@ -82,9 +94,12 @@ call_account account_of(const description& about, int rank, std::span<const std:
       if (t.rank != rank) continue;
       const std::string name = word_of(t.name);
       const auto at = by_name.find(name);
-      if (at == by_name.end()) throw failure(70, "rank " + std::to_string(rank) + " calls " + name + ", of which its program's table has none");
+      if (at == by_name.end())
+        throw failure(70, "rank " + std::to_string(rank) + " calls " + name +
+                              ", of which its program's table has none");
       measured_calls& of = account.calls[at->second];
-      first = last == 0 ? t.begin : std::min(first, t.begin); last = std::max(last, t.end);
+      first = last == 0 ? t.begin : std::min(first, t.begin);
+      last = std::max(last, t.end);
       const bool computes = where.lanes[static_cast<std::size_t>(t.lane)].computes;
       if (computes) computing.push_back({t.begin, t.end});
       else ends_beside[t.end] = &of;
@@ -100,25 +115,33 @@ call_account account_of(const description& about, int rank, std::span<const std:
 }
 
 std::vector<std::string> account_table(const call_account& account) {
-  std::vector<std::string> lines{fmt::format(columns, "", "calls", "ms", "share", "beside, ms", "TFLOP/s", "GB/s", "roofline, ms", "reached")};
+  std::vector<std::string> lines{fmt::format(columns, "", "calls", "ms", "share", "beside, ms", "TFLOP/s",
+                                             "GB/s", "roofline, ms", "reached")};
   std::map<call_kind, sum> kinds;
   for (const measured_calls& c : account.calls) kinds[c.of->kind].add(c);
   std::vector<std::pair<call_kind, sum>> longest(kinds.begin(), kinds.end());
-  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) { return a.second.all() > b.second.all(); });
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const auto& a, const auto& b) { return a.second.all() > b.second.all(); });
   std::vector<measured_calls> calls = account.calls;
-  std::stable_sort(calls.begin(), calls.end(), [](const measured_calls& a, const measured_calls& b) { return a.ms + a.beside > b.ms + b.beside; });
+  std::stable_sort(calls.begin(), calls.end(), [](const measured_calls& a, const measured_calls& b) {
+    return a.ms + a.beside > b.ms + b.beside;
+  });
   for (const auto& [kind, all] : longest) {
     lines.push_back(line(kind_names[static_cast<int>(kind)], all, account.step_ms));
     for (const measured_calls& c : calls) {
       sum one;
-      if (c.of->kind == kind) { one.add(c); lines.push_back(line(fmt::format("  {}", c.of->name), one, account.step_ms)); }
+      if (c.of->kind == kind) {
+        one.add(c);
+        lines.push_back(line(fmt::format("  {}", c.of->name), one, account.step_ms));
+      }
     }
   }
   const auto idle = [&](const std::string& name, double ms) {
     lines.push_back(fmt::format("{:<34}{:>11.3f}{:>7.1f} %", name, ms, 100 * ms / account.step_ms));
   };
   idle("no call", account.idle_ms);
-  std::stable_sort(calls.begin(), calls.end(), [](const measured_calls& a, const measured_calls& b) { return a.awaited > b.awaited; });
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const measured_calls& a, const measured_calls& b) { return a.awaited > b.awaited; });
   for (const measured_calls& c : calls)
     if (c.awaited > 0) idle(fmt::format("  until {} ends", c.of->name), c.awaited);
   return lines;
@@ -129,8 +152,15 @@ std::string account_json(double step_ms, std::span<const call_account> accounts)
   for (const call_account& a : accounts) {
     nlohmann::ordered_json calls = nlohmann::ordered_json::array();
     for (const measured_calls& c : a.calls)
-      calls.push_back({{"call", c.of->name}, {"kind", kind_names[static_cast<int>(c.of->kind)]}, {"count", c.of->count}, {"ms", c.ms}, {"beside_ms", c.beside}, {"awaited_ms", c.awaited},
-                       {"operations", c.of->operations}, {"bytes", c.of->bytes}, {"least_ms", c.of->least_ms}});
+      calls.push_back({{"call", c.of->name},
+                       {"kind", kind_names[static_cast<int>(c.of->kind)]},
+                       {"count", c.of->count},
+                       {"ms", c.ms},
+                       {"beside_ms", c.beside},
+                       {"awaited_ms", c.awaited},
+                       {"operations", c.of->operations},
+                       {"bytes", c.of->bytes},
+                       {"least_ms", c.of->least_ms}});
     ranks.push_back({{"rank", a.rank}, {"step_ms", a.step_ms}, {"idle_ms", a.idle_ms}, {"calls", calls}});
   }
   return nlohmann::ordered_json{{"step_ms", step_ms}, {"ranks", ranks}}.dump();

@@ -65,16 +65,22 @@ std::vector<std::size_t> shape_of(const area& a, std::size_t dims) {
   return dims > 1 ? std::vector{a.rows, a.columns} : std::vector{a.rows};
 }
 
-std::vector<saved_tensor> saved_tensors(const description& about, const std::vector<global_parameter>& parameters) {
+std::vector<saved_tensor> saved_tensors(const description& about,
+                                        const std::vector<global_parameter>& parameters) {
   std::vector<saved_tensor> all;
   for (const part& part : saved_parts(about))
     for (const global_parameter& p : parameters) {
       if (!has(p, part.where)) continue;
       const shard& first = p.sources.front();
-      saved_tensor t{part.prefix + p.name, part.where, type_at(about, first.rank, part.where, first.element), p.shape(), {}};
+      saved_tensor t{part.prefix + p.name,
+                     part.where,
+                     type_at(about, first.rank, part.where, first.element),
+                     p.shape(),
+                     {}};
       for (const shard& s : p.sources)
         if (area_of(s).count() > 0) t.pieces.push_back({file_of_rank(s.rank), area_of(s)});
-      if (!is_whole(t)) throw refusal(70, "parameter {}: its ranks do not hold every element exactly once", p.name);
+      if (!is_whole(t))
+        throw refusal(70, "parameter {}: its ranks do not hold every element exactly once", p.name);
       all.push_back(std::move(t));
     }
   return all;
@@ -84,9 +90,9 @@ std::string index_text(const std::vector<saved_tensor>& tensors) {
   ordered_json root;
   for (const saved_tensor& t : tensors) {
     ordered_json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]},
-                                          {"dtype", name_of(t.type)},
-                                          {"shape", t.shape},
-                                          {"pieces", ordered_json::array()}};
+                                                  {"dtype", name_of(t.type)},
+                                                  {"shape", t.shape},
+                                                  {"pieces", ordered_json::array()}};
     for (const saved_piece& p : t.pieces) to["pieces"].push_back(to_json(p, t.shape.size()));
   }
   root["checksum"] = checksum_of(root);
@@ -98,7 +104,8 @@ std::vector<saved_tensor> read_index(const std::filesystem::path& file) {
   std::vector<saved_tensor> all;
   try {
     for (const auto& [name, from] : root.at("tensors").items()) {
-      saved_tensor t{name, region_named(from.at("region")), type_named(from.at("dtype")), from.at("shape"), {}};
+      saved_tensor t{
+          name, region_named(from.at("region")), type_named(from.at("dtype")), from.at("shape"), {}};
       for (const ordered_json& piece : from.at("pieces")) t.pieces.push_back(piece_of(piece));
       all.push_back(std::move(t));
     }
@@ -106,7 +113,8 @@ std::vector<saved_tensor> read_index(const std::filesystem::path& file) {
     throw refusal(1, "{}: was not written by this version: {}", file.string(), e.what());
   }
   for (const saved_tensor& t : all)
-    if (!is_whole(t)) throw refusal(1, "{}: tensor {}: its pieces overlap or leave a hole", file.string(), t.name);
+    if (!is_whole(t))
+      throw refusal(1, "{}: tensor {}: its pieces overlap or leave a hole", file.string(), t.name);
   return all;
 }
 

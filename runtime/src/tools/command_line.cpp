@@ -70,47 +70,60 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
       },
       "S");
   add_name(app, "--init", o.init,
-           "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a checkpoint (default hash:1)");
+           "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
+           "checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
   add_name(app, "--data", o.data,
-           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder or quoted pattern of these; "
+           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
+           "or quoted pattern of these; "
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
-  add_name(app, "--load", o.load, "continue from this checkpoint, with its data and recipe where not given here");
-  app.add_option("--launch", raw.launch,
-                 "threads: all ranks in this process (default); processes: one process per rank, on this machine");
+  add_name(app, "--load", o.load,
+           "continue from this checkpoint, with its data and recipe where not given here");
+  app.add_option(
+      "--launch", raw.launch,
+      "threads: all ranks in this process (default); processes: one process per rank, on this machine");
   add_name(app, "--products", o.where.products,
-           "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, and what is timed anew is "
+           "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, "
+           "and what is timed anew is "
            "added; none: time all (default ~/.cache/rankc/products.tsv)");
   app.add_option("--inject", raw.inject,
-                 "a fault on purpose, in test builds: rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
+                 "a fault on purpose, in test builds: "
+                 "rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
                  "drop|corrupt|nan|flip");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--lr", o.lr, "learning rate (default: the plan's)")->check(non_negative());
-  app.add_option("--lr-schedule", o.schedule,
-                 "constant | cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]] | wsd:WARMUP:STABLE:DECAY[:MIN_LR] | pieces: "
-                 "warmup:20,constant:300,linear:80:0 (default: the plan's)");
+  app.add_option(
+      "--lr-schedule", o.schedule,
+      "constant | cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]] | wsd:WARMUP:STABLE:DECAY[:MIN_LR] | pieces: "
+      "warmup:20,constant:300,linear:80:0 (default: the plan's)");
   app.add_option("--wd", o.weight_decay, "weight decay (default: the plan's)")->check(non_negative());
   app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
       ->check(non_negative());
   add_name(app, "--shuffle", o.shuffle,
-           "order of the windows of files: none, as they lie (default); SEED, drawn anew each epoch by a counter-based generator "
+           "order of the windows of files: none, as they lie (default); SEED, drawn anew each epoch by a "
+           "counter-based generator "
            "(Philox); megatron:SEED[:SAMPLES], that of Megatron's GPTDataset");
   add_name(app, "--eval-data", o.eval_data, "data that the held-out loss is of, spelt as --data");
-  app.add_option("--eval-fraction", o.eval_fraction, "or hold out this share of the end of --data (default 0.05 where --eval-every is given)")
+  app.add_option("--eval-fraction", o.eval_fraction,
+                 "or hold out this share of the end of --data (default 0.05 where --eval-every is given)")
       ->check(share());
-  app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")->check(whole_number(1));
-  app.add_option("--eval-batches", o.eval_batches, "of at most so many batches (default 10)")->check(whole_number(1));
+  app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")
+      ->check(whole_number(1));
+  app.add_option("--eval-batches", o.eval_batches, "of at most so many batches (default 10)")
+      ->check(whole_number(1));
   add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
   add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
   add_name(app, "--trace", o.trace,
            "time the last step, and write what each rank did into this file, for Perfetto and for "
            "the generator's timeline --measured");
-  app.add_option("--check-replicas", o.check_replicas,
-                 "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
+  app.add_option(
+         "--check-replicas", o.check_replicas,
+         "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
       ->check(whole_number(1));
-  auto* save = add_name(app, "--save", o.save, "write a checkpoint into this folder at the end, and after SIGTERM or SIGINT");
+  auto* save = add_name(app, "--save", o.save,
+                        "write a checkpoint into this folder at the end, and after SIGTERM or SIGINT");
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
@@ -120,9 +133,9 @@ void add_options_of_training(CLI::App& app, options& o) {
 }
 
 void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
-  CLI::Option* const measured =
-      app.add_flag("--measured", o.measured,
-                   "start it, take some steps, and print what each call took, what it does, and the least that the plan's GPU takes for that");
+  CLI::Option* const measured = app.add_flag("--measured", o.measured,
+                                             "start it, take some steps, and print what each call took, what "
+                                             "it does, and the least that the plan's GPU takes for that");
   const std::size_t others = app.get_options().size();
   add_options_of_both(app, o, raw);
   const std::vector<CLI::Option*> all = app.get_options({});
@@ -131,19 +144,28 @@ void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
 
 void add_options_of_generation(CLI::App& app, options& o) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
-  auto* prompt = app.add_option("--prompt", o.prompt, "text to go on from, whose bytes are tokens (default: a line's end)");
-  add_name(app, "--prompt-tokens", o.prompt_tokens, "or the tokens in this file, as numbers; what follows is printed so too")->excludes(prompt);
+  auto* prompt = app.add_option("--prompt", o.prompt,
+                                "text to go on from, whose bytes are tokens (default: a line's end)");
+  add_name(app, "--prompt-tokens", o.prompt_tokens,
+           "or the tokens in this file, as numbers; what follows is printed so too")
+      ->excludes(prompt);
   app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
-  app.add_option("--temperature", o.temperature, "0: always the likeliest token; 1: by the model's own chances (default 0.8)")->check(non_negative());
+  app.add_option("--temperature", o.temperature,
+                 "0: always the likeliest token; 1: by the model's own chances (default 0.8)")
+      ->check(non_negative());
   app.add_option("--top-k", o.top_k, "of the K likeliest tokens (default: of all)")->check(whole_number(1));
-  app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")->check(whole_number(0));
+  app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")
+      ->check(whole_number(0));
 }
 
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
-  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors as transformers has them");
-  app.add_flag("--merge", o.exported.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+  app.add_option("--format", raw.format,
+                 "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors "
+                 "as transformers has them");
+  app.add_flag("--merge", o.exported.merge,
+               "what lora trains into the weights that it is beside: the tensors of the plan without lora");
 }
 
 void check(options& o, const raw_options& raw) {
@@ -185,10 +207,15 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   auto* train = app.add_subcommand("train", "train the model");
   auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
   auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
-  auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it, or where the time of its steps goes");
-  auto* export_weights = app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
+  auto* describe = app.add_subcommand(
+      "describe", "print what the plan is, without starting it, or where the time of its steps goes");
+  auto* export_weights =
+      app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
   std::int64_t train_steps = 0, eval_steps = 10;
-  train->add_option("--steps", train_steps, "steps of the run in all, those before a loaded checkpoint counted (default 100, or what the checkpoint's run was to take)")
+  train
+      ->add_option("--steps", train_steps,
+                   "steps of the run in all, those before a loaded checkpoint counted (default 100, or what "
+                   "the checkpoint's run was to take)")
       ->check(whole_number(1));
   eval->add_option("--steps", eval_steps, "batches to take (default 10)")->check(whole_number(1));
   for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
@@ -205,14 +232,16 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   } catch (const CLI::ParseError& e) {
     const bool no_command = app.get_subcommands().empty();
     throw refusal(2, "{}; {}", e.what(),
-                  no_command ? "legal are train, eval, generate, describe, export, --version and --help" : "see --help");
+                  no_command ? "legal are train, eval, generate, describe, export, --version and --help"
+                             : "see --help");
   }
   if (describe->parsed()) {
     o.run = options::command::describe;
     if (!o.measured) return o;
   }
   if (generating->parsed()) {
-    if (o.prompt && o.prompt->empty()) throw refusal(2, "--prompt '': is empty; write something, or leave it out");
+    if (o.prompt && o.prompt->empty())
+      throw refusal(2, "--prompt '': is empty; write something, or leave it out");
     o.run = options::command::generate;
     return o;
   }

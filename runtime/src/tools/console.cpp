@@ -17,7 +17,8 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_text(std::int64_t step, std::int64_t last_step, double loss, double seconds_left) {
-  return fmt::format("step {}/{}  {} %  loss {:.6f}  ETA {}", step, last_step, 100 * step / last_step, loss, duration_text(seconds_left));
+  return fmt::format("step {}/{}  {} %  loss {:.6f}  ETA {}", step, last_step, 100 * step / last_step, loss,
+                     duration_text(seconds_left));
 }
 
 console::console(bool speaks, bool is_terminal) : speaks_(speaks), is_terminal_(is_terminal) {}
@@ -34,7 +35,8 @@ void console::line(const std::string& text) {
   clear();
   if (std::fputs((text + "\n").c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   failed_ = true;
-  fmt::print(stderr, "standard output cannot be written: {}; the run goes on without it\n", std::strerror(errno));
+  fmt::print(stderr, "standard output cannot be written: {}; the run goes on without it\n",
+             std::strerror(errno));
   std::clearerr(stdout);
 }
 

@@ -67,7 +67,8 @@ std::string dataset::epochs_text(std::uint64_t samples) const {
 }
 
 batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
-  const auto seq = static_cast<std::size_t>(about.seq), samples = static_cast<std::size_t>(about.global_batch());
+  const auto seq = static_cast<std::size_t>(about.seq),
+             samples = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(samples * seq), std::vector<std::int32_t>(samples * seq)};
   for (std::size_t i = 0; i < samples; ++i)
     data.sample(first + i, b.tokens.data() + i * seq, b.targets.data() + i * seq, which);
@@ -89,7 +90,8 @@ batch_reader::batch_reader(const description& about, const dataset& data, std::u
 }
 
 void batch_reader::read_ahead() {
-  ahead_ = std::async(std::launch::async, [this, first = first_] { return read_batch(about_, data_, first); });
+  ahead_ =
+      std::async(std::launch::async, [this, first = first_] { return read_batch(about_, data_, first); });
   first_ += static_cast<std::uint64_t>(about_.global_batch());
 }
 

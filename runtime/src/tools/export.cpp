@@ -19,10 +19,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-fs::path write_one_file(const description& about, const std::vector<global_parameter>& parameters, const tensor_source& in,
-                        const fs::path& file) {
+fs::path write_one_file(const description& about, const std::vector<global_parameter>& parameters,
+                        const tensor_source& in, const fs::path& file) {
   std::vector<safetensors_writer::tensor> tensors;
-  for (const global_parameter& p : parameters) tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});
+  for (const global_parameter& p : parameters)
+    tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});
   safetensors_writer to(file, tensors, {{"format", "pt"}});
   std::vector<double> values;
   for (const global_parameter& p : parameters) {
@@ -40,10 +41,12 @@ fs::path write_one_file(const description& about, const std::vector<global_param
 
 }  // namespace
 
-fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out, const export_options& how) {
+fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out,
+                        const export_options& how) {
   const std::vector<global_parameter> all = global_parameters(about);
   if (how.merge && about.lora_scale == 0)
-    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out", about.name);
+    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out",
+                  about.name);
   std::unique_ptr<tensor_source> in = open_weights(about, find_checkpoint(checkpoint)), merged;
   std::vector<global_parameter> written = all;
   if (how.merge) {
@@ -52,7 +55,8 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
   }
   const tensor_source& from = merged != nullptr ? *merged : *in;
   prepare_save(out);
-  if (how.format == export_format::safetensors) return write_one_file(about, written, from, out / "model.safetensors");
+  if (how.format == export_format::safetensors)
+    return write_one_file(about, written, from, out / "model.safetensors");
   write_hugging_face(about, written, from, out, how.file_bytes);
   return out;
 }

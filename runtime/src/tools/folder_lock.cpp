@@ -24,10 +24,12 @@ folder_lock::folder_lock(const std::filesystem::path& folder) {
     if (::read(descriptor_, owner, sizeof owner - 1) < 0) owner[0] = 0;
     close(descriptor_);
     if (!taken) throw refusal(65, "{}: cannot be locked: {}", file, why);
-    throw refusal(65, "{}: another run saves there ({}); give this one a folder of its own", folder.string(), owner);
+    throw refusal(65, "{}: another run saves there ({}); give this one a folder of its own", folder.string(),
+                  owner);
   }
   const std::string mine = fmt::format("process {} on {}", getpid(), host_name());
-  if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0) return;  // it is locked all the same
+  if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0)
+    return;  // it is locked all the same
 }
 
 folder_lock::~folder_lock() { close(descriptor_); }

@@ -27,9 +27,10 @@ double uniform(std::uint64_t seed, std::uint64_t position) {
 const layout& layout_with_logits(const description& about) {
   const layout& where = about.layouts[static_cast<std::size_t>(about.loss_at())];
   if (where.logits.rows > 0) return where;
-  throw refusal(1,
-                "the plan {} leaves no logits after a forward: its last layer is not a cross entropy over a vocabulary",
-                about.name);
+  throw refusal(
+      1,
+      "the plan {} leaves no logits after a forward: its last layer is not a cross entropy over a vocabulary",
+      about.name);
 }
 
 std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
@@ -55,9 +56,10 @@ std::vector<std::int32_t> prompt_of(const description& about, const options& o) 
   if (!o.prompt_tokens.empty()) return read_ids(o.prompt_tokens, about.vocab_used);
   const std::string text = o.prompt.value_or("\n");
   if (about.vocab_used < 256)
-    throw refusal(
-        2, "--prompt: text is bytes, tokens 0 to 255, but this plan's vocabulary has {}; give --prompt-tokens FILE",
-        about.vocab_used);
+    throw refusal(2,
+                  "--prompt: text is bytes, tokens 0 to 255, but this plan's vocabulary has {}; give "
+                  "--prompt-tokens FILE",
+                  about.vocab_used);
   std::vector<std::int32_t> ids;
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
@@ -86,7 +88,8 @@ int choose_token(std::span<const double> logits, const sampling& how, std::uint6
   for (double sum = 0; const int token : order)
     sums.push_back(sum += std::exp((logits[static_cast<std::size_t>(token)] - *likeliest) / how.temperature));
   const auto drawn = std::upper_bound(sums.begin(), sums.end(), uniform(how.seed, position) * sums.back());
-  return order[static_cast<std::size_t>(std::min(drawn - sums.begin(), static_cast<std::ptrdiff_t>(order.size()) - 1))];
+  return order[static_cast<std::size_t>(
+      std::min(drawn - sums.begin(), static_cast<std::ptrdiff_t>(order.size()) - 1))];
 }
 
 std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens) {
@@ -94,18 +97,20 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
   const layout& where = layout_with_logits(about);
   const auto seq = static_cast<std::size_t>(about.seq);
   if (tokens.size() > seq) tokens = tokens.last(seq);
-  // Row 0 of the microbatch whose logits are left; what lies after the last token is not seen by it, nor are other
-  // rows.
+  // Row 0 of the microbatch whose logits are left; what lies after the last token is not seen by it, nor are
+  // other rows.
   std::vector<std::int32_t> ids(static_cast<std::size_t>(about.rows) * seq), none(ids.size());
   for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
     for (int dp = 0; dp < about.dp; ++dp) {
       std::fill(ids.begin(), ids.end(), 0);
-      if (microbatch == where.logits.microbatch && dp == 0) std::copy(tokens.begin(), tokens.end(), ids.begin());
+      if (microbatch == where.logits.microbatch && dp == 0)
+        std::copy(tokens.begin(), tokens.end(), ids.begin());
       e.set_batch(dp, microbatch, ids.data(), none.data());
     }
   e.evaluate();
   const int last = static_cast<int>(tokens.size()) - 1;
-  std::vector<double> logits(static_cast<std::size_t>(about.tp) * static_cast<std::size_t>(where.logits.columns));
+  std::vector<double> logits(static_cast<std::size_t>(about.tp) *
+                             static_cast<std::size_t>(where.logits.columns));
   for (int rank = 0; rank < about.world(); ++rank) {
     const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
     const int place = about.chunks_of(row).place(last);
@@ -118,7 +123,8 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
 
 void generate(const description& about, const install_engine& install, const options& o) {
   if (o.where.is_one_rank())
-    throw refusal(2, "generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
+    throw refusal(2,
+                  "generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
   layout_with_logits(about);
   std::vector<std::int32_t> tokens = prompt_of(about, o);
   console silent(false, false);

@@ -12,7 +12,7 @@ namespace rankc::runtime {
 /// A program's model, as its description says.
 struct described_model {
   const model_family* family;
-  std::string sizes;  // JSON
+  std::string sizes;        // JSON
   std::size_t experts = 0;  // of a layer that has some
 };
 /// Errors: failure (1) where there is no table of its family.

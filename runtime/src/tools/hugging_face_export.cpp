@@ -22,13 +22,15 @@ struct joined {
   std::vector<const global_parameter*> parts;
 };
 
-std::vector<joined> join(const description& about, const described_model& model, const std::vector<global_parameter>& parameters) {
+std::vector<joined> join(const description& about, const described_model& model,
+                         const std::vector<global_parameter>& parameters) {
   const model_family& family = *model.family;
   const dtype type = about.type == dtype::f64 ? dtype::f64 : about.bf16_weights ? dtype::bf16 : dtype::f32;
   std::vector<joined> all;
   for (const global_parameter& p : parameters) {
     const named_rule named = rule_of(family, p.name);
-    if (named.theirs.empty()) throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, family.name);
+    if (named.theirs.empty())
+      throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, family.name);
     const std::vector<std::string> theirs = named.names(model.experts);
     const std::size_t rows = p.rows / theirs.size();
     for (std::size_t n = 0; n < theirs.size(); ++n) {
@@ -36,7 +38,8 @@ std::vector<joined> join(const description& about, const described_model& model,
       if (at == all.end()) {
         const std::size_t out = rows * named.rule.parts;
         std::vector<std::size_t> shape{out};
-        if (p.matrix) shape = named.rule.transposed ? std::vector{p.columns, out} : std::vector{out, p.columns};
+        if (p.matrix)
+          shape = named.rule.transposed ? std::vector{p.columns, out} : std::vector{out, p.columns};
         at = all.insert(all.end(), {{theirs[n], shape, type}, named.rule, n * rows, rows, {}});
         at->parts.resize(named.rule.parts);
       }
@@ -81,7 +84,10 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
   std::vector<std::vector<const joined*>> files(1);
   std::size_t bytes = 0;
   for (const joined& j : all) {
-    if (bytes > 0 && bytes + bytes_of(j) > file_bytes) { files.emplace_back(); bytes = 0; }
+    if (bytes > 0 && bytes + bytes_of(j) > file_bytes) {
+      files.emplace_back();
+      bytes = 0;
+    }
     files.back().push_back(&j);
     bytes += bytes_of(j);
   }
@@ -90,16 +96,19 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
 
 }  // namespace
 
-void write_hugging_face(const description& about, const std::vector<global_parameter>& parameters, const tensor_source& from,
-                        const std::filesystem::path& folder, std::size_t file_bytes) {
+void write_hugging_face(const description& about, const std::vector<global_parameter>& parameters,
+                        const tensor_source& from, const std::filesystem::path& folder,
+                        std::size_t file_bytes) {
   const described_model model = model_of(about);
   const std::vector<joined> all = join(about, model, parameters);
   const auto files = files_of(all, file_bytes);
-  nlohmann::ordered_json index{{"metadata", {{"total_size", 0}}}, {"weight_map", nlohmann::ordered_json::object()}};
+  nlohmann::ordered_json index{{"metadata", {{"total_size", 0}}},
+                               {"weight_map", nlohmann::ordered_json::object()}};
   std::size_t total = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string name =
-        files.size() == 1 ? "model.safetensors" : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
+    const std::string name = files.size() == 1
+                                 ? "model.safetensors"
+                                 : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
     std::vector<safetensors_writer::tensor> tensors;
     for (const joined* j : files[i]) {
       tensors.push_back(j->as);
@@ -113,8 +122,10 @@ void write_hugging_face(const description& about, const std::vector<global_param
   index["metadata"]["total_size"] = total;
   if (files.size() > 1) write_durably(folder / "model.safetensors.index.json", index.dump(2) + "\n");
   const dtype type = all.front().as.type;
-  write_durably(folder / "config.json",
-                config_text(about, model, type == dtype::f64 ? "float64" : type == dtype::f32 ? "float32" : "bfloat16"));
+  write_durably(folder / "config.json", config_text(about, model,
+                                                    type == dtype::f64   ? "float64"
+                                                    : type == dtype::f32 ? "float32"
+                                                                         : "bfloat16"));
 }
 
 }  // namespace rankc::runtime

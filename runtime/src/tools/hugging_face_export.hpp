@@ -9,8 +9,10 @@
 
 namespace rankc::runtime {
 
-/// Write config.json and model.safetensors, or several files with an index where one would have more than `file_bytes`.
-/// Errors: failure (1) where there is no table of the model's family; failure (65) where a file cannot be written.
+/// Write config.json and model.safetensors, or several files with an index where one would have more than
+/// `file_bytes`.
+/// Errors: failure (1) where there is no table of the model's family; failure (65) where a file cannot be
+/// written.
 void write_hugging_face(const description&, const std::vector<global_parameter>&, const tensor_source&,
                         const std::filesystem::path& folder, std::size_t file_bytes);
 

@@ -56,7 +56,8 @@ constexpr std::array<Rule, A + B> join(const Rule (&first)[A], const Rule (&seco
   return all;
 }
 
-// Source: transformers, models/llama, qwen3, qwen3_moe and mixtral. Rotary positions turn the halves of a head, as ours do.
+// Source: transformers, models/llama, qwen3, qwen3_moe and mixtral. Rotary positions turn the halves of a
+// head, as ours do.
 constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
                                       {"norm", "norm.weight"},
                                       {"lm_head", "lm_head.weight"},
@@ -71,90 +72,99 @@ constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
                                       {"layers.#.w1", "layers.#.mlp.gate_proj.weight"},
                                       {"layers.#.w3", "layers.#.mlp.up_proj.weight"},
                                       {"layers.#.w2", "layers.#.mlp.down_proj.weight"}};
-constexpr tensor_rule qwen3_expert_tensors[]{{"layers.#.router", "layers.#.mlp.gate.weight"},
-                                             {"layers.#.experts.gate", "layers.#.mlp.experts.@.gate_proj.weight", true},
-                                             {"layers.#.experts.up", "layers.#.mlp.experts.@.up_proj.weight", true},
-                                             {"layers.#.experts.down", "layers.#.mlp.experts.@.down_proj.weight"}};
-constexpr tensor_rule mixtral_expert_tensors[]{{"layers.#.router", "layers.#.block_sparse_moe.gate.weight"},
-                                               {"layers.#.experts.gate", "layers.#.block_sparse_moe.experts.@.w1.weight", true},
-                                               {"layers.#.experts.up", "layers.#.block_sparse_moe.experts.@.w3.weight", true},
-                                               {"layers.#.experts.down", "layers.#.block_sparse_moe.experts.@.w2.weight"}};
-constexpr auto qwen3_moe_tensors = join(llama_tensors, qwen3_expert_tensors), mixtral_tensors = join(llama_tensors, mixtral_expert_tensors);
-constexpr config_rule of_both[]{
-    {"vocab_size", "vocab"},
-    {"num_hidden_layers", "layers"},
-    {"hidden_size", "hidden"},
-    {"num_attention_heads", "heads"},
-    {"intermediate_size", "ffn", "", "", nullptr, true},
-    {"hidden_act", "", "\"silu\"", "\"silu\""},
-    {"rms_norm_eps", "norm_eps", "", "1e-06"},
-    {"rope_theta", "theta", "", "10000.0"},
-    {"rope_type", "rope_type", "", "\"default\""},
-    {"factor", "rope_factor"},
-    {"low_freq_factor", "low_freq_factor"},
-    {"high_freq_factor", "high_freq_factor"},
-    {"original_max_position_embeddings", "original_positions"},
-    {"attention_bias", "", "false", "false"},
-    {"tie_word_embeddings", "tied", "", "false"}};
+constexpr tensor_rule qwen3_expert_tensors[]{
+    {"layers.#.router", "layers.#.mlp.gate.weight"},
+    {"layers.#.experts.gate", "layers.#.mlp.experts.@.gate_proj.weight", true},
+    {"layers.#.experts.up", "layers.#.mlp.experts.@.up_proj.weight", true},
+    {"layers.#.experts.down", "layers.#.mlp.experts.@.down_proj.weight"}};
+constexpr tensor_rule mixtral_expert_tensors[]{
+    {"layers.#.router", "layers.#.block_sparse_moe.gate.weight"},
+    {"layers.#.experts.gate", "layers.#.block_sparse_moe.experts.@.w1.weight", true},
+    {"layers.#.experts.up", "layers.#.block_sparse_moe.experts.@.w3.weight", true},
+    {"layers.#.experts.down", "layers.#.block_sparse_moe.experts.@.w2.weight"}};
+constexpr auto qwen3_moe_tensors = join(llama_tensors, qwen3_expert_tensors),
+               mixtral_tensors = join(llama_tensors, mixtral_expert_tensors);
+constexpr config_rule of_both[]{{"vocab_size", "vocab"},
+                                {"num_hidden_layers", "layers"},
+                                {"hidden_size", "hidden"},
+                                {"num_attention_heads", "heads"},
+                                {"intermediate_size", "ffn", "", "", nullptr, true},
+                                {"hidden_act", "", "\"silu\"", "\"silu\""},
+                                {"rms_norm_eps", "norm_eps", "", "1e-06"},
+                                {"rope_theta", "theta", "", "10000.0"},
+                                {"rope_type", "rope_type", "", "\"default\""},
+                                {"factor", "rope_factor"},
+                                {"low_freq_factor", "low_freq_factor"},
+                                {"high_freq_factor", "high_freq_factor"},
+                                {"original_max_position_embeddings", "original_positions"},
+                                {"attention_bias", "", "false", "false"},
+                                {"tie_word_embeddings", "tied", "", "false"}};
 /// The heads' part of hidden, where nothing else is said.
 json head_of_hidden(const json& c) {
   return json(c.value("hidden_size", 0) / std::max(1, c.value("num_attention_heads", 1)));
 }
-constexpr config_rule of_llama[]{
-    {"num_key_value_heads", "kv_heads", "", "", [](const json& c) { return c.value("num_attention_heads", json()); }},
-    {"head_dim", "head_dim", "", "", head_of_hidden},
-    {"mlp_bias", "", "false", "false"}};
+constexpr config_rule of_llama[]{{"num_key_value_heads", "kv_heads", "", "",
+                                  [](const json& c) { return c.value("num_attention_heads", json()); }},
+                                 {"head_dim", "head_dim", "", "", head_of_hidden},
+                                 {"mlp_bias", "", "false", "false"}};
 constexpr config_rule of_qwen3[]{
     {"num_key_value_heads", "kv_heads", "", "",  // 32 where none is said; null: those of queries
-     [](const json& c) { return c.contains("num_key_value_heads") ? c.value("num_attention_heads", json()) : json(32); }},
+     [](const json& c) {
+       return c.contains("num_key_value_heads") ? c.value("num_attention_heads", json()) : json(32);
+     }},
     {"head_dim", "head_dim", "", "128"},
     {"use_sliding_window", "", "false", "false"}};
 constexpr config_rule of_qwen3_moe[]{
     {"num_key_value_heads", "kv_heads", "", "4"},
     {"head_dim", "head_dim", "", "", head_of_hidden},
     {"use_sliding_window", "", "false", "false"},
-    {"num_experts", "experts", "", "128", [](const json& c) { return c.value("num_local_experts", json(128)); }},  // as transformers 5 says it
+    {"num_experts", "experts", "", "128",
+     [](const json& c) { return c.value("num_local_experts", json(128)); }},  // as transformers 5 says it
     {"num_experts_per_tok", "top_k", "", "8"},
     {"moe_intermediate_size", "expert_ffn", "", "768"},
     {"norm_topk_prob", "norm_topk_prob", "", "false"},
     {"decoder_sparse_step", "decoder_sparse_step", "", "1"},
     {"mlp_only_layers", "mlp_only_layers", "", "[]"}};
-constexpr config_rule mixtral_config[]{
-    {"vocab_size", "vocab"},
-    {"num_hidden_layers", "layers"},
-    {"hidden_size", "hidden"},
-    {"num_attention_heads", "heads"},
-    {"num_key_value_heads", "kv_heads", "", "8"},
-    {"head_dim", "head_dim", "", "", head_of_hidden},
-    {"intermediate_size", "ffn"},
-    {"num_local_experts", "experts", "", "8"},
-    {"num_experts_per_tok", "top_k", "", "2"},
-    {"hidden_act", "", "\"silu\"", "\"silu\""},
-    {"rms_norm_eps", "norm_eps", "", "1e-05"},
-    {"rope_theta", "theta", "", "1000000.0"},
-    {"rope_type", "rope_type", "", "\"default\""},
-    {"factor", "rope_factor"},
-    {"low_freq_factor", "low_freq_factor"},
-    {"high_freq_factor", "high_freq_factor"},
-    {"original_max_position_embeddings", "original_positions"},
-    {"sliding_window", "", "null"},
-    {"router_jitter_noise", "", "0.0", "0.0"},
-    {"tie_word_embeddings", "tied", "", "false"}};
+constexpr config_rule mixtral_config[]{{"vocab_size", "vocab"},
+                                       {"num_hidden_layers", "layers"},
+                                       {"hidden_size", "hidden"},
+                                       {"num_attention_heads", "heads"},
+                                       {"num_key_value_heads", "kv_heads", "", "8"},
+                                       {"head_dim", "head_dim", "", "", head_of_hidden},
+                                       {"intermediate_size", "ffn"},
+                                       {"num_local_experts", "experts", "", "8"},
+                                       {"num_experts_per_tok", "top_k", "", "2"},
+                                       {"hidden_act", "", "\"silu\"", "\"silu\""},
+                                       {"rms_norm_eps", "norm_eps", "", "1e-05"},
+                                       {"rope_theta", "theta", "", "1000000.0"},
+                                       {"rope_type", "rope_type", "", "\"default\""},
+                                       {"factor", "rope_factor"},
+                                       {"low_freq_factor", "low_freq_factor"},
+                                       {"high_freq_factor", "high_freq_factor"},
+                                       {"original_max_position_embeddings", "original_positions"},
+                                       {"sliding_window", "", "null"},
+                                       {"router_jitter_noise", "", "0.0", "0.0"},
+                                       {"tie_word_embeddings", "tied", "", "false"}};
 constexpr auto llama_config = join(of_both, of_llama), qwen3_config = join(of_both, of_qwen3);
 constexpr auto qwen3_moe_config = join(of_both, of_qwen3_moe);
 constexpr std::string_view llama_skipped[]{".rotary_emb.inv_freq"};
 
 constexpr model_family families[]{
     {"gpt2", "GPT2LMHeadModel", "transformer.", "n_positions", gpt2_tensors, gpt2_config, gpt2_skipped},
-    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config, llama_skipped},
-    {"qwen3", "Qwen3ForCausalLM", "model.", "max_position_embeddings", llama_tensors, qwen3_config, llama_skipped},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", "model.", "max_position_embeddings", qwen3_moe_tensors, qwen3_moe_config, llama_skipped},
-    {"mixtral", "MixtralForCausalLM", "model.", "max_position_embeddings", mixtral_tensors, mixtral_config, llama_skipped}};
+    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config,
+     llama_skipped},
+    {"qwen3", "Qwen3ForCausalLM", "model.", "max_position_embeddings", llama_tensors, qwen3_config,
+     llama_skipped},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", "model.", "max_position_embeddings", qwen3_moe_tensors,
+     qwen3_moe_config, llama_skipped},
+    {"mixtral", "MixtralForCausalLM", "model.", "max_position_embeddings", mixtral_tensors, mixtral_config,
+     llama_skipped}};
 
 }  // namespace
 
 const model_family* find_family(std::string_view name) {
-  const auto at = std::find_if(std::begin(families), std::end(families), [&](const model_family& f) { return f.name == name; });
+  const auto at = std::find_if(std::begin(families), std::end(families),
+                               [&](const model_family& f) { return f.name == name; });
   return at == std::end(families) ? nullptr : at;
 }
 
@@ -167,7 +177,8 @@ std::string family_names() {
 std::vector<std::string> named_rule::names(std::size_t experts) const {
   if (!rule.of_experts()) return {theirs};
   std::vector<std::string> all;
-  for (std::size_t e = 0; e < experts; ++e) all.push_back(std::string(theirs).replace(theirs.find('@'), 1, std::to_string(e)));
+  for (std::size_t e = 0; e < experts; ++e)
+    all.push_back(std::string(theirs).replace(theirs.find('@'), 1, std::to_string(e)));
   return all;
 }
 
@@ -175,7 +186,8 @@ named_rule rule_of(const model_family& family, const std::string& ours) {
   constexpr std::string_view layers = "layers.";
   std::string general = ours, number;
   if (ours.starts_with(layers)) {
-    const auto end = std::find_if_not(ours.begin() + layers.size(), ours.end(), [](unsigned char c) { return std::isdigit(c); });
+    const auto end = std::find_if_not(ours.begin() + layers.size(), ours.end(),
+                                      [](unsigned char c) { return std::isdigit(c); });
     number.assign(ours.begin() + layers.size(), end);
     general.replace(layers.size(), number.size(), "#");
   }

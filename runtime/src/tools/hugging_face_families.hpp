@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tensors of a family of models are called in Hugging Face's files and how they lie there, and what config.json
-// says of it: a table of each per family.
+// What the tensors of a family of models are called in Hugging Face's files and how they lie there, and what
+// config.json says of it: a table of each per family.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,24 +11,26 @@
 
 namespace rankc::runtime {
 
-/// One tensor of ours; # stands for a layer's number. Theirs may be transposed, and hold `parts` of ours, one after the
-/// other in the direction of our rows, of which this is one; or, with an @ for an expert's number, be one for each expert, whose
-/// rows ours has one after the other.
+/// One tensor of ours; # stands for a layer's number. Theirs may be transposed, and hold `parts` of ours, one
+/// after the other in the direction of our rows, of which this is one; or, with an @ for an expert's number,
+/// be one for each expert, whose rows ours has one after the other.
 struct tensor_rule {
   std::string_view ours, theirs;
   bool transposed = false;
   std::size_t part = 0, parts = 1;
-  bool of_positions = false;  // theirs has a row for each position of config.json, of which ours are the first
+  bool of_positions =
+      false;  // theirs has a row for each position of config.json, of which ours are the first
   constexpr bool of_experts() const { return theirs.find('@') != theirs.npos; }
 };
 
-/// A value of config.json that the plan settles: a member of the description's model, or, without one, the same for all.
+/// A value of config.json that the plan settles: a member of the description's model, or, without one, the
+/// same for all.
 struct config_rule {
   std::string_view key, ours;
-  std::string_view value = "";                                      // JSON
-  std::string_view missing = "";                                    // JSON: what a missing or null one means
+  std::string_view value = "";    // JSON
+  std::string_view missing = "";  // JSON: what a missing or null one means
   nlohmann::json (*follows)(const nlohmann::json& config) = nullptr;  // the same, from other values
-  bool may_be_free = false;                                         // where the plan has 0 it says nothing of it
+  bool may_be_free = false;  // where the plan has 0 it says nothing of it
 };
 
 struct model_family {

@@ -18,9 +18,11 @@ bool is_hugging_face(const std::filesystem::path& folder);
 
 class hugging_face_source : public tensor_source {
  public:
-  /// Open a folder with config.json and model.safetensors, or the files that model.safetensors.index.json names.
+  /// Open a folder with config.json and model.safetensors, or the files that model.safetensors.index.json
+  /// names.
   /// Errors: failure (1) that lists every difference of its config, or of its tensors, from the plan's.
-  hugging_face_source(const description&, const std::vector<global_parameter>&, const std::filesystem::path& folder);
+  hugging_face_source(const description&, const std::vector<global_parameter>&,
+                      const std::filesystem::path& folder);
 
   const std::string& name() const override { return files_->name(); }
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
@@ -34,7 +36,8 @@ class hugging_face_source : public tensor_source {
     bool transposed;
     std::size_t first_row, rows;
   };
-  /// Visit the tensors of theirs that an area of ours lies in, with the part there and the area's row at which it begins.
+  /// Visit the tensors of theirs that an area of ours lies in, with the part there and the area's row at
+  /// which it begins.
   template <class F>
   static void each_of_theirs(const place&, const area&, F visit);
 

@@ -10,7 +10,8 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr const char* names[]{"kill", "stop", "exit", "abort", "throw", "delay", "flip", "drop", "corrupt", "nan"};
+constexpr const char* names[]{"kill",  "stop", "exit", "abort",   "throw",
+                              "delay", "flip", "drop", "corrupt", "nan"};
 constexpr const char* form =
     "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan|flip";
 

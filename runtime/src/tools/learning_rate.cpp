@@ -15,10 +15,13 @@ namespace rankc::runtime {
 namespace {
 
 constexpr const char legal[] =
-    "legal are constant, cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], and pieces such as "
+    "legal are constant, cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], and "
+    "pieces such as "
     "warmup:20,constant:300,cosine:80:0 (also linear:STEPS:LR)";
 
-failure refused(std::string_view text, const std::string& why) { return refusal(2, "--lr-schedule {}: {}; {}", text, why, legal); }
+failure refused(std::string_view text, const std::string& why) {
+  return refusal(2, "--lr-schedule {}: {}; {}", text, why, legal);
+}
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -37,12 +40,14 @@ struct words {
 
   int steps(std::size_t i, const char* what, int least) const {
     const auto n = parse_number<int>(parts[i]);
-    if (!n || *n < least) throw refused(text, fmt::format("{} is '{}', but must be a whole number >= {}", what, parts[i], least));
+    if (!n || *n < least)
+      throw refused(text, fmt::format("{} is '{}', but must be a whole number >= {}", what, parts[i], least));
     return *n;
   }
   double rate(std::size_t i, const char* what) const {
     const auto x = parse_number<double>(parts[i]);
-    if (!x || !(*x >= 0) || !std::isfinite(*x)) throw refused(text, fmt::format("{} is '{}', but must be a number >= 0", what, parts[i]));
+    if (!x || !(*x >= 0) || !std::isfinite(*x))
+      throw refused(text, fmt::format("{} is '{}', but must be a number >= 0", what, parts[i]));
     return *x;
   }
 };
@@ -99,10 +104,12 @@ lr_schedule read_schedule(std::string_view text) {
   if (text.starts_with("wsd:")) {
     const words w{text, split(text, ':')};
     if (w.parts.size() != 4 && w.parts.size() != 5) throw refused(text, "is not a schedule");
-    return lr::wsd(w.steps(1, "WARMUP", 0), w.steps(2, "STABLE", 0), w.steps(3, "DECAY", 1), w.parts.size() == 5 ? w.rate(4, "MIN_LR") : 0);
+    return lr::wsd(w.steps(1, "WARMUP", 0), w.steps(2, "STABLE", 0), w.steps(3, "DECAY", 1),
+                   w.parts.size() == 5 ? w.rate(4, "MIN_LR") : 0);
   }
   const auto parts = split(text, ',');
-  if (parts.size() > max_lr_pieces) throw refused(text, fmt::format("has {} pieces, but {} are the most", parts.size(), max_lr_pieces));
+  if (parts.size() > max_lr_pieces)
+    throw refused(text, fmt::format("has {} pieces, but {} are the most", parts.size(), max_lr_pieces));
   lr_schedule schedule;
   for (const std::string_view part : parts) schedule.add(read_piece(part, text));
   return schedule;
@@ -130,7 +137,9 @@ std::string schedule_text(const lr_schedule& schedule) {
     if (i > 0) out += ",";
     if (piece.shape == lr_shape::constant) out += fmt::format("constant:{}", piece.steps);
     else if (piece.to == peak) out += fmt::format("warmup:{}", piece.steps);
-    else out += fmt::format("{}:{}:{}", piece.shape == lr_shape::linear ? "linear" : "cosine", piece.steps, piece.to);
+    else
+      out += fmt::format("{}:{}:{}", piece.shape == lr_shape::linear ? "linear" : "cosine", piece.steps,
+                         piece.to);
   }
   return out;
 }

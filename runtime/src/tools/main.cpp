@@ -30,11 +30,14 @@ namespace {
 
 const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
 
-/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be written.
+/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be
+/// written.
 std::string products_file(const std::string& asked) {
   namespace fs = std::filesystem;
   if (!asked.empty()) return asked == "none" ? "" : asked;
-  const auto of = [](const char* name) { return fs::path(variables(name) != nullptr ? variables(name) : ""); };
+  const auto of = [](const char* name) {
+    return fs::path(variables(name) != nullptr ? variables(name) : "");
+  };
   const fs::path cache = of("XDG_CACHE_HOME").is_absolute() ? of("XDG_CACHE_HOME") : of("HOME") / ".cache";
   if (!cache.is_absolute()) return "";
   const fs::path file = cache / "rankc" / "products.tsv";
@@ -72,8 +75,9 @@ int run_in_threads(const description& about, const install_engine& install, int 
     if (options->processes)
       throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
     read_environment(variables, [](const char* name, int world) {
-      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
-                    name, world);
+      throw refusal(
+          2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
+          name, world);
     });
   }
   run(about, install, *options);
@@ -94,14 +98,14 @@ int run_as_rank(const description& about, const install_at& install, options& o,
   }
   session& job = *joined;
   std::signal(SIGTERM, end_as_victim);
-  std::signal(SIGPIPE, SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
+  std::signal(SIGPIPE,
+              SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
   const placement asked = o.where;
   o.where = job.where();
   o.where.fault = asked.fault;
   o.where.products = asked.products;
   try {
-    run(
-        about, [&] { return install(o.where); }, o);
+    run(about, [&] { return install(o.where); }, o);
     job.leave();
     return 0;
   } catch (const failure& f) {
@@ -119,11 +123,11 @@ int run_where_launched(const description& about, const install_at& install, int 
   if (!options) return 0;
   options->where.products = products_file(options->where.products);
   if (options->starts()) {
-    if (const auto place = launched_place(about, variables)) return run_as_rank(about, install, *options, *place);
+    if (const auto place = launched_place(about, variables))
+      return run_as_rank(about, install, *options, *place);
     if (options->processes) return spawn_ranks(about, argv);
   }
-  run(
-      about, [&] { return install(options->where); }, *options);
+  run(about, [&] { return install(options->where); }, *options);
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace rankc::runtime {
 mapped_file::mapped_file(const std::filesystem::path& file) : name_(file.string()) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw refusal(1, "{}: cannot be read: {}", name_, std::strerror(errno));
-  struct stat about {};
+  struct stat about{};
   int wrong = fstat(descriptor, &about) == 0 ? 0 : errno;
   const bool regular = wrong == 0 && S_ISREG(about.st_mode);
   if (regular && about.st_size > 0) {
@@ -33,7 +33,9 @@ mapped_file::mapped_file(const std::filesystem::path& file) : name_(file.string(
 }
 
 mapped_file::mapped_file(mapped_file&& other) noexcept
-    : name_(std::move(other.name_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : name_(std::move(other.name_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
 
 mapped_file::~mapped_file() {
   if (data_ != nullptr) munmap(data_, size_);

@@ -16,12 +16,14 @@ namespace rankc::runtime {
 
 namespace {
 
-constexpr int before = 3, plain = 10, by_calls = 5;  // steps: that are not timed, that are, and that are call by call
+constexpr int before = 3, plain = 10,
+              by_calls = 5;  // steps: that are not timed, that are, and that are call by call
 
 /// The steps of a run one by one.
 class step_taker {
  public:
-  step_taker(engine& e, const options& o, const run_state& begins, const dataset& data) : e_(e), where_(o.where), state_(begins), batches_(e.about(), data, begins.samples) {}
+  step_taker(engine& e, const options& o, const run_state& begins, const dataset& data)
+      : e_(e), where_(o.where), state_(begins), batches_(e.about(), data, begins.samples) {}
 
   /// Returns milliseconds; `into` receives the times of calls, where it is there.
   double take(std::vector<traced>* into = nullptr) {
@@ -29,7 +31,8 @@ class step_taker {
     const step_input in = next_input(state_);
     const auto start = std::chrono::steady_clock::now();
     const step_output out = into != nullptr ? e_.step_by_calls(in, *into) : e_.step(in);
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     ++state_.step;
     refuse_if_not_finite(e_, where_, in, out);
     return ms;
@@ -46,7 +49,8 @@ class step_taker {
 std::vector<int> first_ranks(const description& about) {
   std::vector<int> first;
   for (int rank = 0; rank < about.world(); ++rank)
-    if (about.ranks[static_cast<std::size_t>(rank)].pp == static_cast<int>(first.size())) first.push_back(rank);
+    if (about.ranks[static_cast<std::size_t>(rank)].pp == static_cast<int>(first.size()))
+      first.push_back(rank);
   return first;
 }
 
@@ -74,7 +78,10 @@ void measure(const description& about, const install_engine& install, const opti
   for (const int rank : first_ranks(about)) accounts.push_back(account_of(about, rank, times));
   const double median = ms[ms.size() / 2];
   if (o.json) return static_cast<void>(fmt::print("{}\n", account_json(median, accounts)));
-  say.line(fmt::format("measured: {} steps of {:.3f} to {:.3f} ms, half of them below {:.3f}; then {} whose calls are timed one by one", plain, ms.front(), ms.back(), median, by_calls));
+  say.line(
+      fmt::format("measured: {} steps of {:.3f} to {:.3f} ms, half of them below {:.3f}; then {} whose calls "
+                  "are timed one by one",
+                  plain, ms.front(), ms.back(), median, by_calls));
   for (const call_account& a : accounts) {
     say.line(fmt::format("\nrank {}: {:.3f} ms from its first call to its last one", a.rank, a.step_ms));
     for (const std::string& line : account_table(a)) say.line(line);

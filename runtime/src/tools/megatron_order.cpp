@@ -44,7 +44,8 @@ std::size_t numpy_random::at_most(std::size_t largest) {
 namespace {
 
 /// The numbers of some epochs' sequences, mixed over all of them.
-void append_epochs(std::vector<std::int32_t>& to, std::size_t sequences, std::int64_t epochs, numpy_random& random) {
+void append_epochs(std::vector<std::int32_t>& to, std::size_t sequences, std::int64_t epochs,
+                   numpy_random& random) {
   const std::size_t begin = to.size();
   to.resize(begin + sequences * static_cast<std::size_t>(epochs));
   for (std::size_t i = begin; i < to.size(); ++i) to[i] = static_cast<std::int32_t>((i - begin) % sequences);
@@ -82,7 +83,8 @@ megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int
                                  std::int64_t samples, bool extra) {
   const int x = extra ? 1 : 0;
   const auto tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  if (tokens - x < seq) throw refusal(1, "the sequences hold {} tokens, but one sample takes {}", tokens, seq + x);
+  if (tokens - x < seq)
+    throw refusal(1, "the sequences hold {} tokens, but one sample takes {}", tokens, seq + x);
   const std::int64_t needed = samples * seq + x, epochs = samples == 0 ? 1 : (needed + tokens - 1) / tokens;
   if (epochs * static_cast<std::int64_t>(lengths.size()) > std::numeric_limits<std::int32_t>::max())
     throw refusal(1, "{} sequences in {} epochs are more than 2^31 - 1, which Megatron's order counts to",

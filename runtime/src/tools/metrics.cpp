@@ -24,7 +24,10 @@ std::string json_line(const step_metrics& m) {
   if (m.mfu) line["mfu"] = *m.mfu;
   if (m.predicted_ms) line["predicted_ms"] = *m.predicted_ms;
   if (m.eval_loss) line["eval_loss"] = *m.eval_loss;
-  if (m.routers) { line["balance_loss"] = m.routers->balance; line["expert_load"] = m.routers->load; }
+  if (m.routers) {
+    line["balance_loss"] = m.routers->balance;
+    line["expert_load"] = m.routers->load;
+  }
   if (m.routers && !m.routers->dropped.empty()) line["dropped"] = m.routers->dropped;
   return line.dump();
 }

@@ -10,11 +10,13 @@ namespace {
 constexpr std::size_t length = std::size_t{1} << 16;
 }
 
-mixture::mixture(std::span<const double> weights) : source_(length), before_(length), counts_(weights.size()) {
+mixture::mixture(std::span<const double> weights)
+    : source_(length), before_(length), counts_(weights.size()) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (std::size_t place = 0; place < length; ++place) {
     const auto behind = [&](std::size_t i) {
-      return weights[i] / total * static_cast<double>(std::max<std::size_t>(place, 1)) - static_cast<double>(counts_[i]);
+      return weights[i] / total * static_cast<double>(std::max<std::size_t>(place, 1)) -
+             static_cast<double>(counts_[i]);
     };
     std::size_t chosen = 0;
     for (std::size_t i = 1; i < weights.size(); ++i)

@@ -49,7 +49,8 @@ std::string find_own(engine& e) {
   return "";
 }
 
-/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where there is none.
+/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where
+/// there is none.
 std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
   std::vector<std::string> found{mine};
   if (where.is_one_rank()) found = where.exchange(name, mine);
@@ -59,18 +60,22 @@ std::string first_of_all(const placement& where, const char* name, const std::st
 
 std::string without_order(const std::string& found) { return found.substr(found.find('\n') + 1); }
 
-bool is_weight(const std::string& found) { return found.starts_with(std::to_string(static_cast<int>(region::weights))); }
+bool is_weight(const std::string& found) {
+  return found.starts_with(std::to_string(static_cast<int>(region::weights)));
+}
 
 bool is_finite(const step_output& out) { return std::isfinite(out.loss) && std::isfinite(out.grad_norm); }
 
-/// The first op of all, by running the step again. A collective comes after what ranks make of their own: it may have been
-/// given what is not finite by another.
-std::string find_origin(engine& e, const placement& where, const step_input& in, const std::string& gradient) {
+/// The first op of all, by running the step again. A collective comes after what ranks make of their own: it
+/// may have been given what is not finite by another.
+std::string find_origin(engine& e, const placement& where, const step_input& in,
+                        const std::string& gradient) {
   const std::optional<retraced> again = e.retrace(in);
   if (!again) return gradient;
   std::string mine;
   for (const origin& o : again->origins)
-    if (const std::string text = fmt::format("{} {:020} {:08}\nrank {}, {}", static_cast<int>(o.is_shared), o.op, o.rank, o.rank, o.text);
+    if (const std::string text = fmt::format("{} {:020} {:08}\nrank {}, {}", static_cast<int>(o.is_shared),
+                                             o.op, o.rank, o.rank, o.text);
         mine.empty() || text < mine)
       mine = text;
   const std::string first = first_of_all(where, "origin of what is not finite", mine);
@@ -86,7 +91,9 @@ std::string first_not_finite(engine& e, const placement& where) {
   return without_order(first_of_all(where, "what is not finite", find_own(e)));
 }
 
-std::string find_overflow(engine& e, const placement& where) { return first_of_all(where, "experts that are full", overflow_of(e)); }
+std::string find_overflow(engine& e, const placement& where) {
+  return first_of_all(where, "experts that are full", overflow_of(e));
+}
 
 void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
   if (is_finite(out)) return;
@@ -94,12 +101,14 @@ void refuse_if_not_finite(engine& e, const placement& where, const step_input& i
   const std::string found = first_of_all(where, "what is not finite", find_own(e));
   if (!is_applied && !is_weight(found))
     if (const std::string full = find_overflow(e, where); !full.empty())
-      throw refusal(70, "step {}: {}; no rank has applied the step; take a larger capacity, or overflow=drop", in.step, full);
-  const std::string first = is_applied || is_weight(found) ? without_order(found)
-                                                           : find_origin(e, where, in, without_order(found));
+      throw refusal(70, "step {}: {}; no rank has applied the step; take a larger capacity, or overflow=drop",
+                    in.step, full);
+  const std::string first =
+      is_applied || is_weight(found) ? without_order(found) : find_origin(e, where, in, without_order(found));
   throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,
                 out.loss, out.grad_norm, in.lr,
-                is_applied ? "the step has been applied, since its gradients are finite" : "no rank has applied the step",
+                is_applied ? "the step has been applied, since its gradients are finite"
+                           : "no rank has applied the step",
                 first.empty() ? "" : "; ", first);
 }
 

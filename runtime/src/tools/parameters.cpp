@@ -20,15 +20,20 @@ std::size_t parts_of_rows(const parameter& p, const description& about) {
 }
 
 shard shard_of(const parameter& p, const rank_row& row, const description& about, int rank) {
-  const std::size_t columns = static_cast<std::size_t>(p.cols), column = static_cast<std::size_t>(about.part_of_columns(p, row)) * columns;
+  const std::size_t columns = static_cast<std::size_t>(p.cols),
+                    column = static_cast<std::size_t>(about.part_of_columns(p, row)) * columns;
   if (p.experts) {
-    const auto rows = static_cast<std::size_t>(p.rows), kept = rows / static_cast<std::size_t>(about.expert_shards());
-    const std::size_t first = static_cast<std::size_t>(about.ep_of(row)) * rows + static_cast<std::size_t>(about.expert_shard_of(row)) * kept;
-    return {.rank = rank, .element = p.element, .row = first, .rows = kept, .column = column, .columns = columns};
+    const auto rows = static_cast<std::size_t>(p.rows),
+               kept = rows / static_cast<std::size_t>(about.expert_shards());
+    const std::size_t first = static_cast<std::size_t>(about.ep_of(row)) * rows +
+                              static_cast<std::size_t>(about.expert_shard_of(row)) * kept;
+    return {
+        .rank = rank, .element = p.element, .row = first, .rows = kept, .column = column, .columns = columns};
   }
   const auto rows = static_cast<std::size_t>(p.rows);
   const auto tp = static_cast<std::size_t>(row.tp), n = static_cast<std::size_t>(about.shards);
-  const std::size_t kept = (rows + n - 1) / n, first = std::min(rows, static_cast<std::size_t>(about.shard_of(row)) * kept);
+  const std::size_t kept = (rows + n - 1) / n,
+                    first = std::min(rows, static_cast<std::size_t>(about.shard_of(row)) * kept);
   return {.rank = rank,
           .element = p.element,
           .row = (p.shard_dim == 0 ? tp * rows : 0) + first,
@@ -89,7 +94,8 @@ std::vector<global_parameter> global_parameters(const description& about) {
         const rank_row& row = about.ranks[rank];
         if (row.pp != static_cast<int>(pp)) continue;
         g.holders.push_back(shard_of(p, row, about, static_cast<int>(rank)));
-        if (!p.copy && (p.experts ? about.is_first_with_experts(row) : about.is_first_holder(row) && (p.shard_dim >= 0 || row.tp == 0)))
+        if (!p.copy && (p.experts ? about.is_first_with_experts(row)
+                                  : about.is_first_holder(row) && (p.shard_dim >= 0 || row.tp == 0)))
           g.sources.push_back(g.holders.back());
       }
     }
@@ -121,14 +127,16 @@ void write(engine& e, const global_parameter& p, region r, const give_values& gi
   });
 }
 
-void write(engine& e, const global_parameter& p, region r, const tensor_source& from, const std::string& tensor) {
+void write(engine& e, const global_parameter& p, region r, const tensor_source& from,
+           const std::string& tensor) {
   std::vector<const shard*> held;
   for (const shard& s : p.holders)
     if (e.holds(s.rank) && area_of(s).count() > 0) held.push_back(&s);
   std::vector<double> values;
   while (!held.empty()) {
     const area whole = area_of(*held.front());
-    const auto others = std::partition(held.begin(), held.end(), [&](const shard* s) { return area_of(*s) == whole; });
+    const auto others =
+        std::partition(held.begin(), held.end(), [&](const shard* s) { return area_of(*s) == whole; });
     const std::size_t rows = std::max<std::size_t>(1, block_elements / whole.columns);
     for (std::size_t row = 0; row < whole.rows; row += rows) {
       const area block{whole.row + row, std::min(rows, whole.rows - row), whole.column, whole.columns};
@@ -160,26 +168,29 @@ void read(engine& e, const global_parameter& p, region r, const take_values& tak
 }
 
 const global_parameter* find_parameter(const std::vector<global_parameter>& all, const std::string& name) {
-  const auto at = std::find_if(all.begin(), all.end(), [&](const global_parameter& p) { return p.name == name; });
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const global_parameter& p) { return p.name == name; });
   return at == all.end() ? nullptr : &*at;
 }
 
 bool is_beside(const global_parameter& p, const std::vector<global_parameter>& all) {
   for (const std::string_view part : {lora_a, lora_b})
-    if (p.name.ends_with(part) && find_parameter(all, p.name.substr(0, p.name.size() - part.size()))) return true;
+    if (p.name.ends_with(part) && find_parameter(all, p.name.substr(0, p.name.size() - part.size())))
+      return true;
   return false;
 }
 
 void initialise(engine& e, std::uint64_t seed) { initialise(e, global_parameters(e.about()), seed); }
 
 void initialise(engine& e, const std::vector<global_parameter>& all, std::uint64_t seed) {
-  for_each_in_parallel(all.size(), [&](std::size_t i) {  // tensors lie apart, so that they can be written at the same time
-    const global_parameter& p = all[i];
-    write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
-      if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
-      else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
-    });
-  });
+  for_each_in_parallel(
+      all.size(), [&](std::size_t i) {  // tensors lie apart, so that they can be written at the same time
+        const global_parameter& p = all[i];
+        write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
+          if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
+          else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
+        });
+      });
 }
 
 }  // namespace rankc::runtime

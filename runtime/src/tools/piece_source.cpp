@@ -22,8 +22,9 @@ void check_file(const std::filesystem::path& file, const char* what, const std::
                 const std::map<std::string, std::string>& checksums) {
   const auto expected = checksums.find(file.filename().string());
   if (expected == checksums.end() || expected->second != found)
-    throw refusal(1, "{}: {} is {}, but {} beside it says {}; the file is damaged, or of another save", file.string(), what, found,
-                  commit_file, expected == checksums.end() ? "nothing of it" : expected->second);
+    throw refusal(1, "{}: {} is {}, but {} beside it says {}; the file is damaged, or of another save",
+                  file.string(), what, found, commit_file,
+                  expected == checksums.end() ? "nothing of it" : expected->second);
 }
 
 /// All of a tensor; of more than two dims the later ones are one.
@@ -46,12 +47,14 @@ piece_source::piece_source(const std::filesystem::path& folder, bool weights_alo
   }
 }
 
-piece_source::piece_source(const std::string& name, const std::vector<std::filesystem::path>& files) : name_(name) {
+piece_source::piece_source(const std::string& name, const std::vector<std::filesystem::path>& files)
+    : name_(name) {
   for (const std::filesystem::path& file : files) {
     const auto& in = *(files_[file.string()] = std::make_unique<safetensors_reader>(file));
     for (const auto& [tensor, found] : in.tensors()) {
       if (!shapes_.try_emplace(tensor, found.shape).second)
-        throw refusal(1, "{}: tensor {}: {} has it too", file.string(), tensor, tensors_[tensor].pieces.front().file);
+        throw refusal(1, "{}: tensor {}: {} has it too", file.string(), tensor,
+                      tensors_[tensor].pieces.front().file);
       tensors_[tensor] = {found.shape.size(), {{file.string(), whole(found.shape)}}};
     }
   }
@@ -78,9 +81,10 @@ void piece_source::check(const std::string& name, const area& wanted) {
     }
     const auto found = in.tensors().find(name);
     if (found == in.tensors().end() || found->second.count != p.where.count())
-      throw refusal(1, "{}: tensor {}: {} says that {} of it lie there, but {}", (folder_ / p.file).string(), name, index_file,
-                    shape_text(shape_of(p.where, t.dims)),
-                    found == in.tensors().end() ? "it is not there" : shape_text(found->second.shape) + " do");
+      throw refusal(
+          1, "{}: tensor {}: {} says that {} of it lie there, but {}", (folder_ / p.file).string(), name,
+          index_file, shape_text(shape_of(p.where, t.dims)),
+          found == in.tensors().end() ? "it is not there" : shape_text(found->second.shape) + " do");
     in.check(name);
   }
 }

@@ -56,18 +56,23 @@ replicas::replicas(const description& about) {
     std::vector<shard> left = p.holders;
     while (!left.empty()) {
       const area part = area_of(left.front());
-      const auto others = std::stable_partition(left.begin(), left.end(), [&](const shard& s) { return area_of(s) == part; });
+      const auto others =
+          std::stable_partition(left.begin(), left.end(), [&](const shard& s) { return area_of(s) == part; });
       std::vector<shard> alike(left.begin(), others);
       left.erase(left.begin(), others);
-      std::stable_sort(alike.begin(), alike.end(), [](const shard& a, const shard& b) { return a.rank < b.rank; });
-      alike.erase(std::unique(alike.begin(), alike.end(), [](const shard& a, const shard& b) { return a.rank == b.rank; }), alike.end());
+      std::stable_sort(alike.begin(), alike.end(),
+                       [](const shard& a, const shard& b) { return a.rank < b.rank; });
+      alike.erase(std::unique(alike.begin(), alike.end(),
+                              [](const shard& a, const shard& b) { return a.rank == b.rank; }),
+                  alike.end());
       if (alike.size() < 2 || part.count() == 0) continue;
       std::vector<int> ranks;
       for (const shard& s : alike) ranks.push_back(s.rank);
       std::vector<piece>& to = by_ranks[ranks];
       to.push_back({p.name, region::weights, alike});
       for (const region moment : {region::first_moment, region::second_moment})
-        if (p.trained && about.trains && static_cast<int>(moment) - static_cast<int>(region::gradients) <= about.moments)
+        if (p.trained && about.trains &&
+            static_cast<int>(moment) - static_cast<int>(region::gradients) <= about.moments)
           to.push_back({p.name, moment, alike});
     }
   }
@@ -84,7 +89,8 @@ std::vector<std::string> replicas::hashes_of(engine& e, const group& g, std::siz
 void replicas::check(engine& e, const placement& where, std::int64_t step) const {
   const auto world = static_cast<std::size_t>(e.about().world());
   std::vector<std::string> sums(world);
-  std::vector<std::vector<std::string>> in_full(world);  // by rank: of all pieces of its groups, group by group
+  std::vector<std::vector<std::string>> in_full(
+      world);  // by rank: of all pieces of its groups, group by group
   for (const group& g : groups_)
     for (std::size_t i = 0; i < g.ranks.size(); ++i) {
       if (!e.holds(g.ranks[i])) continue;
@@ -96,7 +102,9 @@ void replicas::check(engine& e, const placement& where, std::int64_t step) const
   std::vector<std::size_t> seen(world);  // groups of each rank
   for (const group& g : groups_) {
     std::vector<std::string> of_group;
-    for (const int rank : g.ranks) of_group.push_back(sums[static_cast<std::size_t>(rank)].substr(digits * seen[static_cast<std::size_t>(rank)], digits));
+    for (const int rank : g.ranks)
+      of_group.push_back(
+          sums[static_cast<std::size_t>(rank)].substr(digits * seen[static_cast<std::size_t>(rank)], digits));
     if (!all_equal(of_group)) {
       std::vector<std::string> full(world);
       for (const int rank : g.ranks)
@@ -110,16 +118,20 @@ void replicas::check(engine& e, const placement& where, std::int64_t step) const
 void replicas::refuse(const group& g, const std::vector<std::string>& hashes, std::int64_t step) const {
   for (std::size_t i = 0; i < g.pieces.size(); ++i) {
     std::vector<std::string> of_piece;
-    for (const int rank : g.ranks) of_piece.push_back(hashes[static_cast<std::size_t>(rank)].substr(digits * i, digits));
+    for (const int rank : g.ranks)
+      of_piece.push_back(hashes[static_cast<std::size_t>(rank)].substr(digits * i, digits));
     if (all_equal(of_piece)) continue;
     std::vector<std::string> parts;
     for (const std::vector<int>& some : parted(g.ranks, of_piece))
       parts.push_back(fmt::format("rank{} {}", some.size() > 1 ? "s" : "", ranks_text(some)));
-    throw refusal(70, "step {}: {} {} should be the same on ranks {} and is not: {} differ; a memory or a processor has changed it",
+    throw refusal(70,
+                  "step {}: {} {} should be the same on ranks {} and is not: {} differ; a memory or a "
+                  "processor has changed it",
                   step, nouns[static_cast<int>(g.pieces[i].where)], g.pieces[i].name, ranks_text(g.ranks),
                   fmt::join(parts, " and "));
   }
-  throw refusal(70, "step {}: what ranks {} replicate has changed while it was compared", step, ranks_text(g.ranks));
+  throw refusal(70, "step {}: what ranks {} replicate has changed while it was compared", step,
+                ranks_text(g.ranks));
 }
 
 }  // namespace rankc::runtime

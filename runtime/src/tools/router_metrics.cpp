@@ -16,9 +16,15 @@ namespace {
 struct router_sums {
   std::size_t layers, experts;
   std::vector<double> all;
-  double choices(std::size_t layer, std::size_t expert) const { return all[kinds_of_statistics * layer * experts + expert]; }
-  double scores(std::size_t layer, std::size_t expert) const { return all[(kinds_of_statistics * layer + 1) * experts + expert]; }
-  std::int64_t dropped(std::size_t layer) const { return std::llround(all[(kinds_of_statistics * layer + 2) * experts + 1]); }
+  double choices(std::size_t layer, std::size_t expert) const {
+    return all[kinds_of_statistics * layer * experts + expert];
+  }
+  double scores(std::size_t layer, std::size_t expert) const {
+    return all[(kinds_of_statistics * layer + 1) * experts + expert];
+  }
+  std::int64_t dropped(std::size_t layer) const {
+    return std::llround(all[(kinds_of_statistics * layer + 2) * experts + 1]);
+  }
   double choices_of(std::size_t layer) const {
     double sum = 0;
     for (std::size_t e = 0; e < experts; ++e) sum += choices(layer, e);
@@ -31,7 +37,10 @@ double balance_of_all(const router_sums& s, double tokens) {
   double sum = 0;
   for (std::size_t e = 0; e < s.experts; ++e) {
     double choices = 0, scores = 0;
-    for (std::size_t l = 0; l < s.layers; ++l) { choices += s.choices(l, e); scores += s.scores(l, e); }
+    for (std::size_t l = 0; l < s.layers; ++l) {
+      choices += s.choices(l, e);
+      scores += s.scores(l, e);
+    }
     sum += choices * scores;
   }
   const double all = tokens * static_cast<double>(s.layers);
@@ -64,16 +73,19 @@ std::optional<router_metrics> read_routers(engine& e) {
   if (kept.rows == 0 || !e.holds(rank)) return std::nullopt;
   const auto experts = static_cast<std::size_t>(kept.experts);
   const std::size_t layers = static_cast<std::size_t>(kept.rows) / kinds_of_statistics;
-  router_sums one{layers, experts, std::vector<double>(static_cast<std::size_t>(kept.rows) * experts)}, all = one;
+  router_sums one{layers, experts, std::vector<double>(static_cast<std::size_t>(kept.rows) * experts)},
+      all = one;
   const double tokens = static_cast<double>(about.tokens_of_microbatch()) * about.dp;
   router_metrics m;
   for (int microbatch = 0; microbatch < about.microbatches; ++microbatch) {
     e.routers(rank, microbatch, one.all.data());
     std::transform(one.all.begin(), one.all.end(), all.all.begin(), all.all.begin(), std::plus<>());
-    m.balance += (kept.of_each_layer ? balance_of_each(one, tokens) : balance_of_all(one, tokens)) / about.microbatches;
+    m.balance += (kept.of_each_layer ? balance_of_each(one, tokens) : balance_of_all(one, tokens)) /
+                 about.microbatches;
   }
   m.load = loads_of(all);
-  for (std::size_t layer = 0; kept.limited && layer < layers; ++layer) m.dropped.push_back(all.dropped(layer));
+  for (std::size_t layer = 0; kept.limited && layer < layers; ++layer)
+    m.dropped.push_back(all.dropped(layer));
   return m;
 }
 
@@ -84,8 +96,9 @@ std::string overflow_of(engine& e) {
   if (!m) return "";
   const std::int64_t dropped = std::accumulate(m->dropped.begin(), m->dropped.end(), std::int64_t{0});
   if (dropped == 0) return "";
-  return fmt::format("{} picks found their expert full (of each layer with experts: {}), and the plan says overflow=fail", dropped,
-                     fmt::join(m->dropped, ", "));
+  return fmt::format(
+      "{} picks found their expert full (of each layer with experts: {}), and the plan says overflow=fail",
+      dropped, fmt::join(m->dropped, ", "));
 }
 
 }  // namespace rankc::runtime

@@ -24,23 +24,26 @@ using element = safetensors_reader::element;
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
 constexpr std::size_t largest_header = 100'000'000;  // the format's own limit
-constexpr std::size_t chunk = std::size_t{1} << 17;           // elements
+constexpr std::size_t chunk = std::size_t{1} << 17;  // elements
 constexpr const char checksums_key[] = "xxh3";
 
-/// Types of the format, with the bytes of an element. Files of others' have masks and counters beside weights.
+/// Types of the format, with the bytes of an element. Files of others' have masks and counters beside
+/// weights.
 struct known_type {
   const char* name;
   element type;
   std::size_t width;
 };
-constexpr known_type known_types[]{{"F32", element::f32, 4},   {"F64", element::f64, 8},   {"F16", element::f16, 2},
-                                   {"BF16", element::bf16, 2}, {"BOOL", element::other, 1}, {"U8", element::other, 1},
-                                   {"I8", element::other, 1},  {"I16", element::other, 2},  {"U16", element::other, 2},
-                                   {"I32", element::other, 4}, {"U32", element::other, 4},  {"I64", element::other, 8},
-                                   {"U64", element::other, 8}};
+constexpr known_type known_types[]{
+    {"F32", element::f32, 4},   {"F64", element::f64, 8},    {"F16", element::f16, 2},
+    {"BF16", element::bf16, 2}, {"BOOL", element::other, 1}, {"U8", element::other, 1},
+    {"I8", element::other, 1},  {"I16", element::other, 2},  {"U16", element::other, 2},
+    {"I32", element::other, 4}, {"U32", element::other, 4},  {"I64", element::other, 8},
+    {"U64", element::other, 8}};
 
 const known_type* type_named(const std::string& name) {
-  const auto at = std::find_if(std::begin(known_types), std::end(known_types), [&](const known_type& t) { return t.name == name; });
+  const auto at = std::find_if(std::begin(known_types), std::end(known_types),
+                               [&](const known_type& t) { return t.name == name; });
   return at == std::end(known_types) ? nullptr : at;
 }
 
@@ -73,7 +76,8 @@ void decode(const unsigned char* from, element type, std::size_t count, double* 
     case element::f64:
       return decode(from, 8, count, to, [](const unsigned char* at) { return load<double>(at); });
     case element::f16:
-      return decode(from, 2, count, to, [](const unsigned char* at) { return from_half(load<std::uint16_t>(at)); });
+      return decode(from, 2, count, to,
+                    [](const unsigned char* at) { return from_half(load<std::uint16_t>(at)); });
     case element::bf16:
       return decode(from, 2, count, to, [](const unsigned char* at) -> double {
         return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16);
@@ -192,18 +196,21 @@ void safetensors_reader::read_tensors(const std::string& header) {
   read_checksums(header, in_order);
 }
 
-/// The checksums are one text: that of the header, then those of the tensors as they lie. The header was summed with zeros
-/// in place of its own.
+/// The checksums are one text: that of the header, then those of the tensors as they lie. The header was
+/// summed with zeros in place of its own.
 void safetensors_reader::read_checksums(std::string header, std::vector<tensor*> in_order) {
   const auto given = metadata_.find(checksums_key);
   if (given == metadata_.end()) return;
   const std::string all = given->second;
   const auto refuse = [&](const std::string& found, const std::string& expected) {
-    return refusal(1, "{}: its header's checksum is {}, but it was written with {}; the file is damaged", name_, found, expected);
+    return refusal(1, "{}: its header's checksum is {}, but it was written with {}; the file is damaged",
+                   name_, found, expected);
   };
   header_checksum_ = all.substr(0, 16);
-  if (const auto at = header.find(all); at != header.npos) header.replace(at, header_checksum_.size(), header_checksum_.size(), '0');
-  if (const std::string found = checksum::of(header); all.size() != 16 * (1 + in_order.size()) || found != header_checksum_)
+  if (const auto at = header.find(all); at != header.npos)
+    header.replace(at, header_checksum_.size(), header_checksum_.size(), '0');
+  if (const std::string found = checksum::of(header);
+      all.size() != 16 * (1 + in_order.size()) || found != header_checksum_)
     throw refuse(found, header_checksum_);
   for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->checksum = all.substr(16 * (i + 1), 16);
 }
@@ -211,7 +218,8 @@ void safetensors_reader::read_checksums(std::string header, std::vector<tensor*>
 void safetensors_reader::check(const std::string& name) const {
   const tensor& t = tensors_.at(name);
   const std::size_t width = t.width;
-  if (t.type == element::other) throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
+  if (t.type == element::other)
+    throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
   std::vector<unsigned char> bytes(std::min(chunk, t.count) * width);
   std::vector<double> values(std::min(chunk, t.count));
   checksum sum;
@@ -225,8 +233,8 @@ void safetensors_reader::check(const std::string& name) const {
       if (!std::isfinite(values[i])) odd = fmt::format("element {} is {}", first + i, values[i]);
   }
   if (!t.checksum.empty() && sum.text() != t.checksum)
-    throw refusal(1, "{}: tensor {}: its checksum is {}, but it was written with {}; the file is damaged", name_, name, sum.text(),
-                  t.checksum);
+    throw refusal(1, "{}: tensor {}: its checksum is {}, but it was written with {}; the file is damaged",
+                  name_, name, sum.text(), t.checksum);
   if (!odd.empty()) throw refusal(1, "{}: tensor {}: {}, but weights must be finite", name_, name, odd);
 }
 
@@ -234,16 +242,19 @@ void safetensors_reader::check() const {
   for (const auto& [name, tensor] : tensors_) check(name);
 }
 
-void safetensors_reader::read(const std::string& name, std::size_t first, std::size_t count, double* to) const {
+void safetensors_reader::read(const std::string& name, std::size_t first, std::size_t count,
+                              double* to) const {
   const tensor& t = tensors_.at(name);
   const std::size_t width = t.width;
-  if (t.type == element::other) throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
+  if (t.type == element::other)
+    throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
   std::vector<unsigned char> bytes(count * width);
   read_bytes(t.offset + first * width, bytes.data(), bytes.size());
   decode(bytes.data(), t.type, count, to);
   for (std::size_t i = 0; i < count; ++i)
     if (!std::isfinite(to[i]))
-      throw refusal(1, "{}: tensor {}: element {} is {}, but weights must be finite", name_, name, first + i, to[i]);
+      throw refusal(1, "{}: tensor {}: element {} is {}, but weights must be finite", name_, name, first + i,
+                    to[i]);
 }
 
 void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t bytes) const {

@@ -31,8 +31,11 @@ const char* name_of(dtype type) { return type == dtype::f32 ? "F32" : type == dt
 
 void encode(const double* values, std::size_t count, dtype type, unsigned char* to) {
   if (type == dtype::f64) std::memcpy(to, values, count * sizeof(double));
-  else if (type == dtype::f32) encode<float>(values, count, to, [](double x) { return static_cast<float>(x); });
-  else encode<std::uint16_t>(values, count, to, [](double x) { return rounded_to_nearest(static_cast<float>(x)).bits; });
+  else if (type == dtype::f32)
+    encode<float>(values, count, to, [](double x) { return static_cast<float>(x); });
+  else
+    encode<std::uint16_t>(values, count, to,
+                          [](double x) { return rounded_to_nearest(static_cast<float>(x)).bits; });
 }
 
 std::size_t safetensors_writer::tensor::count() const {
@@ -41,7 +44,8 @@ std::size_t safetensors_writer::tensor::count() const {
   return elements;
 }
 
-safetensors_writer::safetensors_writer(const std::filesystem::path& file, std::vector<tensor> tensors, text_map metadata)
+safetensors_writer::safetensors_writer(const std::filesystem::path& file, std::vector<tensor> tensors,
+                                       text_map metadata)
     : name_(file.string()), tensors_(std::move(tensors)), metadata_(std::move(metadata)), file_(file) {
   checksums_.assign(tensors_.size(), no_checksum);
   const std::string text = header(no_checksum);
@@ -57,7 +61,8 @@ std::string safetensors_writer::header(const std::string& of_header) const {
   root["__metadata__"]["xxh3"] = fmt::format("{}{}", of_header, fmt::join(checksums_, ""));
   std::size_t offset = 0;
   for (const tensor& t : tensors_) {
-    root[t.name] = {{"dtype", name_of(t.type)}, {"shape", t.shape}, {"data_offsets", {offset, offset + bytes_of(t)}}};
+    root[t.name] = {
+        {"dtype", name_of(t.type)}, {"shape", t.shape}, {"data_offsets", {offset, offset + bytes_of(t)}}};
     offset += bytes_of(t);
   }
   std::string text = root.dump();

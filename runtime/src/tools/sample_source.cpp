@@ -17,7 +17,8 @@ constexpr std::uint64_t first_synthetic_held = std::uint64_t{1} << 40;
 /// How many of `all` a share keeps for evaluation: at least one where it keeps any.
 std::uint64_t held_of(std::uint64_t all, double share) {
   if (share <= 0) return 0;
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all))));
+  return std::max<std::uint64_t>(1,
+                                 static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all))));
 }
 }  // namespace
 
@@ -33,35 +34,37 @@ void sample_source::open(int vocab, const sample_order& order) {
   tokens_.emplace(from_.path, vocab);
   const std::uint64_t tokens = tokens_->size();
   if (tokens < seq_ + 1)
-    throw refusal(1, "{}: holds {} tokens, but one sample takes {} (seq {} and the token after it)", from_.path, tokens,
-                  seq_ + 1, seq_);
+    throw refusal(1, "{}: holds {} tokens, but one sample takes {} (seq {} and the token after it)",
+                  from_.path, tokens, seq_ + 1, seq_);
   const std::vector<token_piece>& pieces = tokens_->pieces();
   if (shuffle_.how == shuffle_spec::kind::megatron) {
     if (!tokens_->has_sequences())
-      throw refusal(
-          2,
-          "--shuffle megatron: {} has no .idx file, whose sequences that order is of; legal for it are none and a SEED",
-          from_.path);
+      throw refusal(2,
+                    "--shuffle megatron: {} has no .idx file, whose sequences that order is of; legal for it "
+                    "are none and a SEED",
+                    from_.path);
     const std::uint64_t held = std::min<std::uint64_t>(held_of(pieces.size(), order.held_out), pieces.size());
     std::vector<std::int32_t> lengths;
     for (std::size_t i = 0; i < pieces.size() - held; ++i)
       lengths.push_back(static_cast<std::int32_t>(pieces[i].count));
-    order_ = order_of_megatron(lengths, static_cast<std::int64_t>(seq_), static_cast<std::uint32_t>(shuffle_.seed),
-                               static_cast<std::int64_t>(shuffle_.samples));
+    order_ =
+        order_of_megatron(lengths, static_cast<std::int64_t>(seq_), static_cast<std::uint32_t>(shuffle_.seed),
+                          static_cast<std::int64_t>(shuffle_.samples));
     windows_ = order_->samples();
     first_held_ = held > 0 ? pieces[pieces.size() - held].first : tokens;
     held_ = tokens > first_held_ + seq_ ? (tokens - first_held_ - 1) / seq_ : 0;
     if (held > 0 && held_ == 0)
-      throw refusal(1, "{}: its last {} sequences hold less than a sample; hold out a larger share", from_.path, held);
+      throw refusal(1, "{}: its last {} sequences hold less than a sample; hold out a larger share",
+                    from_.path, held);
     return;
   }
   const std::uint64_t all = (tokens - 1) / seq_;
   held_ = held_of(all, order.held_out);
   if (held_ >= all)
-    throw refusal(
-        1,
-        "{}: holds {} samples of {} tokens, and a share of {} leaves none to train on; take more data, or --eval-data",
-        from_.path, all, seq_, order.held_out);
+    throw refusal(1,
+                  "{}: holds {} samples of {} tokens, and a share of {} leaves none to train on; take more "
+                  "data, or --eval-data",
+                  from_.path, all, seq_, order.held_out);
   windows_ = all - held_;
   first_held_ = windows_ * seq_;
 }
@@ -84,7 +87,8 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
   const std::uint64_t place = s % windows_;
   if (order_) return sample_of_order(place, tokens);
   const bool drawn = shuffle_.how == shuffle_spec::kind::windows;
-  tokens_->copy((drawn ? permuted(place, windows_, shuffle_.seed, s / windows_) : place) * seq_, seq_ + 1, tokens);
+  tokens_->copy((drawn ? permuted(place, windows_, shuffle_.seed, s / windows_) : place) * seq_, seq_ + 1,
+                tokens);
 }
 
 void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const {
@@ -92,9 +96,11 @@ void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const
   for (std::uint64_t missing = seq_ + 1; missing > 0; ++d, offset = 0) {
     const token_piece& piece =
         tokens_->pieces()[static_cast<std::size_t>(order_->sequences[static_cast<std::size_t>(d)])];
-    const std::uint64_t skipped = static_cast<std::uint64_t>(offset), count = std::min(missing, piece.count - skipped);
+    const std::uint64_t skipped = static_cast<std::uint64_t>(offset),
+                        count = std::min(missing, piece.count - skipped);
     tokens_->copy(piece, skipped, count, tokens);
-    tokens += count; missing -= count;
+    tokens += count;
+    missing -= count;
   }
 }
 

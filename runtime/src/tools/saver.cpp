@@ -10,7 +10,8 @@
 
 namespace rankc::runtime {
 
-saver::saver(const description& about, const std::filesystem::path& directory, int keep, const placement& where)
+saver::saver(const description& about, const std::filesystem::path& directory, int keep,
+             const placement& where)
     : about_(about), directory_(directory), keep_(keep), where_(where) {
   if (!where.speaks()) return;
   prepare_save(directory);

@@ -20,7 +20,8 @@ struct kept {
   std::size_t element;
 };
 
-/// What each rank of this process keeps of the checkpoint; tensors of wider types lie first, so that all are aligned.
+/// What each rank of this process keeps of the checkpoint; tensors of wider types lie first, so that all are
+/// aligned.
 std::map<int, std::vector<kept>> kept_by_rank(const engine& e) {
   std::map<int, std::vector<kept>> ranks;
   const auto parameters = global_parameters(e.about());
@@ -75,8 +76,9 @@ std::string snapshot::write_files(const std::filesystem::path& folder) const {
   for_each_in_parallel(files_.size(), [&](std::size_t i) {
     const contents& from = files_[i];
     const std::string name = file_of_rank(from.rank);
-    safetensors_writer out(folder / name, from.tensors,
-                           {{"format", "pt"}, {"step", std::to_string(state_.step)}, {"rank", std::to_string(from.rank)}});
+    safetensors_writer out(
+        folder / name, from.tensors,
+        {{"format", "pt"}, {"step", std::to_string(state_.step)}, {"rank", std::to_string(from.rank)}});
     out.append_stored(from.bytes.data(), from.bytes.size());
     lines[i] = fmt::format("{} {}\n", out.close(), name);
   });

@@ -29,11 +29,12 @@ step_input next_input(const run_state& state) {
 std::optional<watchdog> watch_steps(engine& e, const options& o) {
   if (o.where.others != nullptr) return std::nullopt;
   const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
-  return std::optional<watchdog>(std::in_place, e, read_limits(variables), [&e, variables](const std::string& text) {
-    fmt::print(stderr, "{}: {}\n", e.about().name, text);
-    write_error_file(variables, text, false);
-    end_process(70);
-  });
+  return std::optional<watchdog>(std::in_place, e, read_limits(variables),
+                                 [&e, variables](const std::string& text) {
+                                   fmt::print(stderr, "{}: {}\n", e.about().name, text);
+                                   write_error_file(variables, text, false);
+                                   end_process(70);
+                                 });
 }
 
 }  // namespace rankc::runtime

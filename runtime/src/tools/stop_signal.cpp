@@ -19,7 +19,7 @@ void take_down(int signal) {
 
 stop_signal::stop_signal() {
   came = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = take_down;
   action.sa_flags = SA_RESTART;  // writes under way go on
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);

@@ -25,7 +25,8 @@ void check_shapes(const std::string& source, const shape_map& found, const shape
   for (const auto& [name, shape] : expected) {
     const auto at = found.find(name);
     if (at == found.end()) missing.push_back(name);
-    else if (at->second != shape) shapes.push_back(fmt::format("{} {} instead of {}", name, shape_text(at->second), shape_text(shape)));
+    else if (at->second != shape)
+      shapes.push_back(fmt::format("{} {} instead of {}", name, shape_text(at->second), shape_text(shape)));
   }
   for (const auto& [name, shape] : found)
     if (!expected.contains(name)) unexpected.push_back(name);
@@ -33,10 +34,12 @@ void check_shapes(const std::string& source, const shape_map& found, const shape
   list(faults, "it lacks", missing);
   list(faults, "it has, unexpectedly,", unexpected);
   list(faults, "it has other shapes:", shapes);
-  if (!faults.empty()) throw refusal(1, "{}: does not hold this model's tensors: {}", source, fmt::join(faults, "; "));
+  if (!faults.empty())
+    throw refusal(1, "{}: does not hold this model's tensors: {}", source, fmt::join(faults, "; "));
 }
 
-void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
+void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters,
+                   const std::vector<part>& parts) {
   shape_map expected;
   for (const part& part : parts)
     for (const global_parameter& p : parameters)

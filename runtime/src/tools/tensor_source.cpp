@@ -15,13 +15,17 @@ area common(const area& a, const area& b) {
 
 bool covers(std::vector<area> areas, std::size_t rows, std::size_t columns) {
   std::erase_if(areas, [](const area& a) { return a.count() == 0; });
-  std::sort(areas.begin(), areas.end(),
-            [](const area& a, const area& b) { return std::tie(a.column, a.row) < std::tie(b.column, b.row); });
+  std::sort(areas.begin(), areas.end(), [](const area& a, const area& b) {
+    return std::tie(a.column, a.row) < std::tie(b.column, b.row);
+  });
   if (rows * columns == 0) return areas.empty();
-  std::size_t band = 0, row = 0, column = 0;  // columns of the present band; rows of it, and columns before it, that are held
+  std::size_t band = 0, row = 0,
+              column = 0;  // columns of the present band; rows of it, and columns before it, that are held
   for (const area& a : areas) {
     if (row == 0) band = a.columns;
-    if (a.row != row || a.column != column || a.columns != band || a.rows > rows - row || a.columns > columns - column) return false;
+    if (a.row != row || a.column != column || a.columns != band || a.rows > rows - row ||
+        a.columns > columns - column)
+      return false;
     row += a.rows;
     if (row < rows) continue;
     row = 0;

@@ -38,10 +38,16 @@ std::string varint(std::uint64_t n) {
 }
 std::string fixed64(int field, double value) { return varint(field << 3 | 1) + bytes_of(value); }
 std::string fixed32(int field, float value) { return varint(field << 3 | 5) + bytes_of(value); }
-std::string number(int field, std::int64_t value) { return varint(field << 3) + varint(static_cast<std::uint64_t>(value)); }
-std::string text(int field, std::string_view value) { return varint(field << 3 | 2) + varint(value.size()) + std::string(value); }
+std::string number(int field, std::int64_t value) {
+  return varint(field << 3) + varint(static_cast<std::uint64_t>(value));
+}
+std::string text(int field, std::string_view value) {
+  return varint(field << 3 | 2) + varint(value.size()) + std::string(value);
+}
 
-double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::filesystem::path file_name() {
   return fmt::format("events.out.tfevents.{:.0f}.{}.{}", wall_time(), host_name(), getpid());
@@ -63,13 +69,15 @@ tensorboard_file::tensorboard_file(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / file_name();
   name_ = file.string();
   out_.open(file, std::ios::binary);
-  if (!out_) throw refusal(1, "{}: cannot be written: {}", name_, std::strerror(error ? error.value() : errno));
+  if (!out_)
+    throw refusal(1, "{}: cannot be written: {}", name_, std::strerror(error ? error.value() : errno));
   write_record(fixed64(1, wall_time()) + text(3, "brain.Event:2"));
 }
 
 void tensorboard_file::write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values) {
   std::string summary;
-  for (const auto& [name, value] : values) summary += text(1, text(1, name) + fixed32(2, static_cast<float>(value)));
+  for (const auto& [name, value] : values)
+    summary += text(1, text(1, name) + fixed32(2, static_cast<float>(value)));
   write_record(fixed64(1, wall_time()) + number(2, step) + text(5, summary));
 }
 

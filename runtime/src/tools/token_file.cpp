@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "token files are little endian");
 
-constexpr std::size_t checked_whole = std::size_t{1} << 28;  // bytes of a file that is checked when it is opened
+constexpr std::size_t checked_whole = std::size_t{1}
+                                      << 28;  // bytes of a file that is checked when it is opened
 constexpr std::size_t header_bytes = 256 * sizeof(std::int32_t);
 
 struct header_form {
@@ -83,15 +84,23 @@ std::uint64_t copy_as(const char* from, std::uint64_t count, std::int64_t below,
 }
 
 /// Copy tokens up to one that is not below `below`; returns how many.
-std::uint64_t copy_of_type(token_type t, const char* from, std::uint64_t count, std::int64_t below, std::int32_t* to) {
+std::uint64_t copy_of_type(token_type t, const char* from, std::uint64_t count, std::int64_t below,
+                           std::int32_t* to) {
   switch (t) {
-    case token_type::u8: return copy_as<std::uint8_t>(from, count, below, to);
-    case token_type::i8: return copy_as<std::int8_t>(from, count, below, to);
-    case token_type::i16: return copy_as<std::int16_t>(from, count, below, to);
-    case token_type::i32: return copy_as<std::int32_t>(from, count, below, to);
-    case token_type::i64: return copy_as<std::int64_t>(from, count, below, to);
-    case token_type::u16: return copy_as<std::uint16_t>(from, count, below, to);
-    case token_type::u32: return copy_as<std::uint32_t>(from, count, below, to);
+    case token_type::u8:
+      return copy_as<std::uint8_t>(from, count, below, to);
+    case token_type::i8:
+      return copy_as<std::int8_t>(from, count, below, to);
+    case token_type::i16:
+      return copy_as<std::int16_t>(from, count, below, to);
+    case token_type::i32:
+      return copy_as<std::int32_t>(from, count, below, to);
+    case token_type::i64:
+      return copy_as<std::int64_t>(from, count, below, to);
+    case token_type::u16:
+      return copy_as<std::uint16_t>(from, count, below, to);
+    case token_type::u32:
+      return copy_as<std::uint32_t>(from, count, below, to);
   }
   return 0;
 }
@@ -102,13 +111,20 @@ std::int64_t token_at(token_type t, const char* from) {
     return static_cast<std::int64_t>(token);
   };
   switch (t) {
-    case token_type::u8: return read(std::uint8_t{});
-    case token_type::i8: return read(std::int8_t{});
-    case token_type::i16: return read(std::int16_t{});
-    case token_type::i32: return read(std::int32_t{});
-    case token_type::i64: return read(std::int64_t{});
-    case token_type::u16: return read(std::uint16_t{});
-    case token_type::u32: return read(std::uint32_t{});
+    case token_type::u8:
+      return read(std::uint8_t{});
+    case token_type::i8:
+      return read(std::int8_t{});
+    case token_type::i16:
+      return read(std::int16_t{});
+    case token_type::i32:
+      return read(std::int32_t{});
+    case token_type::i64:
+      return read(std::int64_t{});
+    case token_type::u16:
+      return read(std::uint16_t{});
+    case token_type::u32:
+      return read(std::uint32_t{});
   }
   return 0;
 }
@@ -143,16 +159,17 @@ void token_stream::add_file(const fs::path& file) {
   if (file.extension() != ".bin") {
     const auto nul = file.extension() == ".txt" ? std::string_view::npos : mapped.bytes().find('\0');
     if (nul != std::string_view::npos)
-      throw refusal(
-          1,
-          "{}: is no text: byte {} is 0; legal are text files, .bin files of llm.c or Megatron, and folders of them; "
-          "`rankc tokens --out FILE.bin {}` makes tokens of any bytes",
-          mapped.name(), nul, mapped.name());
+      throw refusal(1,
+                    "{}: is no text: byte {} is 0; legal are text files, .bin files of llm.c or Megatron, "
+                    "and folders of them; "
+                    "`rankc tokens --out FILE.bin {}` makes tokens of any bytes",
+                    mapped.name(), nul, mapped.name());
     return add_text(std::move(mapped));
   }
   if (text_)
-    throw refusal(1, "{}: holds tokens, and files before it text; give one of them, or both as sources: A:0.5,B:0.5",
-                  mapped.name());
+    throw refusal(
+        1, "{}: holds tokens, and files before it text; give one of them, or both as sources: A:0.5,B:0.5",
+        mapped.name());
   if (const fs::path index = index_beside(file); fs::exists(index)) add_megatron(std::move(mapped), index);
   else add_llm_c(std::move(mapped));
 }
@@ -164,8 +181,9 @@ void token_stream::add_text(mapped_file file) {
                   ">= 256, a .bin file, arith:SEED or rand:SEED",
                   file.name(), vocab_);
   if (!text_ && !pieces_.empty())
-    throw refusal(1, "{}: is text, and files before it hold tokens; give one of them, or both as sources: A:0.5,B:0.5",
-                  file.name());
+    throw refusal(
+        1, "{}: is text, and files before it hold tokens; give one of them, or both as sources: A:0.5,B:0.5",
+        file.name());
   text_ = true;
   const std::size_t bytes = file.bytes().size();
   files_.push_back(std::move(file));
@@ -176,29 +194,32 @@ void token_stream::add_llm_c(mapped_file file) {
   const std::string& name = file.name();
   const std::string_view bytes = file.bytes();
   if (bytes.size() < header_bytes)
-    throw refusal(1, "{}: holds {} bytes, fewer than the {} of llm.c's header (256 int32)", name, bytes.size(),
-                  header_bytes);
+    throw refusal(1, "{}: holds {} bytes, fewer than the {} of llm.c's header (256 int32)", name,
+                  bytes.size(), header_bytes);
   std::array<std::int32_t, 3> header;
   std::memcpy(header.data(), bytes.data(), sizeof header);
   const auto [magic, version, count] = header;
   const auto form = std::find_if(std::begin(header_forms), std::end(header_forms),
                                  [&, m = magic](const header_form& f) { return f.magic == m; });
   if (magic == evaluation_magic)
-    throw refusal(1, "{}: starts with {}: llm.c's file of questions for evaluation, which is no stream of tokens", name,
-                  magic);
+    throw refusal(
+        1, "{}: starts with {}: llm.c's file of questions for evaluation, which is no stream of tokens", name,
+        magic);
   if (form == std::end(header_forms))
-    throw refusal(1,
-                  "{}: starts with {}, but llm.c's files start with {} (uint16 tokens) or {} (uint32); Megatron's have "
-                  "a .idx file beside them",
-                  name, magic, header_forms[0].magic, header_forms[1].magic);
+    throw refusal(
+        1,
+        "{}: starts with {}, but llm.c's files start with {} (uint16 tokens) or {} (uint32); Megatron's have "
+        "a .idx file beside them",
+        name, magic, header_forms[0].magic, header_forms[1].magic);
   if (version != form->version)
-    throw refusal(1, "{}: is of version {}, but of files that start with {} only version {} is read", name, version,
-                  magic, form->version);
+    throw refusal(1, "{}: is of version {}, but of files that start with {} only version {} is read", name,
+                  version, magic, form->version);
   const std::size_t held = bytes.size() - header_bytes, width = size_of(form->type);
   if (count < 0 || held != width * static_cast<std::size_t>(count))
-    throw refusal(1, "{}: its header counts {} tokens of {} bytes, but {} bytes follow it; the file is {}", name, count,
-                  width, held,
-                  count >= 0 && held > width * static_cast<std::size_t>(count) ? "longer than it says" : "truncated");
+    throw refusal(
+        1, "{}: its header counts {} tokens of {} bytes, but {} bytes follow it; the file is {}", name, count,
+        width, held,
+        count >= 0 && held > width * static_cast<std::size_t>(count) ? "longer than it says" : "truncated");
   files_.push_back(std::move(file));
   add_piece(form->type, header_bytes, static_cast<std::uint64_t>(count));
 }
@@ -208,7 +229,8 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
   files_.push_back(std::move(file));
   sequences_ = true;
   for (std::size_t s = 0; s < index.lengths.size(); ++s)
-    add_piece(index.type, static_cast<std::size_t>(index.pointers[s]), static_cast<std::uint64_t>(index.lengths[s]));
+    add_piece(index.type, static_cast<std::size_t>(index.pointers[s]),
+              static_cast<std::uint64_t>(index.lengths[s]));
 }
 
 void token_stream::add_piece(token_type type, std::size_t byte, std::uint64_t count) {
@@ -222,12 +244,14 @@ std::uint64_t token_stream::first_of_file(std::uint32_t file) const {
       ->first;
 }
 
-void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint64_t count, std::int32_t* to) const {
+void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint64_t count,
+                        std::int32_t* to) const {
   const mapped_file& file = files_[piece.file];
   const char* from = file.bytes().data() + piece.byte + first * size_of(piece.type);
   const std::uint64_t good = copy_of_type(piece.type, from, count, vocab_, to);
   if (good == count) return;
-  throw refusal(1, "{}: token {} at position {} (byte {}) is outside this plan's vocabulary; tokens are 0 to {}",
+  throw refusal(1,
+                "{}: token {} at position {} (byte {}) is outside this plan's vocabulary; tokens are 0 to {}",
                 file.name(), token_at(piece.type, from + good * size_of(piece.type)),
                 piece.first - first_of_file(piece.file) + first + good,
                 piece.byte + (first + good) * size_of(piece.type), vocab_ - 1);
@@ -239,7 +263,9 @@ void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* 
   for (--piece; count > 0; ++piece) {
     const std::uint64_t skipped = first - piece->first, part = std::min(count, piece->count - skipped);
     copy(*piece, skipped, part, to);
-    first += part; to += part; count -= part;
+    first += part;
+    to += part;
+    count -= part;
   }
 }
 

@@ -54,7 +54,8 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
                  .peak_bytes = 0};
   m.routers = read_routers(e);
   if (about.predicted.is_known()) m.predicted_ms = about.predicted.step_ms;
-  if (about.peak_flops > 0) m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
+  if (about.peak_flops > 0)
+    m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
   for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
   return m;
 }
@@ -75,7 +76,9 @@ class watchers {
     if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
     if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
     if (m.routers && !m.routers->dropped.empty())
-      values.emplace_back("dropped", static_cast<double>(std::accumulate(m.routers->dropped.begin(), m.routers->dropped.end(), std::int64_t{0})));
+      values.emplace_back(
+          "dropped", static_cast<double>(std::accumulate(m.routers->dropped.begin(), m.routers->dropped.end(),
+                                                         std::int64_t{0})));
     tensorboard_->write(m.step, values);
   }
 
@@ -89,17 +92,20 @@ void say_ending(const description& about, const options& o, const run_data& data
                 const step_metrics& last, std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
   const std::string epochs = data.trained.epochs_text(state.samples);
-  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token", state.step,
-                       state.last_step, duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs,
-                       last.loss, last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
+  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token",
+                       state.step, state.last_step, duration_text(seconds), tokens / seconds,
+                       epochs.empty() ? "" : "; " + epochs, last.loss,
+                       last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
   if (o.save.empty())
     return say.line(
-        "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
+        "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data "
+        "held out");
   const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
-  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name, o.save,
-                       2 * state.last_step,
-                       generates ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
-                                 : fmt::format("eval --load {} --data FILE", o.save)));
+  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name,
+                       o.save, 2 * state.last_step,
+                       generates
+                           ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
+                           : fmt::format("eval --load {} --data FILE", o.save)));
 }
 
 /// Say how saves went that have ended.
@@ -118,15 +124,16 @@ void train(const description& about, const install_engine& install, const option
   const run_data data = open_data(about, b.state);
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
-    return say.line(
-        fmt::format("nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
-                    b.from->folder.string(), b.state.step, last));
+    return say.line(fmt::format(
+        "nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
+        b.from->folder.string(), b.state.step, last));
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
   std::optional<replicas> alike;
   if (o.check_replicas > 0) alike.emplace(about);
   if (alike && alike->empty())
-    throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out", o.check_replicas);
+    throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out",
+                  o.check_replicas);
   watchers files(o);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
@@ -154,9 +161,9 @@ void train(const description& about, const install_engine& install, const option
       m.eval_loss = held_out_loss(*e, data, o.eval_batches);
     files.write(m);
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
-    say.progress(
-        progress_text(m.step, last, m.loss,
-                      since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
+    say.progress(progress_text(
+        m.step, last, m.loss,
+        since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
     if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
     if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
     if (timed && trace) say.line(trace->write(about, m.step, times));
@@ -167,8 +174,8 @@ void train(const description& about, const install_engine& install, const option
   if (m.step == last)
     for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
   if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
-  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step, last,
-                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step,
+                last, saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {
@@ -181,7 +188,8 @@ void evaluate(const description& about, const install_engine& install, const opt
   set_weights(*e, b, o, say);
   double sum = 0;
   for (std::int64_t batch = 0; batch < o.steps; ++batch) {
-    set_batch(*e, data.trained, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
+    set_batch(*e, data.trained,
+              static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
     const double loss = e->evaluate();
     if (!std::isfinite(loss)) {
       const std::string full = find_overflow(*e, o.where);

@@ -77,14 +77,16 @@ void publish(const fs::path& unfinished, const fs::path& folder) {
     rename_durably(folder, replaced_folder(folder));
     rename_durably(unfinished, folder);
   }
-  const fs::path latest = folder.parent_path() / latest_file, next = folder.parent_path() / ".latest.unfinished";
+  const fs::path latest = folder.parent_path() / latest_file,
+                 next = folder.parent_path() / ".latest.unfinished";
   write_durably(next, folder.filename().string() + "\n");
   rename_durably(next, latest);
   discard(unfinished);
   discard(replaced_folder(folder));
 }
 
-/// Of the checkpoints of earlier steps let `keep` - 1 stay. One goes under a name that no loader reads, then its files do.
+/// Of the checkpoints of earlier steps let `keep` - 1 stay. One goes under a name that no loader reads, then
+/// its files do.
 void remove_old(const fs::path& folder, int keep) try {
   if (keep == 0) return;
   int left = keep - 1;
@@ -115,19 +117,21 @@ void prepare_save(const fs::path& directory) {
     throw refusal(65, "{}: cannot be written: {}", directory.string(), std::strerror(errno));
 }
 
-fs::path write_checkpoint(const description& about, const snapshot& from, const fs::path& directory, const placement& where,
-                          int keep) {
+fs::path write_checkpoint(const description& about, const snapshot& from, const fs::path& directory,
+                          const placement& where, int keep) {
   const std::string name = fmt::format("step_{:06}", from.state().step);
   const fs::path folder = directory / name, unfinished = directory / ("." + name + ".unfinished");
   if (where.is_one_rank() && about.world() > 1 && !where.exchange)
-    throw refusal(65, "{}: cannot be written: the processes of this run have no way to agree on it", folder.string());
+    throw refusal(65, "{}: cannot be written: the processes of this run have no way to agree on it",
+                  folder.string());
   by_speaker(where, "save " + name + ": begin", [&] {
     create_folder(directory);
     remove_leftovers(directory);
     create_folder(unfinished);
   });
   try {
-    const std::string lines = by_all(where, "save " + name + ": files", [&] { return from.write_files(unfinished); });
+    const std::string lines =
+        by_all(where, "save " + name + ": files", [&] { return from.write_files(unfinished); });
     by_speaker(where, "save " + name + ": commit", [&] {
       commit(about, from.state(), unfinished, lines);
       publish(unfinished, folder);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of products with the weights of experts at the sizes of Qwen3-30B-A3B (128 experts, 8 of them a token, 16384
-// tokens) in bf16, beside cuBLASLt's tuned product of as many rows with one weight: TFLOP/s of both, measured in turns.
-// Operands are random, for zeros run faster.
+// Speed of products with the weights of experts at the sizes of Qwen3-30B-A3B (128 experts, 8 of them a
+// token, 16384 tokens) in bf16, beside cuBLASLt's tuned product of as many rows with one weight: TFLOP/s of
+// both, measured in turns. Operands are random, for zeros run faster.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -46,7 +46,10 @@ class stand {
   /// Inputs come from the arena's first half, which stays as it is, and results from the second.
   at input(std::size_t bytes) { return take(inputs_, bytes, arena_bytes / 2); }
   at result(std::size_t bytes) { return take(results_, bytes, arena_bytes); }
-  void rewind() { inputs_ = 0; results_ = arena_bytes / 2; }
+  void rewind() {
+    inputs_ = 0;
+    results_ = arena_bytes / 2;
+  }
 
   /// Milliseconds of a call, over ten.
   float time(const std::function<void(const lane&)>& call) {
@@ -98,9 +101,10 @@ float median(std::vector<float> times) {
 void run_layer(stand& s, const deal& d, int in, int out) {
   s.rewind();
   const auto bytes = [](std::size_t n, std::size_t m, std::size_t size) { return n * m * size; };
-  const at x = s.input(bytes(rows, in, 2)), dy = s.input(bytes(rows, out, 2)), w = s.input(bytes(experts * out, in, 2)),
-           offsets = s.result(bytes(2, experts, 4)), y = s.result(bytes(rows, out, 2)),
-           dx = s.result(bytes(rows, in, 2)), dw = s.result(bytes(experts * out, in, 4));
+  const at x = s.input(bytes(rows, in, 2)), dy = s.input(bytes(rows, out, 2)),
+           w = s.input(bytes(experts * out, in, 2)), offsets = s.result(bytes(2, experts, 4)),
+           y = s.result(bytes(rows, out, 2)), dx = s.result(bytes(rows, in, 2)),
+           dw = s.result(bytes(experts * out, in, 4));
   std::vector<std::int32_t> starts, ends;
   for (int row = 0; const int count : d.counts) {
     starts.push_back(row);
@@ -114,16 +118,23 @@ void run_layer(stand& s, const deal& d, int in, int out) {
     const char* name;
     call grouped, dense;
   } const products[]{
-      {"forward", [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
+      {"forward",
+       [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
        [&](const lane& on) { linear<bf16>(on, y, x, w, rows, in, out); }},
       {"input gradient",
-       [&](const lane& on) { grouped_linear_dx<bf16>(on, dx, dy, w, offsets, rows, in, out, experts, experts); },
+       [&](const lane& on) {
+         grouped_linear_dx<bf16>(on, dx, dy, w, offsets, rows, in, out, experts, experts);
+       },
        [&](const lane& on) { linear_dx<bf16>(on, dx, dy, w, rows, in, out, false); }},
       {"weight gradient",
-       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, false); },
+       [&](const lane& on) {
+         grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, false);
+       },
        [&](const lane& on) { linear_dw<bf16>(on, dw, dy, x, rows, in, out, false); }},
       {"weight gradient, added",
-       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, true); },
+       [&](const lane& on) {
+         grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, true);
+       },
        [&](const lane& on) { linear_dw<bf16>(on, dw, dy, x, rows, in, out, true); }},
   };
   for (const auto& p : products) {
@@ -135,8 +146,8 @@ void run_layer(stand& s, const deal& d, int in, int out) {
       dense.push_back(s.time(p.dense));
     }
     const double giga = 2e-9 * rows * in * out, mine = median(grouped), theirs = median(dense);
-    std::printf("%-9s %5d -> %5d  %-23s %7.3f ms %5.0f   dense %7.3f ms %5.0f   %5.2f\n", d.name, in, out, p.name, mine,
-                giga / mine, theirs, giga / theirs, theirs / mine);
+    std::printf("%-9s %5d -> %5d  %-23s %7.3f ms %5.0f   dense %7.3f ms %5.0f   %5.2f\n", d.name, in, out,
+                p.name, mine, giga / mine, theirs, giga / theirs, theirs / mine);
     std::fflush(stdout);
   }
 }
@@ -147,7 +158,8 @@ void run_layer(stand& s, const deal& d, int in, int out) {
 int main() {
   using namespace rankc::cuda;
   stand s;
-  std::printf("rows      in -> out  product, time, TFLOP/s, the same of the dense product, share of its speed\n");
+  std::printf(
+      "rows      in -> out  product, time, TFLOP/s, the same of the dense product, share of its speed\n");
   for (const deal& d :
        {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
     for (const auto& [in, out] : {std::pair{2048, 1536}, {2048, 768}, {768, 2048}}) run_layer(s, d, in, out);

@@ -140,8 +140,9 @@ void element_wise(bench& b, int tokens, int width) {
   });
   b.time("gelu", shape, 2 * one,
          [=](const lane& on, operands& o) { gelu<bf16>(on, o.take(bytes), o.take(bytes), n); });
-  b.time("gelu_grad", shape, 3 * one,
-         [=](const lane& on, operands& o) { gelu_grad<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), n); });
+  b.time("gelu_grad", shape, 3 * one, [=](const lane& on, operands& o) {
+    gelu_grad<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), n);
+  });
   b.time("add", shape, 3 * one,
          [=](const lane& on, operands& o) { add<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), n); });
   b.time("swiglu", shape, 3 * one, [=](const lane& on, operands& o) {
@@ -178,7 +179,8 @@ void norms(bench& b, int tokens, int width) {
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
   b.time("layer_norm", shape, 2 * one, [=](const lane& on, operands& o) {
-    layer_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width, 1e-5);
+    layer_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width,
+                     1e-5);
   });
   b.time("add_layer_norm", shape, 4 * one, [=](const lane& on, operands& o) {
     add_layer_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
@@ -206,7 +208,8 @@ void norms(bench& b, int tokens, int width) {
   });
   b.time("layer_norm_grad_add_bias", shape, 4 * one, [=](const lane& on, operands& o) {
     layer_norm_grad_add_bias<bf16>(on, o.take(bytes), o.take(row), o.take(row), o.take(row), o.take(bytes),
-                                   o.take(bytes), o.take(stats), o.take(row), o.take(bytes), tokens, width, true);
+                                   o.take(bytes), o.take(stats), o.take(row), o.take(bytes), tokens, width,
+                                   true);
   });
   b.time("rms_norm", shape, 2 * one, [=](const lane& on, operands& o) {
     rms_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
@@ -235,11 +238,14 @@ void narrow(bench& b, int tokens, int width) {
   const std::size_t q_rows = rankc::runtime::fp8_rows_layout{rows, columns}.bytes();
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
-  b.time("to_e4m3", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
-  b.time("to_e5m2", shape, 2 * one, [=](const lane& on, operands& o) { to_e5m2<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  b.time("to_e4m3", shape, 2 * one,
+         [=](const lane& on, operands& o) { to_e4m3<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
+  b.time("to_e5m2", shape, 2 * one,
+         [=](const lane& on, operands& o) { to_e5m2<bf16>(on, o.take(q), o.take(bytes), tokens, width); });
   const std::size_t row = std::size_t{2} * width, stats = std::size_t{8} * tokens;
   b.time("layer_norm_e4m3", shape, 2 * one, [=](const lane& on, operands& o) {
-    layer_norm_e4m3<bf16>(on, o.take(q), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width, 1e-5);
+    layer_norm_e4m3<bf16>(on, o.take(q), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens,
+                          width, 1e-5);
   });
   b.time("rms_norm_e4m3", shape, 2 * one, [=](const lane& on, operands& o) {
     rms_norm_e4m3<bf16>(on, o.take(q), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
@@ -251,20 +257,27 @@ void narrow(bench& b, int tokens, int width) {
     swiglu_e4m3<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
   });
   b.time("swiglu_grad_e5m2", shape, 5 * one, [=](const lane& on, operands& o) {
-    const at made = o.take(rankc::runtime::fp8_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
-    swiglu_grad_e5m2<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+    const at made = o.take(rankc::runtime::fp8_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes),
+             gate = o.take(2 * bytes);
+    swiglu_grad_e5m2<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width,
+                           tokens, width, 2 * width);
   });
-  b.time("to_e4m3_rows", shape, 2 * one, [=](const lane& on, operands& o) { to_e4m3_rows<bf16>(on, o.take(q_rows), o.take(bytes), tokens, width); });
+  b.time("to_e4m3_rows", shape, 2 * one, [=](const lane& on, operands& o) {
+    to_e4m3_rows<bf16>(on, o.take(q_rows), o.take(bytes), tokens, width);
+  });
   b.time("rms_norm_e4m3_rows", shape, 2 * one, [=](const lane& on, operands& o) {
-    rms_norm_e4m3_rows<bf16>(on, o.take(q_rows), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
+    rms_norm_e4m3_rows<bf16>(on, o.take(q_rows), o.take(stats), o.take(bytes), o.take(row), tokens, width,
+                             1e-5);
   });
   b.time("swiglu_e4m3_rows", shape, 3 * one, [=](const lane& on, operands& o) {
     const at y = o.take(q_rows), gate = o.take(2 * bytes);
     swiglu_e4m3_rows<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
   });
   b.time("swiglu_grad_e4m3_rows", shape, 5 * one, [=](const lane& on, operands& o) {
-    const at made = o.take(rankc::runtime::fp8_rows_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes), gate = o.take(2 * bytes);
-    swiglu_grad_e4m3_rows<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+    const at made = o.take(rankc::runtime::fp8_rows_layout{rows, 2 * columns}.bytes()), dy = o.take(bytes),
+             gate = o.take(2 * bytes);
+    swiglu_grad_e4m3_rows<bf16>(on, made, made + std::size_t(width), dy, gate, gate + std::size_t{2} * width,
+                                tokens, width, 2 * width);
   });
 }
 
@@ -323,8 +336,9 @@ void optimizers(bench& b, std::size_t count, std::size_t n_ranges) {
   for (std::size_t i = 0; i < n_ranges; ++i)
     ranges.push_back({count / n_ranges * i, count / n_ranges - 8, i % 2 == 0});
   const std::string shape = text(count, n_ranges);
-  b.time("sum_squares", shape, 4.0 * static_cast<double>(count),
-         [=](const lane& on, operands& o) { sum_squares<bf16>(on, o.take(4), o.take(4 * count), ranges, false); });
+  b.time("sum_squares", shape, 4.0 * static_cast<double>(count), [=](const lane& on, operands& o) {
+    sum_squares<bf16>(on, o.take(4), o.take(4 * count), ranges, false);
+  });
   b.time("adamw", shape, 30.0 * static_cast<double>(count), [=, &b](const lane& on, operands& o) {
     const at w = o.take(4 * count), g = o.take(4 * count), m = o.take(4 * count), v = o.take(4 * count);
     b.where().working_copy = o.take(2 * count);
@@ -341,7 +355,9 @@ int main(int argc, char** argv) {
     norms(b, tokens, width);
   }
   element_wise(b, 16384, 14336);
-  for (const auto& [rows, width] : {std::pair{16384, 14336}, {16384, 4096}, {4096, 4096}, {16384, 6400}, {16384, 1600}, {1600, 1600}}) narrow(b, rows, width);
+  for (const auto& [rows, width] :
+       {std::pair{16384, 14336}, {16384, 4096}, {4096, 4096}, {16384, 6400}, {16384, 1600}, {1600, 1600}})
+    narrow(b, rows, width);
   norms(b, 32768, 1280);
   ropes(b, 16384, 32, 128, 6144);
   ropes(b, 16384, 8, 128, 6144);

@@ -100,15 +100,18 @@ void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epi
   variants.push_back({"fwd", [=](const lane& on) { linear<bf16>(on, y, x, w, tokens, in, out); }});
   variants.push_back({"dx", [=](const lane& on) { linear_dx<bf16>(on, dx, dy, w, tokens, in, out, false); }});
   variants.push_back({"dw", [=](const lane& on) { linear_dw<bf16>(on, dw, dy, x, tokens, in, out, false); }});
-  variants.push_back({"dw+=", [=](const lane& on) { linear_dw<bf16>(on, dw, dy, x, tokens, in, out, true); }});
+  variants.push_back(
+      {"dw+=", [=](const lane& on) { linear_dw<bf16>(on, dw, dy, x, tokens, in, out, true); }});
   if (epilogues) {
-    variants.push_back({"bias: fused", [=](const lane& on) { linear_bias<bf16>(on, y, x, w, b, tokens, in, out); }});
+    variants.push_back(
+        {"bias: fused", [=](const lane& on) { linear_bias<bf16>(on, y, x, w, b, tokens, in, out); }});
     variants.push_back({"bias: composed", [=](const lane& on) {
                           linear<bf16>(on, y, x, w, tokens, in, out);
                           bias<bf16>(on, y, y, b, tokens, out);
                         }});
-    variants.push_back(
-        {"bias+add: fused", [=](const lane& on) { linear_bias_add<bf16>(on, y, x, w, b, res, tokens, in, out); }});
+    variants.push_back({"bias+add: fused", [=](const lane& on) {
+                          linear_bias_add<bf16>(on, y, x, w, b, res, tokens, in, out);
+                        }});
     variants.push_back({"bias+add: composed", [=](const lane& on) {
                           linear_bias<bf16>(on, y, x, w, b, tokens, in, out);
                           add<bf16>(on, y, y, res, n_out);
@@ -120,8 +123,9 @@ void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epi
                           linear_bias<bf16>(on, before_out, x, w, b, tokens, in, out);
                           gelu<bf16>(on, y, before_out, n_out);
                         }});
-    variants.push_back({"dx dgelu: fused",
-                        [=](const lane& on) { linear_dx_gelu<bf16>(on, dx, dy, w, before_in, tokens, in, out); }});
+    variants.push_back({"dx dgelu: fused", [=](const lane& on) {
+                          linear_dx_gelu<bf16>(on, dx, dy, w, before_in, tokens, in, out);
+                        }});
     variants.push_back({"dx dgelu: composed", [=](const lane& on) {
                           linear_dx<bf16>(on, dx, dy, w, tokens, in, out, false);
                           gelu_grad<bf16>(on, dx, dx, before_in, n_in);

@@ -50,11 +50,14 @@ std::vector<std::string> files_in(const fs::path& folder) {
   return names;
 }
 
-rankc::plan_data small_plan() { return programs::make({"tiny_gpt2", "files", programs::order::one_f_one_b, 1, 1, 2, 2}); }
+rankc::plan_data small_plan() {
+  return programs::make({"tiny_gpt2", "files", programs::order::one_f_one_b, 1, 1, 2, 2});
+}
 
 const std::vector<std::string> program_files{
-    "kernels.hpp", "layers.hpp", "main.cpp", "memory_0.hpp", "memory_1.hpp", "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt", "program.cpp",
-    "program.hpp", "schedule.csv", "schedule.svg", "stage_0.hpp", "stage_1.hpp"};
+    "kernels.hpp",    "layers.hpp",     "main.cpp",    "memory_0.hpp", "memory_1.hpp",
+    "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt",    "program.cpp",  "program.hpp",
+    "schedule.csv",   "schedule.svg",   "stage_0.hpp", "stage_1.hpp"};
 
 /// Every command that lowers the plan.
 std::vector<std::vector<std::string>> commands(const scratch& files) {
@@ -102,7 +105,8 @@ TEST_CASE("each pass that the help names can be explained") {
 }
 
 TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
-  const rankc::plan_data illegal = programs::make({"tiny_gpt2", "illegal", programs::order::one_f_one_b, 1, 3, 2, 2});
+  const rankc::plan_data illegal =
+      programs::make({"tiny_gpt2", "illegal", programs::order::one_f_one_b, 1, 3, 2, 2});
   rankc::plan_data plan = small_plan();  // could be lowered
   plan.diagnostics = illegal.diagnostics;
   REQUIRE_FALSE(rankc::accepts(plan.diagnostics));
@@ -157,7 +161,8 @@ TEST_CASE("a write that fails is exit code 1 and leaves the files that were ther
     CHECK(refused.err.find(blocked) != std::string::npos);
     CHECK(refused.err.find("Not a directory") != std::string::npos);
   }
-  CHECK(run(plan, {"certificate", "--out", "/dev/full"}).err == "error: cannot write /dev/full: No space left on device\n");
+  CHECK(run(plan, {"certificate", "--out", "/dev/full"}).err ==
+        "error: cannot write /dev/full: No space left on device\n");
   CHECK(run(plan, {"timeline", "--out", files.path("none/t.txt")}).code == 1);
 }
 
@@ -173,7 +178,8 @@ TEST_CASE("files that stay the same are not written again, and program.cpp is ne
   const auto written = [&] {
     std::vector<std::string> names;
     for (const std::string& name : program_files)
-      if (fs::last_write_time(folder + "/" + name) > long_ago + std::chrono::minutes(1)) names.push_back(name);
+      if (fs::last_write_time(folder + "/" + name) > long_ago + std::chrono::minutes(1))
+        names.push_back(name);
     return names;
   };
   make_old();
@@ -188,9 +194,15 @@ TEST_CASE("files that stay the same are not written again, and program.cpp is ne
 
 TEST_CASE("usage errors are exit code 2, and what a target does not have is refused") {
   const rankc::plan_data plan = small_plan();
-  const std::vector<std::vector<std::string>> wrong{
-      {}, {"fly"}, {"emit", "--target", "tpu"}, {"emit", "--dtype", "f16"}, {"emit", "--explain", "nothing"}, {"certificate"},
-      {"timeline", "--format", "png"}, {"timeline", "--measured", "t.json"}, {"describe", "extra"}};
+  const std::vector<std::vector<std::string>> wrong{{},
+                                                    {"fly"},
+                                                    {"emit", "--target", "tpu"},
+                                                    {"emit", "--dtype", "f16"},
+                                                    {"emit", "--explain", "nothing"},
+                                                    {"certificate"},
+                                                    {"timeline", "--format", "png"},
+                                                    {"timeline", "--measured", "t.json"},
+                                                    {"describe", "extra"}};
   for (const auto& words : wrong) {
     const std::string last = words.empty() ? "" : words.back();
     CAPTURE(last);
@@ -203,7 +215,8 @@ TEST_CASE("usage errors are exit code 2, and what a target does not have is refu
       {{"emit"}, "error: emit: --out DIR or --explain PASS is needed\n"},
       {{"describe", "--target", "cuda", "--dtype", "f64"},
        "error: the cuda target has no f64; pass --dtype bf16 or f32, or --target host\n"},
-      {{"describe", "--dtype", "bf16"}, "error: the host target has no bf16; pass --dtype f32 or f64, or --target cuda\n"},
+      {{"describe", "--dtype", "bf16"},
+       "error: the host target has no bf16; pass --dtype f32 or f64, or --target cuda\n"},
       {{"timeline", "--format", "html", "--measured", "/none"}, "error: --measured /none: cannot be read\n"}};
   for (const auto& [words, sentence] : refusals) {
     const outcome refused = run(plan, words);
@@ -214,12 +227,14 @@ TEST_CASE("usage errors are exit code 2, and what a target does not have is refu
 }
 
 TEST_CASE("the certificate of forwards alone is of the forwards") {
-  const rankc::plan_data plan = programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true});
+  const rankc::plan_data plan =
+      programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true});
   const scratch files;
   REQUIRE(run(plan, {"certificate", "--out", files.path("proof.json")}).code == 0);
   const std::string text = contents(files.path("proof.json"));
   CHECK(rankc::codegen::verify(text).empty());
-  for (const char* op : {"0F0: ", "3F2: ", "F0: stage 0 -> 1", "cross_entropy"}) CHECK_MESSAGE(text.find(op) != std::string::npos, op);
+  for (const char* op : {"0F0: ", "3F2: ", "F0: stage 0 -> 1", "cross_entropy"})
+    CHECK_MESSAGE(text.find(op) != std::string::npos, op);
 }
 
 }  // namespace commands_test

@@ -17,7 +17,9 @@ using namespace rankc::codegen;
 
 namespace {
 
-rankc::plan_data small_plan() { return programs::make({"tiny_gpt2", "gate", programs::order::one_f_one_b, 1, 2, 2, 3}); }
+rankc::plan_data small_plan() {
+  return programs::make({"tiny_gpt2", "gate", programs::order::one_f_one_b, 1, 2, 2, 3});
+}
 
 /// What `act` throws.
 template <class Error, class Act>
@@ -30,7 +32,9 @@ std::string refusal_of(const Act& act) {
   return "nothing was thrown";
 }
 
-std::string proof_of(const lowered& l) { return refusal_of<std::logic_error>([&] { check_or_throw(l); }); }
+std::string proof_of(const lowered& l) {
+  return refusal_of<std::logic_error>([&] { check_or_throw(l); });
+}
 
 item& first_of(std::vector<item>& items, item_kind what) {
   return *std::find_if(items.begin(), items.end(), [&](const item& i) { return i.what == what; });
@@ -60,7 +64,9 @@ TEST_CASE("a program that is sound and computes another model is refused") {
   rankc::plan_data plan = small_plan();
   const lowered l = lower(plan, dtype::f32);
   REQUIRE(proof_of(l) == "nothing was thrown");
-  SUBCASE("twice the loss") { plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.number *= 2; }
+  SUBCASE("twice the loss") {
+    plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.number *= 2;
+  }
   SUBCASE("a layer less") { --plan.kinds[1].count; }
   SUBCASE("a frozen parameter") { plan.on_one_device[1].weights[0].trainable = false; }
   CHECK(proof_of(l).starts_with("the lowered program is not the model: "));
@@ -81,8 +87,9 @@ TEST_CASE("RC401: every rank must fit, to the byte") {
       return refusal_of<std::runtime_error>([&] { check_or_throw(lower(plan, dtype::f32, to)); });
     };
     CHECK(refusal(most) == "nothing was thrown");
-    CHECK(refusal(most - 1) == "RC401: the ranks of pipeline coordinate " + std::to_string(second) + " need " + readable_bytes(most) +
-                                   " of " + readable_bytes(most - 1) + "; use more tp or pp, or fewer rows per microbatch");
+    CHECK(refusal(most - 1) == "RC401: the ranks of pipeline coordinate " + std::to_string(second) +
+                                   " need " + readable_bytes(most) + " of " + readable_bytes(most - 1) +
+                                   "; use more tp or pp, or fewer rows per microbatch");
     CHECK(refusal(0) == "nothing was thrown");  // not known
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A description says whose kernels do the attention of each layer, and a program says before it runs where they are slow.
+// A description says whose kernels do the attention of each layer, and a program says before it runs where
+// they are slow.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
@@ -24,7 +25,8 @@ rankc::plan_data plan_of(const shape& s) {
   const rankc::models::gpt2 gpt{.layers = 3, .hidden = 4 * s.head_dim, .heads = 4, .ffn = 64, .vocab = 64};
   rankc::training recipe{.seq = s.seq, .global_batch = 2, .precision = rankc::bf16};
   if (s.end_of_document >= 0) recipe.end_of_document = s.end_of_document;
-  return rankc::make_plan("engines", gpt, {.world = s.cp, .cp = s.cp}, rankc::schedules::gpipe{1}, recipe, rankc::clusters::h200<8>);
+  return rankc::make_plan("engines", gpt, {.world = s.cp, .cp = s.cp}, rankc::schedules::gpipe{1}, recipe,
+                          rankc::clusters::h200<8>);
 }
 
 std::string text(const shape& s, dtype type = dtype::bf16, target to = target::cuda) {
@@ -33,7 +35,8 @@ std::string text(const shape& s, dtype type = dtype::bf16, target to = target::c
   const lowered l = lower(plan, type, to);
   const std::string own = attention_text(l), all = describe_text(l);
   CHECK(all.find(own) != std::string::npos);
-  const bool slow = own.find("own kernels") != std::string::npos || own.find("slow ones") != std::string::npos;
+  const bool slow =
+      own.find("own kernels") != std::string::npos || own.find("slow ones") != std::string::npos;
   CHECK(slow_attention(l).empty() == (!slow || type != dtype::bf16));
   return own;
 }
@@ -51,16 +54,20 @@ TEST_CASE("heads of 64 elements are rankc's on Hopper") {
   CHECK(text({}) == ours + "cuDNN\n");
   CHECK(text({.cp = 2}) == ours + "cuDNN\n");
   CHECK(text({.seq = 8192}) == ours + "cuDNN\n");
-  CHECK(text({.seq = 16384}) == "attention: 3 layers by cuDNN, forward on H100s and H200s by rankc's kernels\n");
-  CHECK(text({.seq = 192}) == ours + "slow ones: a rank has 192 tokens of a sequence, and cuDNN's take multiples of 128\n");
+  CHECK(text({.seq = 16384}) ==
+        "attention: 3 layers by cuDNN, forward on H100s and H200s by rankc's kernels\n");
+  CHECK(text({.seq = 192}) ==
+        ours + "slow ones: a rank has 192 tokens of a sequence, and cuDNN's take multiples of 128\n");
 }
 
 TEST_CASE("rankc's own kernels do the rest, and why is said") {
   const std::string own = "attention: 3 layers by rankc's own kernels: ";
   CHECK(text({.head_dim = 12}) == own + "the head dim is 12, and cuDNN's take multiples of 8 up to 128\n");
   CHECK(text({.seq = 96}) == own + "a rank has 96 tokens of a sequence, and cuDNN's take multiples of 128\n");
-  CHECK(text({.seq = 256, .cp = 2}) == own + "a rank has 128 tokens of a sequence, and cuDNN's take multiples of 256\n");
-  CHECK(text({.end_of_document = 0}) == own + "tokens attend to their own documents, which cuDNN's are not given\n");
+  CHECK(text({.seq = 256, .cp = 2}) ==
+        own + "a rank has 128 tokens of a sequence, and cuDNN's take multiples of 256\n");
+  CHECK(text({.end_of_document = 0}) ==
+        own + "tokens attend to their own documents, which cuDNN's are not given\n");
   CHECK(text({}, dtype::f32) == own + "they compute in f32\n");
 }
 

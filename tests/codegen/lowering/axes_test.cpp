@@ -44,19 +44,21 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
       other.dims.*row(over).degree = other.dims.world = 2;
       // The first conversion of the embedding, over another axis.
       std::vector<op>& list = other.kinds[0].ops.ops;
-      const auto conversion =
-          std::find_if(list.begin(), list.end(), [](const op& o) { return o.kind->converts != conversion::none; });
+      const auto conversion = std::find_if(list.begin(), list.end(),
+                                           [](const op& o) { return o.kind->converts != conversion::none; });
       REQUIRE(conversion != list.end());
       conversion->kind = kind;
       conversion->over = over;
-      CHECK(thrown(other) ==
-            "layer 'embedding': " + std::string(kind->name) + " over " + std::string(name(over)) + " is not lowered");
+      CHECK(thrown(other) == "layer 'embedding': " + std::string(kind->name) + " over " +
+                                 std::string(name(over)) + " is not lowered");
     }
 }
 
 TEST_CASE("what groups communicate that no role has is refused") {
-  CHECK_THROWS_WITH_AS(codegen::role_over(axis::edp), "what the groups of edp communicate is not lowered", std::logic_error);
-  CHECK_THROWS_WITH_AS(codegen::role_along(axis::edp_replicate), "edp_replicate is not lowered", std::logic_error);
+  CHECK_THROWS_WITH_AS(codegen::role_over(axis::edp), "what the groups of edp communicate is not lowered",
+                       std::logic_error);
+  CHECK_THROWS_WITH_AS(codegen::role_along(axis::edp_replicate), "edp_replicate is not lowered",
+                       std::logic_error);
 }
 
 }  // namespace axes_test

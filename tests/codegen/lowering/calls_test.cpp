@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a step do: operations by the model's sizes, bytes by hand, what is sent by another count, and the roofline.
+// What the calls of a step do: operations by the model's sizes, bytes by hand, what is sent by another count,
+// and the roofline.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -24,10 +25,11 @@ using runtime::call_kind;
 namespace {
 
 /// Of all ranks together.
-double total(const lowered& l, auto is, double calls_of_step::*what) {
+double total(const lowered& l, auto is, double calls_of_step::* what) {
   double all = 0;
   for (int rank = 0; rank < l.plan->dims.world; ++rank)
-    for (const calls_of_step& c : count_calls(l, l.ranks[static_cast<std::size_t>(layout(l.plan->dims).at(rank)[axis::pp])]))
+    for (const calls_of_step& c :
+         count_calls(l, l.ranks[static_cast<std::size_t>(layout(l.plan->dims).at(rank)[axis::pp])]))
       if (is(c)) all += c.*what;
   return all;
 }
@@ -36,7 +38,8 @@ double operations(const lowered& l, call_kind kind) {
 }
 
 const calls_of_step& find(const std::vector<calls_of_step>& all, const std::string& name) {
-  const auto at = std::find_if(all.begin(), all.end(), [&](const calls_of_step& c) { return c.name == name; });
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const calls_of_step& c) { return c.name == name; });
   REQUIRE(at != all.end());
   return *at;
 }
@@ -51,12 +54,20 @@ TEST_CASE("however a plan is split, its products and its attention do what the m
       CAPTURE(plan.name);
       const double tokens = static_cast<double>(j.global_batch) * j.seq;
       const double of_layer = j.llama ? 64 * (64 + 2 * 32 + 64) + 3 * 64 * 176 : 4 * 64 * 64 + 2 * 64 * 256;
-      const double of_heads = 2 * tokens * j.seq * 64 * j.layers;  // scores and what they weigh, of the half that is not masked
+      const double of_heads =
+          2 * tokens * j.seq * 64 * j.layers;  // scores and what they weigh, of the half that is not masked
       for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)}) {
-        CHECK(operations(low, call_kind::product) == Approx(6 * tokens * (j.layers * of_layer + 512 * 64)).epsilon(1e-12));
-        CHECK(total(low, [](const calls_of_step& c) { return c.name.starts_with("attention") && c.name.find("grad") == c.name.npos; },
-                    &calls_of_step::operations) == Approx(of_heads).epsilon(1e-12));
-        CHECK(operations(low, call_kind::pass) + operations(low, call_kind::optimizer) + operations(low, call_kind::communication) == 0);
+        CHECK(operations(low, call_kind::product) ==
+              Approx(6 * tokens * (j.layers * of_layer + 512 * 64)).epsilon(1e-12));
+        CHECK(total(
+                  low,
+                  [](const calls_of_step& c) {
+                    return c.name.starts_with("attention") && c.name.find("grad") == c.name.npos;
+                  },
+                  &calls_of_step::operations) == Approx(of_heads).epsilon(1e-12));
+        CHECK(operations(low, call_kind::pass) + operations(low, call_kind::optimizer) +
+                  operations(low, call_kind::communication) ==
+              0);
       }
       ++plans;
     }
@@ -82,11 +93,13 @@ TEST_CASE("what calls send is what is counted of communications") {
 }
 
 TEST_CASE("bytes are those of the operands: what is added to is read, too") {
-  const plan_data once = programs::make(programs::jobs[0], programs::layouts[0]), often = programs::make(programs::jobs[2], programs::layouts[0]);
+  const plan_data once = programs::make(programs::jobs[0], programs::layouts[0]),
+                  often = programs::make(programs::jobs[2], programs::layouts[0]);
   REQUIRE(once.actions.microbatches == 1);
   REQUIRE(often.actions.microbatches == 4);
   const double tokens = 256, width = 64, ffn = 256, layers = 4, real = 8;
-  const double dw = 4 * width * width + 2 * width * ffn, rows_of_dw = (8 * width + 2 * (width + ffn)) * tokens, head = 512;  // head: rows
+  const double dw = 4 * width * width + 2 * width * ffn,
+               rows_of_dw = (8 * width + 2 * (width + ffn)) * tokens, head = 512;  // head: rows
   for (const plan_data* plan : {&once, &often}) {
     const lowered l = lower(*plan, dtype::f64);
     const std::vector<calls_of_step> calls = count_calls(l, l.ranks[0]);
@@ -97,7 +110,8 @@ TEST_CASE("bytes are those of the operands: what is added to is read, too") {
     // The head's weight is the embedding's, to whose gradient the head's backward comes first.
     const double written = 2.0 * microbatches - 1;
     CHECK(find(calls, "linear_dw").bytes ==
-          real * (layers * (written * dw + microbatches * rows_of_dw) + written * head * width + microbatches * tokens * (width + head)));
+          real * (layers * (written * dw + microbatches * rows_of_dw) + written * head * width +
+                  microbatches * tokens * (width + head)));
     const calls_of_step& update = find(calls, "adamw");
     CHECK(update.count == 1);
     CHECK(update.bytes == 7 * real * static_cast<double>(l.ranks[0].trained_elements));
@@ -107,10 +121,14 @@ TEST_CASE("bytes are those of the operands: what is added to is read, too") {
 
 TEST_CASE("the roofline is below what a step is predicted to take, and known of a GPU in bf16 alone") {
   const training recipe{.seq = 1024, .global_batch = 64, .precision = bf16};
-  const models::gpt2 model{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
-  const plan_data plan = make_plan("gpt2", model, parallel_dims{}, schedules::gpipe{1}, recipe, clusters::h200<1>);
+  const models::gpt2 model{
+      .layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
+  const plan_data plan =
+      make_plan("gpt2", model, parallel_dims{}, schedules::gpipe{1}, recipe, clusters::h200<1>);
   REQUIRE(accepts(plan.diagnostics));
-  const auto least = [&](dtype type, target to) { return total(lower(plan, type, to), [](const calls_of_step&) { return true; }, &calls_of_step::least); };
+  const auto least = [&](dtype type, target to) {
+    return total(lower(plan, type, to), [](const calls_of_step&) { return true; }, &calls_of_step::least);
+  };
   const double roofline = least(dtype::bf16, target::cuda);
   const auto predicted = predict(lower(plan, dtype::bf16, target::cuda));
   REQUIRE(predicted);

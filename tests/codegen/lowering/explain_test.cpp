@@ -111,11 +111,14 @@ rankc::plan_data plan_of(const std::string& job, const std::string& layout) {
 /// Lines without what is in brackets: the shapes of operands.
 lines without_shapes(lines all) {
   for (std::string& line : all)
-    for (std::size_t at; (at = line.find('[')) != std::string::npos;) line.erase(at, line.find(']', at) - at + 1);
+    for (std::size_t at; (at = line.find('[')) != std::string::npos;)
+      line.erase(at, line.find(']', at) - at + 1);
   return all;
 }
 
-bool has(const lines& all, const std::string& line) { return std::find(all.begin(), all.end(), line) != all.end(); }
+bool has(const lines& all, const std::string& line) {
+  return std::find(all.begin(), all.end(), line) != all.end();
+}
 
 }  // namespace
 
@@ -131,9 +134,12 @@ TEST_CASE("the passes are printed in the order in which they run, each from what
       runs.push_back({plan_of(job, layout), dtype::f64, target::host});
       runs.push_back({plan_of(job, layout), dtype::bf16, target::cuda});
     }
-  runs.push_back({programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true}), dtype::bf16, target::cuda});
+  runs.push_back(
+      {programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true}),
+       dtype::bf16, target::cuda});
   const auto all_odd = odd::plans();
-  for (std::size_t i = 0; i < all_odd.size(); i += 5) runs.push_back({all_odd[i].plan, dtype::bf16, target::cuda});
+  for (std::size_t i = 0; i < all_odd.size(); i += 5)
+    runs.push_back({all_odd[i].plan, dtype::bf16, target::cuda});
   for (const run& r : runs) {
     CAPTURE(r.plan.name);
     check_layers(r.plan, r.type, r.to);
@@ -158,7 +164,8 @@ TEST_CASE("fusing: a product and the addition of a bias are two ops before, one 
 TEST_CASE("packing joins neighbours for CUDA, and does nothing for the host") {
   const rankc::plan_data plan = plan_of("gpt2_8", "one");
   const change packed = explained(plan, dtype::bf16, target::cuda, "pack_linears").at("block");
-  CHECK(has(without_shapes(packed.made), "qkv = linear_bias(h1, w.wq w.wk w.wv, w.wq_bias w.wk_bias w.wv_bias)"));
+  CHECK(has(without_shapes(packed.made),
+            "qkv = linear_bias(h1, w.wq w.wk w.wv, w.wq_bias w.wk_bias w.wv_bias)"));
   CHECK(has(packed.made, "qkv[512, 192], 196608 bytes"));
   const std::string host = explain(plan, dtype::f32, target::host, "pack_linears");
   for (const char* layer : {"embedding", "block", "head"})
@@ -166,7 +173,8 @@ TEST_CASE("packing joins neighbours for CUDA, and does nothing for the host") {
 }
 
 TEST_CASE("a backward in two halves is printed as two") {
-  const change split = explained(plan_of("gpt2_8", "pp2_zbv"), dtype::f32, target::host, "split_backward").at("block");
+  const change split =
+      explained(plan_of("gpt2_8", "pp2_zbv"), dtype::f32, target::host, "split_backward").at("block");
   const lines &whole = split.sections.at("backward")[0], &input = split.sections.at("backward_input")[1],
               &weight = split.sections.at("backward_weight")[1];
   CHECK(split.sections.at("backward")[1].empty());
@@ -182,23 +190,27 @@ TEST_CASE("storage: where each value of a layer lies, and between which nodes") 
   const body block = lower(plan, dtype::f32).bodies[1];
   CHECK(has(after, "kept for backward: " + std::to_string(block.saved_bytes) + " bytes"));
   CHECK(has(after, "work of backward: " + std::to_string(block.backward_temp) + " bytes"));
-  const auto x_mid = static_cast<std::size_t>(std::find(block.names.values.begin(), block.names.values.end(), "x_mid") - block.names.values.begin());
+  const auto x_mid = static_cast<std::size_t>(
+      std::find(block.names.values.begin(), block.names.values.end(), "x_mid") - block.names.values.begin());
   const value& v = block.values.at(x_mid);
   CHECK(v.where == space::saved);
   CHECK(v.offset > 0);
   CHECK(has(after, "  " + std::to_string(v.offset) + " + " + std::to_string(v.bytes) + ": x_mid, forward " +
-                       std::to_string(v.forward.first) + " .. " + std::to_string(v.forward.last) + ", backward " +
-                       std::to_string(v.backward.first) + " .. " + std::to_string(v.backward.last)));
+                       std::to_string(v.forward.first) + " .. " + std::to_string(v.forward.last) +
+                       ", backward " + std::to_string(v.backward.first) + " .. " +
+                       std::to_string(v.backward.last)));
 }
 
 TEST_CASE("events are put between items that stay as they were") {
-  const change ordered = explained(plan_of("gpt2_8", "pp2_1f1b"), dtype::f32, target::host, "order_streams").at("ranks");
+  const change ordered =
+      explained(plan_of("gpt2_8", "pp2_1f1b"), dtype::f32, target::host, "order_streams").at("ranks");
   CHECK(ordered.gone.empty());
   const lines& train = ordered.sections.at("pipeline rank 1: train items")[1];
   const auto compute = std::find(train.begin(), train.end(), "compute    1F0");
   REQUIRE(compute != train.end());
   CHECK(compute[-1] == "compute      waits for x_1F0_received");
-  for (const std::string& line : ordered.made) CHECK((line.find("waits for ") != std::string::npos || line.find("  records ") != std::string::npos));
+  for (const std::string& line : ordered.made)
+    CHECK((line.find("waits for ") != std::string::npos || line.find("  records ") != std::string::npos));
 }
 
 TEST_CASE("the last pass: the ops of every rank") {
@@ -207,8 +219,9 @@ TEST_CASE("the last pass: the ops of every rank") {
   CHECK(flat.gone.empty());
   CHECK(flat.sections.size() == 16);  // eight ranks, a step and an evaluation
   const lines& ops = flat.sections.at("rank 5: train")[1];
-  CHECK(static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [](const std::string& line) { return !line.starts_with("       "); })) ==
-        expand_train(lower(plan, dtype::f32)).ranks[5].ops.size());
+  CHECK(static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [](const std::string& line) {
+          return !line.starts_with("       ");
+        })) == expand_train(lower(plan, dtype::f32)).ranks[5].ops.size());
 }
 
 }  // namespace explain_test

@@ -23,7 +23,9 @@ inline constexpr dim words{"vocab", 32}, features{"features", 32};
 /// Logits that the layer does not have alone: it is given them, or backward reads them besides.
 struct given {
   static constexpr std::string_view name = "head";
-  constexpr value forward(trace&, value x, const layer_context& c) const { return cross_entropy(x, c.targets, axis::tp, c.loss_scale); }
+  constexpr value forward(trace&, value x, const layer_context& c) const {
+    return cross_entropy(x, c.targets, axis::tp, c.loss_scale);
+  }
 };
 struct sigmoids {
   static constexpr std::string_view name = "head";
@@ -36,7 +38,9 @@ template <class Head>
 struct under_embedding {
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
-  constexpr auto stack() const { return sequential(models::gpt2_layers::embedding{token_table(words, features)}, Head{}); }
+  constexpr auto stack() const {
+    return sequential(models::gpt2_layers::embedding{token_table(words, features)}, Head{});
+  }
 };
 
 }  // namespace heads
@@ -68,7 +72,8 @@ std::string forward(const body& b) { return functions(b, phase::forward); }
 std::string backward(const body& b) { return functions(b, phase::backward); }
 
 const node& call(const body& b, std::string_view function) {
-  const auto n = std::find_if(b.forward.begin(), b.forward.end(), [&](const node& each) { return b.function(each) == function; });
+  const auto n = std::find_if(b.forward.begin(), b.forward.end(),
+                              [&](const node& each) { return b.function(each) == function; });
   REQUIRE(n != b.forward.end());
   return *n;
 }
@@ -80,9 +85,11 @@ TEST_CASE("GPT-2 on one rank: every pattern is fused") {
   CHECK(forward(l.bodies[1]) ==
         "layer_norm linear_bias attention linear_bias_add layer_norm linear_bias_gelu linear_bias_add");
   CHECK(backward(l.bodies[1]) ==
-        "linear_dx_gelu_bias linear_dw linear_dx linear_dw layer_norm_grad_add_bias linear_dx linear_dw attention_grad "
+        "linear_dx_gelu_bias linear_dw linear_dx linear_dw layer_norm_grad_add_bias linear_dx linear_dw "
+        "attention_grad "
         "linear_dx linear_dw_bias layer_norm_grad_add_bias");
-  CHECK(forward(l.bodies[2]) == "layer_norm linear softmax_sums softmax_sums_grad cross_entropy");  // evaluation's, training's
+  CHECK(forward(l.bodies[2]) ==
+        "layer_norm linear softmax_sums softmax_sums_grad cross_entropy");  // evaluation's, training's
   CHECK(backward(l.bodies[2]) == "linear_dx linear_dw layer_norm_grad");
 }
 
@@ -90,9 +97,9 @@ namespace {
 
 template <class Head>
 body lower_head() {
-  static const rankc::plan_data plan =
-      rankc::make_plan("two_layers", heads::under_embedding<Head>{}, rankc::parallel_dims{}, rankc::schedules::gpipe{2},
-                       rankc::training{.seq = 8, .global_batch = 4}, rankc::clusters::h200<1>);
+  static const rankc::plan_data plan = rankc::make_plan(
+      "two_layers", heads::under_embedding<Head>{}, rankc::parallel_dims{}, rankc::schedules::gpipe{2},
+      rankc::training{.seq = 8, .global_batch = 4}, rankc::clusters::h200<1>);
   REQUIRE(rankc::accepts(plan.diagnostics));
   return lower(plan, dtype::bf16, target::cuda).bodies[1];
 }
@@ -111,7 +118,8 @@ TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
   const body& block = l.bodies[1];
   CHECK(forward(block) == "rms_norm linear rope attention linear_add rms_norm linear swiglu linear_add");
   CHECK(backward(block) ==
-        "linear_dx linear_dw swiglu_grad linear_dx linear_dw rms_norm_grad_add linear_dx linear_dw attention_grad rope_grad "
+        "linear_dx linear_dw swiglu_grad linear_dx linear_dw rms_norm_grad_add linear_dx linear_dw "
+        "attention_grad rope_grad "
         "linear_dx linear_dw rms_norm_grad_add");
   const node &rope = call(block, "rope"), &attention = call(block, "attention");
   CHECK(rope["y"].at == rope["x"].at);
@@ -127,26 +135,41 @@ TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
 }
 
 TEST_CASE("experts: what gate and up give back is one product") {
-  const rankc::plan_data plan = rankc::make_plan(
-      "moe", rankc::models::qwen3_moe{.layers = 1, .hidden = 64, .heads = 2, .kv_heads = 2, .head_dim = 32, .experts = 4, .top_k = 2,
-                                      .expert_ffn = 64, .vocab = 32},
-      rankc::parallel_dims{}, rankc::schedules::gpipe{1}, rankc::training{.seq = 8, .global_batch = 1}, rankc::clusters::h200<1>);
+  const rankc::plan_data plan =
+      rankc::make_plan("moe",
+                       rankc::models::qwen3_moe{.layers = 1,
+                                                .hidden = 64,
+                                                .heads = 2,
+                                                .kv_heads = 2,
+                                                .head_dim = 32,
+                                                .experts = 4,
+                                                .top_k = 2,
+                                                .expert_ffn = 64,
+                                                .vocab = 32},
+                       rankc::parallel_dims{}, rankc::schedules::gpipe{1},
+                       rankc::training{.seq = 8, .global_batch = 1}, rankc::clusters::h200<1>);
   const std::string calls = backward(lower(plan, dtype::bf16, target::cuda).bodies[1]);
-  CHECK(calls.find("swiglu_grad grouped_linear_dw grouped_linear_two grouped_linear_dw collect") != std::string::npos);
+  CHECK(calls.find("swiglu_grad grouped_linear_dw grouped_linear_two grouped_linear_dw collect") !=
+        std::string::npos);
   CAPTURE(calls);
   CHECK(calls.find(" add") == std::string::npos);
 }
 
 TEST_CASE("where a collective stands between two ops, the patterns around it apply") {
   CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[1]) ==
-        "layer_norm linear_bias attention linear all_reduce bias_add_layer_norm linear_bias_gelu linear all_reduce bias_add");
+        "layer_norm linear_bias attention linear all_reduce bias_add_layer_norm linear_bias_gelu linear "
+        "all_reduce bias_add");
   CHECK(forward(lower_for_cuda("llama_8", "tp2_sp").bodies[1]) ==
-        "rms_norm all_gather linear rope attention linear reduce_scatter add_rms_norm all_gather linear swiglu linear "
+        "rms_norm all_gather linear rope attention linear reduce_scatter add_rms_norm all_gather linear "
+        "swiglu linear "
         "reduce_scatter add");
-  // Biases after a collective: dy of the weights is another value, and the norm that reads the residual has theirs.
-  CHECK(backward(lower_for_cuda("gpt2_8", "tp2_sp").bodies[1]) ==
-        "all_gather linear_dx_gelu_bias linear_dw linear_dx reduce_scatter layer_norm_grad_add_bias all_gather linear_dw "
-        "linear_dx linear_dw attention_grad linear_dx linear_dw_bias reduce_scatter layer_norm_grad_add_bias");
+  // Biases after a collective: dy of the weights is another value, and the norm that reads the residual has
+  // theirs.
+  CHECK(
+      backward(lower_for_cuda("gpt2_8", "tp2_sp").bodies[1]) ==
+      "all_gather linear_dx_gelu_bias linear_dw linear_dx reduce_scatter layer_norm_grad_add_bias all_gather "
+      "linear_dw "
+      "linear_dx linear_dw attention_grad linear_dx linear_dw_bias reduce_scatter layer_norm_grad_add_bias");
   // The vocabulary is split: a row's maximum is known only after the reduction.
   CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[2]) ==
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");
@@ -159,28 +182,38 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
     for (const auto* list : {&b.forward, &b.backward})
       for (std::size_t i = 1; i < list->size(); ++i)
         for (int k = (*list)[i].by_rows; k >= 0 && (*list)[i].by_rows > 0; --k)
-          words += (words.empty() ? "" : k == (*list)[i].by_rows ? ", " : " ") + std::string(b.function((*list)[i - static_cast<std::size_t>(k)]));
+          words += (words.empty()             ? ""
+                    : k == (*list)[i].by_rows ? ", "
+                                              : " ") +
+                   std::string(b.function((*list)[i - static_cast<std::size_t>(k)]));
     return words;
   };
-  const std::string block = "all_gather linear, linear reduce_scatter, all_gather linear, linear reduce_scatter, all_gather linear_dx, "
-                            "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw reduce_scatter";
+  const std::string block =
+      "all_gather linear, linear reduce_scatter, all_gather linear, linear reduce_scatter, all_gather "
+      "linear_dx, "
+      "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw reduce_scatter";
   const lowered llama = lower_for_cuda("llama_8", "tp2_sp");
   CHECK(pairs(llama, 1) == block);
   CHECK(pairs(llama, 0) == "");  // an embedding is no product
   CHECK(pairs(llama, 2) == "all_gather linear, linear_dx linear_dw reduce_scatter");
   const lowered gpt2 = lower_for_cuda("gpt2_8", "tp2_sp");
   CHECK(pairs(gpt2, 1) ==
-        "all_gather linear_bias, linear reduce_scatter, all_gather linear_bias_gelu, linear reduce_scatter, all_gather linear_dx_gelu_bias, "
+        "all_gather linear_bias, linear reduce_scatter, all_gather linear_bias_gelu, linear reduce_scatter, "
+        "all_gather linear_dx_gelu_bias, "
         "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw_bias reduce_scatter");
-  CHECK(pairs(lower_for_cuda("llama_8", "tp2"), 1) == "");  // tokens are whole on each rank: nothing to take by rows
+  CHECK(pairs(lower_for_cuda("llama_8", "tp2"), 1) ==
+        "");  // tokens are whole on each rank: nothing to take by rows
   const auto is_sp = [](const programs::layout& l) { return l.name == std::string("tp2_sp"); };
-  const programs::layout& sp = *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), is_sp);
+  const programs::layout& sp =
+      *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), is_sp);
   const rankc::plan_data plan = programs::make(programs::jobs[0], sp);
   for (const body& b : lower(plan, dtype::f32, target::host).bodies)  // the host has no copy engines
-    for (const auto* list : {&b.forward, &b.backward}) CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows > 0; }));
+    for (const auto* list : {&b.forward, &b.backward})
+      CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows > 0; }));
   // What moves keeps its places until the later of the two has ended.
   const body& b = llama.bodies[1];
-  for (const auto& [list, of] : {std::pair(&b.forward, &value::forward), std::pair(&b.backward, &value::backward)})
+  for (const auto& [list, of] :
+       {std::pair(&b.forward, &value::forward), std::pair(&b.backward, &value::backward)})
     for (std::size_t i = 1; i < list->size(); ++i) {
       const int last = static_cast<int>(i), first = last - (*list)[i].by_rows;
       for (int each : {first, last})
@@ -198,14 +231,17 @@ TEST_CASE("buffers have the names that the model gives values; a packed product 
     std::string all;
     const body& b = l.bodies[1];
     for (std::size_t v = 0; v < b.values.size(); ++v)
-      if (b.values[v].where == space::saved || b.values[v].where == space::temp) all += (all.empty() ? "" : " ") + b.names.values[v];
+      if (b.values[v].where == space::saved || b.values[v].where == space::temp)
+        all += (all.empty() ? "" : " ") + b.names.values[v];
     return all;
   };
   CHECK(names(lower_for_cuda("gpt2_8", "tp2_sp")) ==
-        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 up act down d_down d_up d_h2 d_o_proj d_o d_h1 "
+        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 up act down d_down d_up d_h2 d_o_proj "
+        "d_o d_h1 "
         "d_n1 qkv d_qkv attention_scratch attention_grad_scratch");
   CHECK(names(lower_for_cuda("llama_8", "tp2_sp")) ==
-        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 act down d_down d_act d_h2 d_o_proj d_o d_h1 "
+        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 act down d_down d_act d_h2 d_o_proj "
+        "d_o d_h1 "
         "d_n1 qkv d_qkv gate_up d_gate_up attention_scratch attention_grad_scratch");
 }
 
@@ -219,7 +255,8 @@ TEST_CASE("a packed product covers the parameters of its parts, and they are nei
     for (int i = 0; i < 3; ++i) {
       CHECK(qkv[first + i].implied == (i > 0));
       if (i > 0)
-        CHECK(place(i).offset == place(i - 1).offset + block.parameters[block.at(qkv[first + i - 1]).of].elements());
+        CHECK(place(i).offset ==
+              place(i - 1).offset + block.parameters[block.at(qkv[first + i - 1]).of].elements());
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that is counted is the memory that is placed, and what ranks send is what they are lowered to, to the byte: of odd
-// plans, of random ones and of every layout that programs are tested in, for both targets; and what the compiler counts is
-// what the program counts.
+// The memory that is counted is the memory that is placed, and what ranks send is what they are lowered to,
+// to the byte: of odd plans, of random ones and of every layout that programs are tested in, for both
+// targets; and what the compiler counts is what the program counts.
 #include <doctest/doctest.h>
 
 #include <03_gpt_dp2_tp2_pp2.hpp>
@@ -41,7 +41,11 @@ double sent(const lowered& l, const pipeline_rank& r) {
 void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
   CAPTURE(p.name);
   const lowered l = lower(p, type, to);
-  const auto s = program::setting_of(p, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+  const auto s = program::setting_of(p,
+                                     type == dtype::f64   ? rankc::f64
+                                     : type == dtype::f32 ? rankc::f32
+                                                          : rankc::bf16,
+                                     to);
   const auto layers = program::lower_layers(p, s);
   const auto memory = program::memory_of(p, layers, s), bounds = program::memory_of(p, layers, s, true);
   const auto traffic = rankc::cost_model::traffic_of(p, layers, s);
@@ -89,13 +93,16 @@ TEST_CASE("what is frozen takes its weights alone: in bf16 two bytes an element,
       if (v.job == job && v.layout == "one") return lower(v.plan, type, to).ranks[0];
     throw std::logic_error("no such plan");
   };
-  for (const auto& [type, to, bytes] : {std::tuple(dtype::f64, target::host, 8), {dtype::f32, target::cuda, 4}, {dtype::bf16, target::cuda, 4}}) {
+  for (const auto& [type, to, bytes] : {std::tuple(dtype::f64, target::host, 8),
+                                        {dtype::f32, target::cuda, 4},
+                                        {dtype::bf16, target::cuda, 4}}) {
     const pipeline_rank dense = arena("gpt2_dense", type, to), adapted = arena("gpt2", type, to);
     const std::size_t trained = adapted.trained_elements * bytes, all = adapted.parameter_elements * bytes;
     CHECK(dense.trained_elements == dense.parameter_elements);
     CHECK(adapted.parameter_elements - adapted.trained_elements == dense.parameter_elements);
     CHECK(adapted.trained_elements < dense.parameter_elements / 4);
-    const std::size_t weights = adapted.arena.gradients - adapted.arena.weights, gradients = adapted.arena.first_moment - adapted.arena.gradients,
+    const std::size_t weights = adapted.arena.gradients - adapted.arena.weights,
+                      gradients = adapted.arena.first_moment - adapted.arena.gradients,
                       moments = adapted.arena.second_moment - adapted.arena.first_moment;
     CHECK(weights == aligned(type == dtype::bf16 ? trained : all));
     CHECK(gradients == aligned(trained));
@@ -130,8 +137,9 @@ TEST_CASE("comm_bytes is a constant: what the rank that sends most does") {
 
 TEST_CASE("peak_bytes is a constant, and what the generator places") {
   using namespace plans;
-  constexpr std::size_t one_way = rankc::peak_bytes<gpt_dp2_tp2_pp2>, beside = rankc::peak_bytes<gpt_dual_pipe_v>,
-                        on_gpus = rankc::peak_bytes<llama3_8b>, on_host = rankc::peak_bytes<llama3_8b, target::host>;
+  constexpr std::size_t one_way = rankc::peak_bytes<gpt_dp2_tp2_pp2>,
+                        beside = rankc::peak_bytes<gpt_dual_pipe_v>, on_gpus = rankc::peak_bytes<llama3_8b>,
+                        on_host = rankc::peak_bytes<llama3_8b, target::host>;
   CHECK(one_way == most(rankc::make_plan("p", gpt_dp2_tp2_pp2), dtype::f32, target::host));
   CHECK(beside == most(rankc::make_plan("p", gpt_dual_pipe_v), dtype::f32, target::host));
   CHECK(on_gpus == most(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda));

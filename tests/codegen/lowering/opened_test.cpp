@@ -25,16 +25,23 @@ void check_counts(const rankc::plan_data& plan) {
     const int pp = mesh.at(rank)[rankc::axis::pp];
     const auto& own = l.communicator_of[static_cast<std::size_t>(rank)];
     const auto& links = l.ranks[static_cast<std::size_t>(pp)].links;
-    const bool ties = std::any_of(links.begin(), links.end(), [](const lane_link& k) { return k.over == rankc::runtime::over::tied; });
+    const bool ties = std::any_of(links.begin(), links.end(),
+                                  [](const lane_link& k) { return k.over == rankc::runtime::over::tied; });
     const rankc::cuda::opened o = rankc::opened_by(mesh, plan.actions, pp, ties);
     const std::set<int> named(own.begin(), own.end());
     CHECK(named.size() == own.size());
     CHECK(o.groups + o.edges == static_cast<int>(named.size()));
     const auto& lanes = l.ranks[static_cast<std::size_t>(pp)].lanes;
-    CHECK(o.computing_lanes == std::count_if(lanes.begin(), lanes.end(), [](const lane& each) { return each.computes; }));
+    CHECK(o.computing_lanes ==
+          std::count_if(lanes.begin(), lanes.end(), [](const lane& each) { return each.computes; }));
     CHECK(bytes_beside_arena(l, l.ranks[static_cast<std::size_t>(pp)]) ==
-          (std::size_t{576} + 64 * o.computing_lanes + (plan.dims.world > 1 ? 336 + 512 * (named.size() + 1) : 0)) << 20);
-    ++ranks_seen; with_edges += o.edges > 0; with_ties += ties; with_overlap += o.computing_lanes > 1;
+          (std::size_t{576} + 64 * o.computing_lanes +
+           (plan.dims.world > 1 ? 336 + 512 * (named.size() + 1) : 0))
+              << 20);
+    ++ranks_seen;
+    with_edges += o.edges > 0;
+    with_ties += ties;
+    with_overlap += o.computing_lanes > 1;
   }
 }
 

@@ -36,7 +36,8 @@ int count(const body& b, bool backward, const std::string& function) {
 }  // namespace
 
 TEST_CASE("a block's collectives follow from its types") {
-  const auto plain = programs::make(programs::jobs[0], layout("tp2")), sp = programs::make(programs::jobs[0], layout("tp2_sp"));
+  const auto plain = programs::make(programs::jobs[0], layout("tp2")),
+             sp = programs::make(programs::jobs[0], layout("tp2_sp"));
   const lowered a = lowered_plan(plain), b = lowered_plan(sp);
   for (bool backward : {false, true}) {
     CHECK(count(a.bodies[1], backward, "all_reduce") == 2);
@@ -61,7 +62,8 @@ TEST_CASE("gradients of one input are summed as they are made") {
   const auto plan = programs::make(programs::jobs[0], layout("one"));
   const body b = lowered_plan(plan).bodies[1];
   int adding = 0;
-  for (const node& n : b.backward) adding += b.function(n) == "linear_dx" && n.accumulate == accumulation::add;
+  for (const node& n : b.backward)
+    adding += b.function(n) == "linear_dx" && n.accumulate == accumulation::add;
   CHECK(adding == 2);  // k and v onto q
 }
 
@@ -90,12 +92,14 @@ TEST_CASE("buffers that live at the same time never overlap") {
             }
         }
     }
-  CHECK(lists == 6 * std::size(programs::jobs) * std::size(programs::layouts));  // both ways, of embedding, block and head
+  CHECK(lists == 6 * std::size(programs::jobs) *
+                     std::size(programs::layouts));  // both ways, of embedding, block and head
   CHECK(pairs > 2 * lists);
 }
 
 TEST_CASE("1F1B holds at most pp microbatches, GPipe all of them") {
-  const auto f = programs::make(programs::jobs[1], layout("pp4_1f1b")), g = programs::make(programs::jobs[1], layout("pp2_gpipe"));
+  const auto f = programs::make(programs::jobs[1], layout("pp4_1f1b")),
+             g = programs::make(programs::jobs[1], layout("pp2_gpipe"));
   const lowered a = lowered_plan(f), b = lowered_plan(g);
   const auto saved = [](const pipeline_rank& r) {
     int count = 0;
@@ -126,18 +130,22 @@ TEST_CASE("a directed pair of ranks has one communicator, whatever it carries") 
   for (const programs::pipeline& p : programs::pipelines()) {
     const auto plan = programs::make(p);
     for (const communicator& c : lowered_plan(plan).communicators)
-      if (c.name.starts_with("activations") || c.name.starts_with("gradients")) edges[p.layout].push_back(c.name.substr(0, c.name.find(" at")));
+      if (c.name.starts_with("activations") || c.name.starts_with("gradients"))
+        edges[p.layout].push_back(c.name.substr(0, c.name.find(" at")));
   }
   using names = std::vector<std::string>;
   CHECK(edges["here"].empty());
-  CHECK(edges["interleaved_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
-  CHECK(edges["dual_pipe_v_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
-  CHECK(edges["interleaved_3"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2", "gradients 2 -> 1",
-                                        "activations 2 -> 0", "gradients 0 -> 2"});
-  CHECK(edges["dual_pipe_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["interleaved_2"] ==
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["dual_pipe_v_2"] ==
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["interleaved_3"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2",
+                                        "gradients 2 -> 1", "activations 2 -> 0", "gradients 0 -> 2"});
+  CHECK(edges["dual_pipe_2"] ==
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
   CHECK(edges["zero_bubble_v_3"] ==
-        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0", "activations and gradients 1 -> 2",
-              "gradients and activations 2 -> 1"});
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0",
+              "activations and gradients 1 -> 2", "gradients and activations 2 -> 1"});
 }
 
 TEST_CASE("stages that follow each other on one rank hand over by a buffer") {
@@ -166,7 +174,8 @@ TEST_CASE("backward in two halves: what the input's gradient needs, and every gr
     for (const lowered& l : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
       for (const body& b : l.bodies) {
         CAPTURE(b.name);
-        CHECK(b.backward.size() == b.calls(phase::backward_input).size() + b.calls(phase::backward_weight).size());
+        CHECK(b.backward.size() ==
+              b.calls(phase::backward_input).size() + b.calls(phase::backward_weight).size());
         CHECK(b.calls(phase::backward_input).empty() == (b.x_bytes == 0));
         CHECK(!b.uses(phase::backward_input, space::gradient));
         CHECK(!b.uses(phase::backward_weight, space::dx));
@@ -187,7 +196,8 @@ TEST_CASE("a schedule without halves has none, and a half followed by its other 
   CHECK(!lowered_plan(alone).splits_backward());
 }
 
-TEST_CASE("values that live at the same time never share bytes, and what the second half reads lives until then") {
+TEST_CASE(
+    "values that live at the same time never share bytes, and what the second half reads lives until then") {
   std::size_t pairs = 0;
   for (const programs::pipeline& p : programs::pipelines()) {
     const auto plan = programs::make(p);
@@ -203,7 +213,9 @@ TEST_CASE("values that live at the same time never share bytes, and what the sec
         }
         if (v.what == kept::activation || v.what == kept::gradient) continue;
         for (int i = plan.actions.begin[r.index]; i < plan.actions.begin[r.index + 1]; ++i) {
-          if (actions[i].stage != v.stage || actions[i].microbatch != v.microbatch || !computes(actions[i].kind)) continue;
+          if (actions[i].stage != v.stage || actions[i].microbatch != v.microbatch ||
+              !computes(actions[i].kind))
+            continue;
           CHECK(i <= v.last);
           if (v.what != kept::output_gradient && v.what != kept::halfway) CHECK(i >= v.first);
         }
@@ -213,7 +225,8 @@ TEST_CASE("values that live at the same time never share bytes, and what the sec
 }
 
 namespace {
-/// Two microbatches down and up a placement, one after the other, and then up the reversed one if there is one.
+/// Two microbatches down and up a placement, one after the other, and then up the reversed one if there is
+/// one.
 rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vector<int> reversed = {}) {
   using rankc::action_kind;
   rankc::action_table t{{}, {0}, std::move(rank_of_stage), 2, false, std::move(reversed), 1};
@@ -221,7 +234,8 @@ rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vect
     for (int m = 0; m < 2; ++m)
       for (int n = 0; n < 2 * t.stages(); ++n) {
         const int s = n < t.stages() ? n : 2 * t.stages() - 1 - n;
-        if (t.rank_of(s, m) == r) t.actions.push_back({n < t.stages() ? action_kind::F : action_kind::B, s, m});
+        if (t.rank_of(s, m) == r)
+          t.actions.push_back({n < t.stages() ? action_kind::F : action_kind::B, s, m});
       }
     t.begin.push_back(static_cast<int>(t.actions.size()));
   }
@@ -231,7 +245,8 @@ rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vect
 std::string refusal(const rankc::action_table& t, const std::vector<std::vector<int>>& shared = {}) {
   rankc::report out;
   check_lowerable(out, t, shared);
-  return out.empty() ? "" : "RC" + std::to_string(out.front().id) + ": " + std::string(out.front().text.view());
+  return out.empty() ? ""
+                     : "RC" + std::to_string(out.front().id) + ": " + std::string(out.front().text.view());
 }
 void check_proven(const rankc::plan_data& plan) {
   const verdict v = prove(expand_train(lowered_plan(plan)));
@@ -262,22 +277,27 @@ TEST_CASE("copies of a stage are summed in pairs of ranks: others are refused by
   check_proven(plan);
   plan.actions = one_by_one({0, 1, 2, 3}, 4, {1, 2, 3, 0});
   CHECK(refusal(plan.actions) ==
-        "RC331: pipeline rank 1 has parameters in common with rank 0 and with rank 2, and this version sums gradients between two ranks alone; "
-        "put the stages of both directions, and those of tied layers, on the same pairs of ranks, as dual_pipe does");
+        "RC331: pipeline rank 1 has parameters in common with rank 0 and with rank 2, and this version sums "
+        "gradients between two ranks alone; "
+        "put the stages of both directions, and those of tied layers, on the same pairs of ranks, as "
+        "dual_pipe does");
   CHECK_THROWS_AS(lowered_plan(plan), std::logic_error);
   // One way, three layers that share a parameter on three ranks.
-  CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 1, 2}}).starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));
+  CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 1, 2}})
+            .starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));
   CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 2}}).empty());
 }
 
 TEST_CASE("a rank without a stage is refused by name") {
   CHECK(refusal(one_by_one({0, 2}, 3)) ==
-        "RC332: pipeline rank 1 has none of the 2 stages; every rank has at least 1: take fewer ranks, or more stages");
+        "RC332: pipeline rank 1 has none of the 2 stages; every rank has at least 1: take fewer ranks, or "
+        "more stages");
 }
 
 TEST_CASE("colours are as few as lives that meet") {
   int slots[4];
-  std::vector<rankc::buffer_use> all{{0, 4, &slots[0]}, {1, 2, &slots[1]}, {3, 5, &slots[2]}, {5, 6, &slots[3]}};
+  std::vector<rankc::buffer_use> all{
+      {0, 4, &slots[0]}, {1, 2, &slots[1]}, {3, 5, &slots[2]}, {5, 6, &slots[3]}};
   CHECK(rankc::colour(all) == 2);
   CHECK((slots[0] != slots[1] && slots[2] == slots[1] && slots[3] == slots[0]));
   std::vector<lifetime> buffers{{0, 1, 100}, {1, 2, 300}, {2, 3, 100}};
@@ -305,7 +325,8 @@ TEST_CASE("templates: every hole has a value and every value a hole") {
 
 namespace {
 /// The program of a plan made anew: its hash, and every op of training with its place.
-std::pair<std::uint64_t, std::string> program_of(const programs::job& j, const programs::layout& l, dtype type) {
+std::pair<std::uint64_t, std::string> program_of(const programs::job& j, const programs::layout& l,
+                                                 dtype type) {
   const auto plan = programs::make(j, l);
   const lowered low = lower(plan, type);
   const program p = expand_train(low);
@@ -341,7 +362,8 @@ void check_all_used(const rankc::plan_data& plan) {
     std::vector<access> touched;
     for (const program* p : {&train, &evaluate})
       for (const op& o : p->ranks[rank].ops)
-        for (const auto* side : {&o.reads, &o.writes}) touched.insert(touched.end(), side->begin(), side->end());
+        for (const auto* side : {&o.reads, &o.writes})
+          touched.insert(touched.end(), side->begin(), side->end());
     std::sort(touched.begin(), touched.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
     std::size_t reached = 0;
     for (const access& a : touched) {
@@ -362,7 +384,8 @@ TEST_CASE("every planned byte is used, but for alignment") {
   for (const programs::pipeline& p : programs::pipelines()) check_all_used(programs::make(p));
 }
 
-TEST_CASE("every reduction of gradients is a REDUCE_GRAD of its stage, or of the rank's last one; STEP has none") {
+TEST_CASE(
+    "every reduction of gradients is a REDUCE_GRAD of its stage, or of the rank's last one; STEP has none") {
   int layer_by_layer = 0, of_rank = 0;
   for (const char* name : {"dp2", "all_gpipe", "all_1f1b", "pp2_1f1b", "pp2_dual", "tp2_dual_v"})
     for (const programs::job& j : {programs::jobs[1], programs::jobs[4]}) {
@@ -373,10 +396,12 @@ TEST_CASE("every reduction of gradients is a REDUCE_GRAD of its stage, or of the
         CAPTURE(r.index);
         std::string last;
         for (int i = plan.actions.begin[r.index]; i < plan.actions.begin[r.index + 1]; ++i)
-          if (plan.actions.actions[i].kind == rankc::action_kind::reduce_grad) last = rankc::codegen::token(plan.actions.actions[i]);
+          if (plan.actions.actions[i].kind == rankc::action_kind::reduce_grad)
+            last = rankc::codegen::token(plan.actions.actions[i]);
         bool goes_on = false;  // a stage's backward, layer by layer
         for (const item& i : r.train.items) {
-          const bool computes = i.what == item_kind::forward || i.what == item_kind::backward || i.what == item_kind::backward_layer;
+          const bool computes = i.what == item_kind::forward || i.what == item_kind::backward ||
+                                i.what == item_kind::backward_layer;
           if (computes) goes_on = i.what == item_kind::backward_layer;
           if (computes || i.what == item_kind::send || i.what == item_kind::receive) continue;
           if (i.what != item_kind::reduce) {

@@ -26,7 +26,8 @@ void check_text(const program& p, const verdict& v, const specification& model) 
   certified read = read_certificate(text);
   REQUIRE(read.steps.size() == 1);
   program& again = read.steps[0].program;
-  again.plan = p.plan; again.plan_hash = p.plan_hash;  // read by no checker
+  again.plan = p.plan;
+  again.plan_hash = p.plan_hash;  // read by no checker
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
     for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
       CHECK(again.ranks[r].ops[i].views == p.ranks[r].ops[i].views);
@@ -46,7 +47,8 @@ int check_certificates(const rankc::plan_data& plan, bool verified) {
       const verdict v = prove(p);
       REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
       if (verified) check_text(p, v, specify(plan));
-      proven += std::any_of(p.ranks.begin(), p.ranks.end(), [](const rank_program& r) { return r.ops.size() > 2; });
+      proven +=
+          std::any_of(p.ranks.begin(), p.ranks.end(), [](const rank_program& r) { return r.ops.size() > 2; });
     }
   return proven;
 }
@@ -56,13 +58,15 @@ int check_certificates(const rankc::plan_data& plan, bool verified) {
 TEST_CASE("every test plan has a certificate, for training and for evaluation") {
   int proven = 0, alone = 0;
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts) proven += check_certificates(programs::make(j, l), j.global_batch == 4);
+    for (const programs::layout& l : programs::layouts)
+      proven += check_certificates(programs::make(j, l), j.global_batch == 4);
   for (const programs::pipeline& p : programs::pipelines()) {
     proven += check_certificates(programs::make(p), p.dp == 1);
     alone += p.inference;
   }
   // On both targets, training and evaluation; of forwards alone no training.
-  const std::size_t plans = std::size(programs::jobs) * std::size(programs::layouts) + programs::pipelines().size();
+  const std::size_t plans =
+      std::size(programs::jobs) * std::size(programs::layouts) + programs::pipelines().size();
   CHECK(alone == 3);
   CHECK(proven == 4 * static_cast<int>(plans) - 2 * alone);
 }
@@ -73,16 +77,22 @@ TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with an
   for (order by : programs::orders)
     for (int pp : {2, 3, 5})
       for (int microbatches : {1, 3, 10})
-        if (by != order::own || pp < 4) proven += check_certificates(programs::make({"tiny_gpt2", "any", by, 1, 1, pp, microbatches}), false);
-  for (int pp : {2, 3, 5}) proven += check_certificates(programs::make({"tiny_gpt2", "any", order::interleaved, 1, 1, pp, 10, 3}), false);
+        if (by != order::own || pp < 4)
+          proven +=
+              check_certificates(programs::make({"tiny_gpt2", "any", by, 1, 1, pp, microbatches}), false);
+  for (int pp : {2, 3, 5})
+    proven +=
+        check_certificates(programs::make({"tiny_gpt2", "any", order::interleaved, 1, 1, pp, 10, 3}), false);
   for (int pp : {2, 4})
     for (int microbatches : {2, 6})
-      proven += check_certificates(programs::make({"tiny_gpt2", "any", order::dual_pipe, 1, 1, pp, microbatches}), false);
+      proven += check_certificates(
+          programs::make({"tiny_gpt2", "any", order::dual_pipe, 1, 1, pp, microbatches}), false);
   CHECK(proven == 4 * (static_cast<int>(std::size(programs::orders)) * 9 - 3 + 3 + 4));
 }
 
 TEST_CASE("a plan of which no gradient is summed over dp, or over tp, or between tied weights is refused") {
-  const auto refused = [](const rankc::plan_data& plan, target to, const std::string& ending, const std::string& expected) {
+  const auto refused = [](const rankc::plan_data& plan, target to, const std::string& ending,
+                          const std::string& expected) {
     CAPTURE(plan.name);
     CAPTURE(ending);
     program p = expand_train(lower(plan, dtype::f32, to));
@@ -99,7 +109,9 @@ TEST_CASE("a plan of which no gradient is summed over dp, or over tp, or between
     CHECK_MESSAGE(v.reasons[0].find("the gradient of \"") != std::string::npos, v.reasons[0]);
     CHECK_MESSAGE(v.reasons[0].find(expected) != std::string::npos, v.reasons[0]);
     const std::string answer = verify(certificate(p, v));
-    CHECK_MESSAGE(answer.find("still to be summed over \"" + expected.substr(expected.find('"') + 1)) != std::string::npos, answer);
+    CHECK_MESSAGE(answer.find("still to be summed over \"" + expected.substr(expected.find('"') + 1)) !=
+                      std::string::npos,
+                  answer);
   };
   const programs::job gpt2{"gpt2", false, 2, 4, 8, 1}, llama{"llama", true, 2, 4, 8, 1};
   const programs::layout all{"all", 2, 2, 2, true, programs::order::one_f_one_b, 4};
@@ -108,9 +120,10 @@ TEST_CASE("a plan of which no gradient is summed over dp, or over tp, or between
       refused(programs::make(j, all), to, " over dp", "not yet summed over \"dp at ");
       refused(programs::make(j, all), to, " over tp", "not yet summed over \"tp at ");
     }
-  refused(programs::make(gpt2, all), target::host, " between first and last stage", "not yet summed over \"tied weights at ");
-  refused(programs::make({"tiny_gpt2", "two_ways", programs::order::dual_pipe, 1, 1, 2, 2, 1, 4}), target::host, " between the two ranks of a stage",
-          "not yet summed over \"copies of ranks ");
+  refused(programs::make(gpt2, all), target::host, " between first and last stage",
+          "not yet summed over \"tied weights at ");
+  refused(programs::make({"tiny_gpt2", "two_ways", programs::order::dual_pipe, 1, 1, 2, 2, 1, 4}),
+          target::host, " between the two ranks of a stage", "not yet summed over \"copies of ranks ");
 }
 
 TEST_CASE("products, attention and norms never write over what they read, except to add to it") {
@@ -123,10 +136,13 @@ TEST_CASE("products, attention and norms never write over what they read, except
         for (const rank_program& r : p.ranks)
           for (const op& o : r.ops) {
             const std::string kernel = o.name.substr(o.name.rfind(' ') + 1);
-            in_place += std::any_of(o.writes.begin(), o.writes.end(), [](const access& w) { return w.replaces >= 0; });
+            in_place += std::any_of(o.writes.begin(), o.writes.end(),
+                                    [](const access& w) { return w.replaces >= 0; });
             bool never = false;
-            for (const char* name : {"linear", "linear_bias", "linear_gelu", "linear_bias_gelu", "linear_dx_gelu", "attention", "attention_grad",
-                                     "swiglu", "swiglu_grad", "layer_norm", "rms_norm", "embedding", "row_max", "exp_sums", "softmax_sums", "copy"})
+            for (const char* name :
+                 {"linear", "linear_bias", "linear_gelu", "linear_bias_gelu", "linear_dx_gelu", "attention",
+                  "attention_grad", "swiglu", "swiglu_grad", "layer_norm", "rms_norm", "embedding", "row_max",
+                  "exp_sums", "softmax_sums", "copy"})
               never |= kernel == name;
             if (!never) continue;
             ++products;
@@ -144,23 +160,26 @@ TEST_CASE("products, attention and norms never write over what they read, except
 
 namespace {
 
-/// Mutants of lowered programs of small models, so that many fit in a test; every kind of communication occurs. Returns how
-/// many programs there are.
+/// Mutants of lowered programs of small models, so that many fit in a test; every kind of communication
+/// occurs. Returns how many programs there are.
 int judge_mutants(int of_small, int of_large, testing::mutation_report& sum) {
   const programs::job small[]{{"gpt2", false, 2, 4, 8, 1}, {"llama", true, 2, 4, 8, 1}};
   unsigned seed = 1;
   int programs_mutated = 0;
   for (const programs::job& j : small)
     for (const programs::layout& l : programs::layouts) {
-      if (l.pp > j.layers || (l.by != programs::order::gpipe && l.by != programs::order::one_f_one_b)) continue;
+      if (l.pp > j.layers || (l.by != programs::order::gpipe && l.by != programs::order::one_f_one_b))
+        continue;
       const rankc::plan_data plan = programs::make(j, l);
-      const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
+      const program p =
+          expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
       sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? of_large : of_small, seed++);
       ++programs_mutated;
     }
   using programs::order;
   for (const order by : {order::interleaved, order::zero_bubble_v, order::dual_pipe, order::dual_pipe_v}) {
-    const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, by == order::dual_pipe ? 1 : 2, 4});
+    const rankc::plan_data plan =
+        programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, by == order::dual_pipe ? 1 : 2, 4});
     sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), of_large, seed++);
     ++programs_mutated;
   }

@@ -29,7 +29,9 @@ rankc::plan_data plan_of(const std::string& name) {
 
 class folder {
  public:
-  folder() : at_(fs::temp_directory_path() / ("rankc_timeline_" + std::to_string(getpid()))) { fs::create_directories(at_); }
+  folder() : at_(fs::temp_directory_path() / ("rankc_timeline_" + std::to_string(getpid()))) {
+    fs::create_directories(at_);
+  }
   ~folder() { fs::remove_all(at_); }
   std::string path(const std::string& name) const { return (at_ / name).string(); }
 
@@ -62,9 +64,11 @@ json lanes_of(const std::string& page) {
   return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
-/// A measured step of a plan: every rank does its actions one after another, `took` us each, then the optimizer.
+/// A measured step of a plan: every rank does its actions one after another, `took` us each, then the
+/// optimizer.
 std::string measured(const rankc::plan_data& plan, double took, bool swapped = false) {
-  rankc::runtime::trace_head head{plan.name, "measured", 7, {}, std::vector(plan.dims.pp, std::vector<std::string>{"compute"})};
+  rankc::runtime::trace_head head{
+      plan.name, "measured", 7, {}, std::vector(plan.dims.pp, std::vector<std::string>{"compute"})};
   std::vector<std::string> names;
   for (const rankc::action& a : plan.actions.actions) names.push_back(token(a));
   std::vector<rankc::runtime::traced> events;
@@ -72,7 +76,8 @@ std::string measured(const rankc::plan_data& plan, double took, bool swapped = f
     const auto c = rankc::layout(plan.dims).at(r);
     head.ranks.push_back({c[rankc::axis::pp], c[rankc::axis::dp_replicate], c[rankc::axis::tp], {}});
     double now = 5;
-    const int first = plan.actions.begin[c[rankc::axis::pp]], last = plan.actions.begin[c[rankc::axis::pp] + 1];
+    const int first = plan.actions.begin[c[rankc::axis::pp]],
+              last = plan.actions.begin[c[rankc::axis::pp] + 1];
     for (int i = first; i < last && computes(plan.actions.actions[i].kind); ++i, now += took) {
       const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
       events.push_back({r, 0, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
@@ -107,11 +112,13 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
     for (int pp = 0; pp < plan.dims.pp; ++pp)
       for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
         const rankc::action& a = plan.actions.actions[i];
-        const json& e = actions.at({rankc::layout(plan.dims).flat(rankc::coord(rankc::along<rankc::axis::pp>(pp))), token(a)});
+        const json& e = actions.at(
+            {rankc::layout(plan.dims).flat(rankc::coord(rankc::along<rankc::axis::pp>(pp))), token(a)});
         CHECK(std::abs(e["ts"].get<double>() - 1000 * expected.begin[i]) < 1e-3);
         CHECK(std::abs(e["dur"].get<double>() - 1000 * (expected.end[i] - expected.begin[i])) < 1e-3);
         CHECK(e["tid"] == (a.kind == rankc::action_kind::reduce_grad ? 1 : 0));
-        if (computes(a.kind)) edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
+        if (computes(a.kind))
+          edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
       }
     CHECK(messages.size() == edges);
     for (const auto& [what, ends] : messages) {
@@ -148,7 +155,8 @@ TEST_CASE("the page holds all that it shows, and asks for nothing from elsewhere
       std::vector<std::string> shown, planned;
       for (const json& box : row["boxes"])
         if (box[1] != "c" || box[2] == 1) shown.push_back(box[0]);
-      for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) planned.push_back(token(plan.actions.actions[i]));
+      for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i)
+        planned.push_back(token(plan.actions.actions[i]));
       CHECK(shown == planned);
     }
   }
@@ -158,7 +166,8 @@ TEST_CASE("a measured step stands below the plan, with its own makespan and bubb
   const folder out;
   const rankc::plan_data plan = plan_of("all_1f1b");
   std::ofstream(out.path("m.json")) << measured(plan, 250);
-  REQUIRE(timeline(plan, {"--format", "html", "--measured", out.path("m.json"), "--out", out.path("page")}) == 0);
+  REQUIRE(timeline(plan, {"--format", "html", "--measured", out.path("m.json"), "--out", out.path("page")}) ==
+          0);
   const json lanes = lanes_of(contents(out.path("page")));
   REQUIRE(lanes.size() == 2);
   const json& lane = lanes[1];
@@ -173,23 +182,28 @@ TEST_CASE("a measured step stands below the plan, with its own makespan and bubb
 
 TEST_CASE("what overlaps is shown so, and what a stage does once a step comes with it") {
   const folder out;
-  const rankc::plan_data plan = programs::make(programs::pipeline{"tiny_gpt2", "dual_v_2", programs::order::dual_pipe_v, 1, 1, 2, 5});
+  const rankc::plan_data plan =
+      programs::make(programs::pipeline{"tiny_gpt2", "dual_v_2", programs::order::dual_pipe_v, 1, 1, 2, 5});
   const auto shown = [&](const char* format) {
     REQUIRE(timeline(plan, {"--format", format, "--out", out.path(format)}) == 0);
     return contents(out.path(format));
   };
   const std::string csv = shown("csv");
-  CHECK(csv == "0F0,0F1,0F2,3F0,3B0,3F1,OVERLAP(0F3,3B1),OVERLAP(3F2,0B0),OVERLAP(0F4,3B2),OVERLAP(3F3,0B1),3B3,OVERLAP(3F4,0B2),3B4,"
-               "3REDUCE_GRAD,0B3,0B4,0REDUCE_GRAD,0STEP,3STEP\n"
-               "1F0,2F0,1F1,2F1,1F2,2B0,OVERLAP(2F2,1B0),OVERLAP(1F3,2B1),OVERLAP(2F3,1B1),OVERLAP(1F4,2B2),OVERLAP(2F4,1B2),2B3,1B3,2I4,1I4,"
-               "2W4,2REDUCE_GRAD,1W4,1REDUCE_GRAD,1STEP,2STEP\n");
+  CHECK(csv ==
+        "0F0,0F1,0F2,3F0,3B0,3F1,OVERLAP(0F3,3B1),OVERLAP(3F2,0B0),OVERLAP(0F4,3B2),OVERLAP(3F3,0B1),3B3,"
+        "OVERLAP(3F4,0B2),3B4,"
+        "3REDUCE_GRAD,0B3,0B4,0REDUCE_GRAD,0STEP,3STEP\n"
+        "1F0,2F0,1F1,2F1,1F2,2B0,OVERLAP(2F2,1B0),OVERLAP(1F3,2B1),OVERLAP(2F3,1B1),OVERLAP(1F4,2B2),OVERLAP("
+        "2F4,1B2),2B3,1B3,2I4,1I4,"
+        "2W4,2REDUCE_GRAD,1W4,1REDUCE_GRAD,1STEP,2STEP\n");
   rankc::report refused;
   const rankc::action_table back = rankc::parse_csv(refused, csv);
   CHECK(back.actions == plan.actions.actions);
 
   CHECK(shown("text").find(" [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    -    - ") != std::string::npos);
   const std::string svg = shown("svg");
-  for (const rankc::action& a : plan.actions.actions) CHECK(svg.find("<title>" + token(a) + "</title>") != std::string::npos);
+  for (const rankc::action& a : plan.actions.actions)
+    CHECK(svg.find("<title>" + token(a) + "</title>") != std::string::npos);
 
   const json lane = lanes_of(shown("html"))[0];
   CHECK(lane["makespan"] == 1000 * rankc::time(plan.actions, plan.expected).makespan);
@@ -197,7 +211,8 @@ TEST_CASE("what overlaps is shown so, and what a stage does once a step comes wi
   std::map<int, int> halves;
   for (const json& row : lane["rows"])
     for (const json& box : row["boxes"])
-      if (++halves[box[6]]; box[6] == 1) CHECK(row["lanes"][box[2].get<std::size_t>()] == json{"overlap", true});
+      if (++halves[box[6]]; box[6] == 1)
+        CHECK(row["lanes"][box[2].get<std::size_t>()] == json{"overlap", true});
   CHECK(halves[1] == 10);
   CHECK(halves[2] == 10);
 }
@@ -210,14 +225,16 @@ TEST_CASE("a measured step of something else is refused by name") {
     return timeline(plan, {"--format", "html", "--measured", out.path("m.json"), "--out", out.path("page")});
   };
   CHECK(code(measured(plan, 1)) == 0);
-  CHECK(code(measured(plan, 1, true)) == 1);                  // another order
-  CHECK(code(measured(plan_of("pp2_gpipe"), 1)) == 1);        // more microbatches
-  CHECK(code(measured(plan_of("all_1f1b"), 1)) == 1);         // more ranks
+  CHECK(code(measured(plan, 1, true)) == 1);            // another order
+  CHECK(code(measured(plan_of("pp2_gpipe"), 1)) == 1);  // more microbatches
+  CHECK(code(measured(plan_of("all_1f1b"), 1)) == 1);   // more ranks
   CHECK(code("{\"traceEvents\":[],\"otherData\":{\"step\":1}}") == 1);
   CHECK(code("{}") == 1);
   CHECK(code("step 1") == 1);
-  CHECK(timeline(plan, {"--format", "html", "--measured", out.path("none.json"), "--out", out.path("page")}) == 1);
-  CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) == 2);
+  CHECK(timeline(plan,
+                 {"--format", "html", "--measured", out.path("none.json"), "--out", out.path("page")}) == 1);
+  CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) ==
+        2);
   CHECK(timeline(plan, {"--format", "png"}) == 2);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds of any size are lowered, proven and certified; of more than 64 ranks some stand for all, and the certificate
-// says so.
+// Worlds of any size are lowered, proven and certified; of more than 64 ranks some stand for all, and the
+// certificate says so.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -46,8 +46,8 @@ TEST_CASE("worlds of mixed axes are proven whatever their size") {
       const verdict v = prove(p);
       CHECK_MESSAGE(v.ok, v.reasons.front());
       CHECK(p.world == plan.dims.world);
-      CHECK(p.ranks.size() ==
-            static_cast<std::size_t>(std::min(plan.dims.dp_replicate, 2) * std::min(plan.dims.tp, 2) * plan.dims.pp));
+      CHECK(p.ranks.size() == static_cast<std::size_t>(std::min(plan.dims.dp_replicate, 2) *
+                                                       std::min(plan.dims.tp, 2) * plan.dims.pp));
       for (const communicator& c : p.communicators) CHECK(!c.ranks.empty());
       ++shown;
     }

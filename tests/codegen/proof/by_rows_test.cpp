@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that go at once with a product, on a program of two ranks made by hand: what proof and checker ask of the two.
+// Collectives that go at once with a product, on a program of two ranks made by hand: what proof and checker
+// ask of the two.
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -25,15 +26,32 @@ program right() {
   program p{.plan = "by hand", .streams = 1, .communicators = {{"tp", {0, 1}}}};
   for (int rank = 0; rank < 2; ++rank) {
     int value = 10 * rank;
-    const auto at = [&](std::size_t first, std::size_t bytes) { return rankc::codegen::access{first, first + bytes, value++, element_type::f32}; };
-    const auto x = at(0, part), w = at(64, part), all = at(128, whole), y = at(256, whole), z = at(384, whole), s = at(512, part), kept = at(576, part);
+    const auto at = [&](std::size_t first, std::size_t bytes) {
+      return rankc::codegen::access{first, first + bytes, value++, element_type::f32};
+    };
+    const auto x = at(0, part), w = at(64, part), all = at(128, whole), y = at(256, whole),
+               z = at(384, whole), s = at(512, part), kept = at(576, part);
     std::vector<op> ops{{.kind = op_kind::begin, .name = "begin", .writes = {x, w}},
-                        {.kind = op_kind::collective, .name = "gather", .reads = {x}, .writes = {all}, .communicator = 0, .bytes = part, .message = 0,
-                         .does = collective_kind::all_gather, .by_rows = 1},
+                        {.kind = op_kind::collective,
+                         .name = "gather",
+                         .reads = {x},
+                         .writes = {all},
+                         .communicator = 0,
+                         .bytes = part,
+                         .message = 0,
+                         .does = collective_kind::all_gather,
+                         .by_rows = 1},
                         {.name = "takes rows", .reads = {all, w}, .writes = {y}},
                         {.name = "makes rows", .reads = {y, w}, .writes = {z}},
-                        {.kind = op_kind::collective, .name = "deal", .reads = {z}, .writes = {s}, .communicator = 0, .bytes = part, .message = 1,
-                         .does = collective_kind::reduce_scatter, .by_rows = 1},
+                        {.kind = op_kind::collective,
+                         .name = "deal",
+                         .reads = {z},
+                         .writes = {s},
+                         .communicator = 0,
+                         .bytes = part,
+                         .message = 1,
+                         .does = collective_kind::reduce_scatter,
+                         .by_rows = 1},
                         {.name = "uses", .reads = {s}, .writes = {kept}},
                         {.kind = op_kind::end, .name = "end", .reads = {kept, w}}};
     p.ranks.push_back({.ops = std::move(ops), .arena_bytes = 640});
@@ -41,8 +59,10 @@ program right() {
   return p;
 }
 
-/// What both say of a program that a change was made to, on both ranks; and that they take it where the two ops follow one another.
-void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof, const std::string& by_checker, int streams = 1) {
+/// What both say of a program that a change was made to, on both ranks; and that they take it where the two
+/// ops follow one another.
+void expect_refused(const std::function<void(rank_program&)>& change, const std::string& by_proof,
+                    const std::string& by_checker, int streams = 1) {
   program p = right();
   p.streams = streams;
   for (rank_program& r : p.ranks) change(r);
@@ -66,7 +86,10 @@ void put(rank_program& r, const rankc::codegen::access& what, std::size_t first)
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
       for (auto& a : *accesses)
-        if (a.value == value) { a.begin = first; a.end = first + size; }
+        if (a.value == value) {
+          a.begin = first;
+          a.end = first + size;
+        }
 }
 
 }  // namespace
@@ -79,42 +102,60 @@ TEST_CASE("a collective and its product go at once") {
 }
 
 TEST_CASE("what the later writes may not lie where the earlier reads") {
-  expect_refused([](rank_program& r) { put(r, r.ops[takes_rows].writes[0], 0); put(r, r.ops[begins].writes[1], 256); },  // y over x
-                 "\"gather\" goes by rows, and \"takes rows\" writes bytes 0..128 while \"gather\" touches 0..64",
-                 "goes by rows with \"takes rows\", and the later writes bytes of the earlier");
-  expect_refused([](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s over y
-                 "\"deal\" goes by rows, and \"deal\" writes bytes 288..352 while \"makes rows\" touches 256..384",
-                 "goes by rows with \"makes rows\", and the later writes bytes of the earlier");
+  expect_refused(
+      [](rank_program& r) {
+        put(r, r.ops[takes_rows].writes[0], 0);
+        put(r, r.ops[begins].writes[1], 256);
+      },  // y over x
+      "\"gather\" goes by rows, and \"takes rows\" writes bytes 0..128 while \"gather\" touches 0..64",
+      "goes by rows with \"takes rows\", and the later writes bytes of the earlier");
+  expect_refused(
+      [](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s over y
+      "\"deal\" goes by rows, and \"deal\" writes bytes 288..352 while \"makes rows\" touches 256..384",
+      "goes by rows with \"makes rows\", and the later writes bytes of the earlier");
 }
 
 TEST_CASE("what was dealt out is gone") {
   expect_refused([](rank_program& r) { r.ops[uses].reads.push_back(r.ops[deals].reads[0]); },
-                 "\"uses\" reads what was dealt out by rows, and its bytes were taken for what arrived", "reads bytes that were dealt out by rows");
+                 "\"uses\" reads what was dealt out by rows, and its bytes were taken for what arrived",
+                 "reads bytes that were dealt out by rows");
 }
 
 TEST_CASE("the two are neighbours, and one takes what the other gives") {
-  expect_refused([](rank_program& r) { r.ops[takes_rows].reads[0] = r.ops[takes_rows].reads[1]; },  // w for all
-                 "goes by rows with \"takes rows\", and the one takes nothing of the other", "takes or gives nothing there");
-  expect_refused([](rank_program& r) { r.ops.insert(r.ops.begin() + deals, {.name = "between", .reads = {r.ops[begins].writes[1]}}); },
-                 "goes by rows with \"between\", and the one takes nothing of the other", "takes or gives nothing there");
+  expect_refused(
+      [](rank_program& r) { r.ops[takes_rows].reads[0] = r.ops[takes_rows].reads[1]; },  // w for all
+      "goes by rows with \"takes rows\", and the one takes nothing of the other",
+      "takes or gives nothing there");
+  expect_refused(
+      [](rank_program& r) {
+        r.ops.insert(r.ops.begin() + deals, {.name = "between", .reads = {r.ops[begins].writes[1]}});
+      },
+      "goes by rows with \"between\", and the one takes nothing of the other",
+      "takes or gives nothing there");
   expect_refused(
       [](rank_program& r) {  // one product for both
         r.ops[takes_rows].writes[0] = r.ops[makes_rows].writes[0];
         r.ops.erase(r.ops.begin() + makes_rows);
       },
-      "\"deal\" goes by rows with an op that goes with another", "goes by rows with an op that is of another pair");
+      "\"deal\" goes by rows with an op that goes with another",
+      "goes by rows with an op that is of another pair");
 }
 
 TEST_CASE("other collectives do not go so, and all members go alike") {
   program p = right();
   for (rank_program& r : p.ranks) {
     op& o = r.ops[deals];
-    o.does = collective_kind::all_reduce; o.bytes = whole;
-    o.writes[0].begin = o.reads[0].begin; o.writes[0].end = o.reads[0].end; o.writes[0].replaces = 0;
-    r.ops[uses].reads[0].begin = o.writes[0].begin; r.ops[uses].reads[0].end = o.writes[0].end;
+    o.does = collective_kind::all_reduce;
+    o.bytes = whole;
+    o.writes[0].begin = o.reads[0].begin;
+    o.writes[0].end = o.reads[0].end;
+    o.writes[0].replaces = 0;
+    r.ops[uses].reads[0].begin = o.writes[0].begin;
+    r.ops[uses].reads[0].end = o.writes[0].end;
   }
   const verdict order = prove(right());
-  CHECK(prove(p).reasons.front().find("goes by rows; an all_gather does, or a reduce_scatter") != std::string::npos);
+  CHECK(prove(p).reasons.front().find("goes by rows; an all_gather does, or a reduce_scatter") !=
+        std::string::npos);
   const std::string said = verify(certificate(p, order));
   CHECK_MESSAGE(said.find("is of kind all_reduce and goes by rows") != std::string::npos, said);
   program one = right();
@@ -125,9 +166,12 @@ TEST_CASE("other collectives do not go so, and all members go alike") {
 
 /// An op between a collective and its product, which takes 8 bytes of a place and makes 8.
 op between(std::size_t reads, std::size_t writes) {
-  return {.name = "between", .reads = {{reads, reads + 8, 98, element_type::f32}}, .writes = {{writes, writes + 8, 99, element_type::f32}}};
+  return {.name = "between",
+          .reads = {{reads, reads + 8, 98, element_type::f32}},
+          .writes = {{writes, writes + 8, 99, element_type::f32}}};
 }
-void put_between(rank_program& r, op_index first, op_index collective, std::size_t reads, std::size_t writes) {
+void put_between(rank_program& r, op_index first, op_index collective, std::size_t reads,
+                 std::size_t writes) {
   r.ops[begins].writes.push_back(between(reads, writes).reads[0]);
   r.ops[collective].by_rows = 2;
   r.ops.insert(r.ops.begin() + first + 1, between(reads, writes));
@@ -148,14 +192,18 @@ TEST_CASE("what runs meanwhile touches nothing of the collective") {
   const auto put = [](op_index first, op_index collective, std::size_t reads, std::size_t writes) {
     return [=](rank_program& r) { put_between(r, first, collective, reads, writes); };
   };
-  expect_refused(put(gathers, gathers, 640, 0), "\"gather\" goes by rows, and \"between\" writes bytes 0..8 while \"gather\" touches 0..64",
+  expect_refused(put(gathers, gathers, 640, 0),
+                 "\"gather\" goes by rows, and \"between\" writes bytes 0..8 while \"gather\" touches 0..64",
                  "goes by rows while \"between\" runs, and both touch the same bytes");
-  expect_refused(put(makes_rows, deals, 640, 512), "\"deal\" goes by rows, and \"between\" writes bytes 512..520 while \"deal\" touches 512..576",
-                 "goes by rows while \"between\" runs, and both touch the same bytes");
+  expect_refused(
+      put(makes_rows, deals, 640, 512),
+      "\"deal\" goes by rows, and \"between\" writes bytes 512..520 while \"deal\" touches 512..576",
+      "goes by rows while \"between\" runs, and both touch the same bytes");
   expect_refused(
       [](rank_program& r) {
         put_between(r, makes_rows, deals, 640, 648);
-        r.ops[deals].reads.push_back(r.ops[makes_rows].writes[0]);  // the op between: it is at the index that dealing was at
+        r.ops[deals].reads.push_back(
+            r.ops[makes_rows].writes[0]);  // the op between: it is at the index that dealing was at
       },
       "\"deal\" goes by rows, and \"between\" reads bytes 384..512 while \"deal\" touches 384..512",
       "goes by rows while \"between\" runs, and both touch the same bytes");
@@ -166,17 +214,24 @@ TEST_CASE("what runs meanwhile is a kernel") {
       [](rank_program& r) {
         put_between(r, gathers, gathers, 640, 648);
         op& o = r.ops[gathers + 1];
-        o.kind = op_kind::collective; o.communicator = 0; o.bytes = 8; o.message = 2;
+        o.kind = op_kind::collective;
+        o.communicator = 0;
+        o.bytes = 8;
+        o.message = 2;
         o.writes = {{640, 648, 99, element_type::f32, 0}};
       },
-      "\"gather\" goes by rows while \"between\" runs, which is no kernel on its stream", "goes by rows, and \"between\" is no kernel on its stream");
+      "\"gather\" goes by rows while \"between\" runs, which is no kernel on its stream",
+      "goes by rows, and \"between\" is no kernel on its stream");
 }
 
 /// Copies what is gathered, on a stream of its own, and is waited for at the end.
 void copy_elsewhere(rank_program& r, int after) {
   const rankc::codegen::access all = r.ops[gathers].writes[0];
-  r.ops.insert(r.ops.begin() + takes_rows + 1,
-               {.name = "copies", .stream = 1, .waits = {after}, .reads = {all}, .writes = {{640, 640 + whole, 97, element_type::f32}}});
+  r.ops.insert(r.ops.begin() + takes_rows + 1, {.name = "copies",
+                                                .stream = 1,
+                                                .waits = {after},
+                                                .reads = {all},
+                                                .writes = {{640, 640 + whole, 97, element_type::f32}}});
   r.ops.back().waits.push_back(takes_rows + 1);
   r.arena_bytes = 640 + whole;
 }
@@ -188,15 +243,17 @@ TEST_CASE("what is gathered has arrived when the product ends") {
   const verdict order = prove(p);
   CHECK_MESSAGE(order.ok, (order.ok ? "" : order.reasons.front()));
   CHECK(verify(certificate(p, order)) == "");
-  expect_refused([](rank_program& r) { copy_elsewhere(r, gathers); },
-                 "\"copies\" waits for \"gather\", while which rows are under way; it may wait for their product",
-                 "waits for op 1, and rows that go with it may be under way then", 2);
+  expect_refused(
+      [](rank_program& r) { copy_elsewhere(r, gathers); },
+      "\"copies\" waits for \"gather\", while which rows are under way; it may wait for their product",
+      "waits for op 1, and rows that go with it may be under way then", 2);
 }
 
 TEST_CASE("of what goes at once the first waits") {
   expect_refused(
       [](rank_program& r) {
-        r.ops.insert(r.ops.begin() + gathers, {.name = "elsewhere", .stream = 1, .reads = {r.ops[begins].writes[1]}});
+        r.ops.insert(r.ops.begin() + gathers,
+                     {.name = "elsewhere", .stream = 1, .reads = {r.ops[begins].writes[1]}});
         r.ops[takes_rows + 1].waits.push_back(gathers);
       },
       "\"gather\" goes by rows, and \"takes rows\" waits; the first of them does, \"gather\"",
@@ -206,7 +263,8 @@ TEST_CASE("of what goes at once the first waits") {
 TEST_CASE("the product is one of the next two") {
   program p = right();
   for (rank_program& r : p.ranks) r.ops[gathers].by_rows = 3;
-  CHECK(prove(p).reasons.front().find("\"gather\" goes by rows with an op 3 from it; it is one of the next two") != std::string::npos);
+  CHECK(prove(p).reasons.front().find(
+            "\"gather\" goes by rows with an op 3 from it; it is one of the next two") != std::string::npos);
   std::string text = certificate(p, prove(right()));
   CHECK(verify(text).find("by_rows must be 0, 1 or 2") != std::string::npos);
   text.replace(text.find("\"by_rows\":3"), 11, "\"by_rows\":true");

@@ -149,9 +149,14 @@ std::string execution_model::run(const interleaving& how) {
   unfinished_.assign(program_.ranks.size(), 0);
   known_.assign(program_.ranks.size(), {});
   updated_.assign(program_.ranks.size(), {});
-  for (auto& c : cells_) { c.reading = c.writing = 0; c.possible.clear(); }
+  for (auto& c : cells_) {
+    c.reading = c.writing = 0;
+    c.possible.clear();
+  }
   for (auto& c : channels_) {
-    c.sends.clear(); c.receives.clear(); c.gathered.clear();
+    c.sends.clear();
+    c.receives.clear();
+    c.gathered.clear();
     c.entered.assign(program_.ranks.size(), 0);
   }
   for (int i = 0; i < size(); ++i) {

@@ -60,7 +60,8 @@ void execution_model::find_sums() {
 
 void execution_model::expect_sums() {
   const int ranks = static_cast<int>(program_.ranks.size());
-  tensor_of_.resize(ranks); expected_.resize(ranks);
+  tensor_of_.resize(ranks);
+  expected_.resize(ranks);
   for (int r = 0; r < ranks; ++r)
     for (const sum& s : program_.ranks[r].sums)
       tensor_of_[r].push_back(s.kind == sum_kind::gradient ? tensor(r, s) : -1);
@@ -111,7 +112,9 @@ void execution_model::reduce(const std::vector<int>& members) {
   for (int m : members) {
     const op& o = *ops_[m].source;
     const std::size_t reads = o.bytes * (o.does == collective_kind::reduce_scatter ? n : 1);
-    const std::size_t writes = o.bytes * (o.does == collective_kind::all_gather ? n : o.does == collective_kind::all_to_all ? 2 : 1);
+    const std::size_t writes = o.bytes * (o.does == collective_kind::all_gather   ? n
+                                          : o.does == collective_kind::all_to_all ? 2
+                                                                                  : 1);
     if (total(o.reads) != reads || total(o.writes) != writes) harm(o.name + " moves other bytes than it has");
     if (!o.reads.empty() && !o.writes.empty() && o.reads[0].type != o.writes[0].type)
       harm(o.name + " makes another type of what it reads");

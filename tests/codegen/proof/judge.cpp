@@ -62,7 +62,10 @@ mutation_report run_mutations(const program& p, int count, unsigned seed) {
 
 mutation_report& operator+=(mutation_report& sum, const mutation_report& one) {
   const auto add = [](mutation_tally& to, const mutation_tally& t) {
-    to.mutants += t.mutants; to.accepted += t.accepted; to.harmful += t.harmful; to.harmless += t.harmless;
+    to.mutants += t.mutants;
+    to.accepted += t.accepted;
+    to.harmful += t.harmful;
+    to.harmless += t.harmless;
   };
   add(sum.total, one.total);
   for (const auto& [kind, tally] : one.by_kind) add(sum.by_kind[kind], tally);

@@ -156,7 +156,8 @@ struct mutator {
     if (a == nullptr) return {};
     const auto to = place_for(*a);
     if (to == a->begin) return {};
-    a->end = to + (a->end - a->begin); a->begin = to;
+    a->end = to + (a->end - a->begin);
+    a->begin = to;
     return {"shift access", at(i)};
   }
   mutation shift_buffer() {
@@ -168,8 +169,10 @@ struct mutator {
     for (auto& o : ops)
       for (auto* list : {&o.reads, &o.writes})
         for (auto& a : *list)
-          if (a.begin >= buffer.begin && a.end <= buffer.end)
-            { a.begin = to + (a.begin - buffer.begin); a.end = to + (a.end - buffer.begin); }
+          if (a.begin >= buffer.begin && a.end <= buffer.end) {
+            a.begin = to + (a.begin - buffer.begin);
+            a.end = to + (a.end - buffer.begin);
+          }
     return {"shift buffer", at(i)};
   }
   mutation change_type() {
@@ -226,7 +229,8 @@ struct mutator {
       op again = of[k];
       again.waits.clear();
       for (std::size_t a = 0; a < again.writes.size(); ++a) {
-        again.reads[a].value = of[k].writes[a].value; again.writes[a].value = fresh;
+        again.reads[a].value = of[k].writes[a].value;
+        again.writes[a].value = fresh;
         rename_reads(of, of[k].writes[a].value, fresh++);
       }
       testing::renumber_waits(of, [&](int w) { return w + (w >= k); });
@@ -283,7 +287,9 @@ struct mutator {
         if (a.value == reduction.reads[0].value) a.value = reduction.writes[0].value;
       reduction.waits = {
           static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
-      reduction.reads[0].value = before->value; reduction.writes[0].value = fresh; before->value = fresh++;
+      reduction.reads[0].value = before->value;
+      reduction.writes[0].value = fresh;
+      before->value = fresh++;
       const int to = static_cast<int>(last - of.begin());
       take_out(of, k);
       testing::renumber_waits(of, [&](int w) { return w + (w >= to); });
@@ -316,7 +322,10 @@ struct mutator {
     for (auto& o : ops)
       for (auto* list : {&o.reads, &o.writes})
         for (auto& a : *list)
-          if (a.value == moved.value) { a.end = to + (a.end - a.begin); a.begin = to; }
+          if (a.value == moved.value) {
+            a.end = to + (a.end - a.begin);
+            a.begin = to;
+          }
     return {"write over input", at(i)};
   }
   mutation change_value() {
@@ -327,25 +336,25 @@ struct mutator {
   }
 };
 
-constexpr mutation (mutator::*all_mutations[])() = {&mutator::drop,
-                                                    &mutator::swap,
-                                                    &mutator::duplicate,
-                                                    &mutator::retarget_peer,
-                                                    &mutator::retarget_communicator,
-                                                    &mutator::change_message,
-                                                    &mutator::remove_wait,
-                                                    &mutator::move_wait,
-                                                    &mutator::move_stream,
-                                                    &mutator::shift_access,
-                                                    &mutator::shift_buffer,
-                                                    &mutator::change_value,
-                                                    &mutator::change_type,
-                                                    &mutator::remove_reduction,
-                                                    &mutator::double_reduction,
-                                                    &mutator::change_reduction,
-                                                    &mutator::reduce_early,
-                                                    &mutator::change_collective_bytes,
-                                                    &mutator::write_over_input};
+constexpr mutation (mutator::* all_mutations[])() = {&mutator::drop,
+                                                     &mutator::swap,
+                                                     &mutator::duplicate,
+                                                     &mutator::retarget_peer,
+                                                     &mutator::retarget_communicator,
+                                                     &mutator::change_message,
+                                                     &mutator::remove_wait,
+                                                     &mutator::move_wait,
+                                                     &mutator::move_stream,
+                                                     &mutator::shift_access,
+                                                     &mutator::shift_buffer,
+                                                     &mutator::change_value,
+                                                     &mutator::change_type,
+                                                     &mutator::remove_reduction,
+                                                     &mutator::double_reduction,
+                                                     &mutator::change_reduction,
+                                                     &mutator::reduce_early,
+                                                     &mutator::change_collective_bytes,
+                                                     &mutator::write_over_input};
 
 }  // namespace
 

@@ -52,22 +52,30 @@ struct stage_rank {
   bool last() const { return p == shape.pp - 1; }
   std::string at(char action, int mb) const { return std::to_string(p) + action + std::to_string(mb) + ": "; }
   access& keep(int mb, int l) { return saved[(mb % slots) * (shape.layers + 1) + l]; }
-  access fresh(access& a) {  a.value = all.values++; return a; }
+  access fresh(access& a) {
+    a.value = all.values++;
+    return a;
+  }
 
   void begin() {
     slots = shape.one_f_one_b ? std::min(shape.microbatches, shape.pp - p) : shape.microbatches;
     op o{.kind = op_kind::begin, .name = "begin"};
     for (int l = 0; l < shape.layers; ++l) {
-      weights.push_back(rank.allocate(3)); gradients.push_back(rank.allocate(3));
+      weights.push_back(rank.allocate(3));
+      gradients.push_back(rank.allocate(3));
       moments.push_back(rank.allocate(3));
-      o.writes.push_back(fresh(weights[l])); o.writes.push_back(fresh(moments[l]));
+      o.writes.push_back(fresh(weights[l]));
+      o.writes.push_back(fresh(moments[l]));
     }
     for (int s = 0; s < slots * (shape.layers + 1); ++s) saved.push_back(rank.allocate(2));
     for (auto* slot : {in, out, gradient_in, gradient_out, flow})
       for (int i = 0; i < 2; ++i) slot[i] = rank.allocate(2);
-    sum = flow[0]; sum.begin += rank_builder::block;  // overlaps both, of another life time
+    sum = flow[0];
+    sum.begin += rank_builder::block;  // overlaps both, of another life time
     sum.end = flow[1].end - rank_builder::block;
-    tokens = rank.allocate(1); loss = rank.allocate(1); norm = rank.allocate(1);
+    tokens = rank.allocate(1);
+    loss = rank.allocate(1);
+    norm = rank.allocate(1);
     o.writes.push_back(fresh(tokens));
     rank.issue(o);
   }
@@ -84,7 +92,8 @@ struct stage_rank {
     op o{.kind = op_kind::collective, .name = name, .stream = static_cast<int>(s), .reads = {a}};
     o.writes = {fresh(a)};
     o.communicator = all.communicator(group, std::move(ranks));
-    o.bytes = a.end - a.begin; o.message = all.message(name);
+    o.bytes = a.end - a.begin;
+    o.message = all.message(name);
     rank.issue(std::move(o));
   }
   void tensor_sum(const std::string& name, access& a) {
@@ -99,7 +108,8 @@ struct stage_rank {
     o.peer = all.rank(p == from ? to : from, d, t);
     o.communicator = all.communicator(edge + " of " + std::to_string(d) + " " + std::to_string(t),
                                       {all.rank(from, d, t), all.rank(to, d, t)});
-    o.bytes = a.end - a.begin; o.message = all.message(o.name);
+    o.bytes = a.end - a.begin;
+    o.message = all.message(o.name);
     a.value = all.boundary(action, mb, from, d, t);
     (p == from ? o.reads : o.writes) = {a};
     rank.issue(std::move(o));

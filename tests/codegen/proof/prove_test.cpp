@@ -28,13 +28,17 @@ struct sketch {
       p.ranks.push_back({{{.kind = op_kind::begin, .name = "begin", .writes = {{0, 100, 0}}}}, 400});
     }
   }
-  op& add(int r, op o) {  p.ranks[r].ops.push_back(std::move(o)); return p.ranks[r].ops.back(); }
+  op& add(int r, op o) {
+    p.ranks[r].ops.push_back(std::move(o));
+    return p.ranks[r].ops.back();
+  }
   op& compute(int r, const char* name, int stream, std::vector<access> reads, std::vector<access> writes) {
     return add(r, {.name = name, .stream = stream, .reads = std::move(reads), .writes = std::move(writes)});
   }
   op& transfer(int r, op_kind kind, const char* name, int stream, int peer, access a, int communicator = 0) {
     op o{.kind = kind, .name = name, .stream = stream, .communicator = communicator, .peer = peer};
-    o.bytes = a.end - a.begin; o.message = name[0];
+    o.bytes = a.end - a.begin;
+    o.message = name[0];
     (kind == op_kind::send ? o.reads : o.writes) = {a};
     return add(r, std::move(o));
   }
@@ -97,7 +101,8 @@ TEST_CASE("a deadlock is told as who waits for whom") {
 TEST_CASE("a deadlock over three ranks, events and a collective") {
   sketch s(3);
   s.p.communicators.push_back({"pair", {1, 2}});
-  s.sum(0, "sum", 0); s.send(0, "x", 0, 1, {0, 4, 0}, 1);
+  s.sum(0, "sum", 0);
+  s.send(0, "x", 0, 1, {0, 4, 0}, 1);
   s.receive(1, "x", 2, 0, {200, 204, 0}, 1);
   s.compute(1, "middle", 1, {}, {}).waits = {1};
   s.sum(1, "pair sum", 0, 2).waits = {2};
@@ -147,7 +152,8 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
     sketch s(1);
     s.compute(0, "B0", 0, {{0, 100, 0}}, {{0, 100, 1}}).writes[0].replaces = 0;
     op& next = s.compute(0, "B1", 2, {{0, 100, 1}}, {{0, 100, 2}});
-    next.waits = {1}; next.writes[0].replaces = 0;
+    next.waits = {1};
+    next.writes[0].replaces = 0;
     CHECK(s.refusal({{0, 100, 2}}) == "");
   }
 }
@@ -182,32 +188,41 @@ TEST_CASE("order through another rank counts when data comes back, not when a se
 TEST_CASE("messages that meet must be the same") {
   sketch s(2);
   SUBCASE("bytes") {
-    s.send(0, "x", 0, 1, {0, 4, 0}); s.receive(1, "x", 0, 0, {200, 208, 0});
+    s.send(0, "x", 0, 1, {0, 4, 0});
+    s.receive(1, "x", 0, 0, {200, 208, 0});
     CHECK(
         s.refusal() ==
         "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes) on \"a\": they must "
         "agree in name, message and bytes");
   }
   SUBCASE("name and message") {
-    s.sum(0, "x", 0); s.sum(1, "y", 0);
+    s.sum(0, "x", 0);
+    s.sum(1, "y", 0);
     CHECK(s.refusal().find(
               "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
   }
   SUBCASE("name alone") {
-    s.sum(0, "x1", 0); s.sum(1, "x2", 0);
+    s.sum(0, "x1", 0);
+    s.sum(1, "x2", 0);
     CHECK(s.refusal() ==
-          "rank 0: \"x1\" (message 120, 4 bytes) meets rank 1: \"x2\" (message 120, 4 bytes) on \"a\": they must agree in name, "
+          "rank 0: \"x1\" (message 120, 4 bytes) meets rank 1: \"x2\" (message 120, 4 bytes) on \"a\": they "
+          "must agree in name, "
           "message and bytes");
   }
   SUBCASE("message alone") {
-    s.sum(0, "x", 0); s.sum(1, "x", 0).message = 121;
-    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 121, 4 bytes)") == 0);
+    s.sum(0, "x", 0);
+    s.sum(1, "x", 0).message = 121;
+    CHECK(s.refusal().find(
+              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 121, 4 bytes)") == 0);
   }
   SUBCASE("bytes of a collective") {
     s.sum(0, "x", 0);
     op& longer = s.sum(1, "x", 0);
-    longer.bytes = 8; longer.reads[0].end = 8; longer.writes[0].end = 308;
-    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes)") == 0);
+    longer.bytes = 8;
+    longer.reads[0].end = 8;
+    longer.writes[0].end = 308;
+    CHECK(s.refusal().find(
+              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes)") == 0);
   }
   SUBCASE("sizes of the values in a message") {
     s.compute(0, "make", 0, {}, {{100, 104, 1}, {104, 108, 2}});
@@ -216,7 +231,9 @@ TEST_CASE("messages that meet must be the same") {
     CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
   }
   SUBCASE("count of messages") {
-    s.send(0, "x", 0, 1, {0, 4, 0}); s.send(0, "y", 0, 1, {0, 4, 0}); s.receive(1, "x", 0, 0, {200, 204, 0});
+    s.send(0, "x", 0, 1, {0, 4, 0});
+    s.send(0, "y", 0, 1, {0, 4, 0});
+    s.receive(1, "x", 0, 0, {200, 204, 0});
     CHECK(s.refusal() ==
           "rank 0 sends 2 times to rank 1 on \"a\", rank 1 receives 1 times; rank 0: \"y\" meets nothing");
   }
@@ -226,11 +243,15 @@ TEST_CASE("messages that meet must be the same") {
           "rank 0 enters 0 collectives on \"a\", rank 1 enters 1; rank 1: \"x\" meets nothing");
   }
   SUBCASE("values") {
-    s.send(0, "x", 0, 1, {0, 4, 0}); s.receive(1, "x", 0, 0, {200, 204, 7});
+    s.send(0, "x", 0, 1, {0, 4, 0});
+    s.receive(1, "x", 0, 0, {200, 204, 7});
     CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
   }
   SUBCASE("order on a communicator") {
-    s.sum(0, "x", 0); s.sum(0, "y", 1); s.sum(1, "x", 0); s.sum(1, "y", 0);
+    s.sum(0, "x", 0);
+    s.sum(0, "y", 1);
+    s.sum(1, "x", 0);
+    s.sum(1, "y", 0);
     CHECK(s.refusal() == "rank 0: \"x\" and \"y\" are both on communicator \"a\": no event orders the two");
   }
 }
@@ -240,30 +261,60 @@ TEST_CASE("structure") {
   op& x = s.compute(0, "x", 0, {}, {{0, 8, 1}});
   std::string expected;
   SUBCASE("later wait") {
-    x.waits = {1}; expected = "waits for op 1, it may wait for earlier ops only: 0..0";
+    x.waits = {1};
+    expected = "waits for op 1, it may wait for earlier ops only: 0..0";
   }
-  SUBCASE("stream") { x.stream = 4; expected = "is on stream 4, the program has streams 0..3"; }
-  SUBCASE("arena") { x.writes[0].end = 401; expected = "writes bytes 0..401, the arena ends at 400"; }
-  SUBCASE("empty access") { x.writes[0].end = 0; expected = "writes no bytes: 0..0"; }
-  SUBCASE("no value") { x.writes[0].value = -1; expected = "writes bytes 0..8 without naming a value"; }
-  SUBCASE("two values") { x.writes.push_back({4, 12, 2}); expected = "writes two values to bytes 4..8"; }
-  SUBCASE("second begin") { x.kind = op_kind::begin; expected = "begins the rank again"; }
-  SUBCASE("early end") { x.kind = op_kind::end; expected = "ends the rank too early"; }
+  SUBCASE("stream") {
+    x.stream = 4;
+    expected = "is on stream 4, the program has streams 0..3";
+  }
+  SUBCASE("arena") {
+    x.writes[0].end = 401;
+    expected = "writes bytes 0..401, the arena ends at 400";
+  }
+  SUBCASE("empty access") {
+    x.writes[0].end = 0;
+    expected = "writes no bytes: 0..0";
+  }
+  SUBCASE("no value") {
+    x.writes[0].value = -1;
+    expected = "writes bytes 0..8 without naming a value";
+  }
+  SUBCASE("two values") {
+    x.writes.push_back({4, 12, 2});
+    expected = "writes two values to bytes 4..8";
+  }
+  SUBCASE("second begin") {
+    x.kind = op_kind::begin;
+    expected = "begins the rank again";
+  }
+  SUBCASE("early end") {
+    x.kind = op_kind::end;
+    expected = "ends the rank too early";
+  }
   SUBCASE("communicator") {
-    x.kind = op_kind::collective; x.communicator = 2;
+    x.kind = op_kind::collective;
+    x.communicator = 2;
     expected = "uses communicator 2, the program has 2 of them";
   }
   SUBCASE("peer") {
-    x.kind = op_kind::receive; x.communicator = 0; x.peer = 0; x.bytes = 8;
+    x.kind = op_kind::receive;
+    x.communicator = 0;
+    x.peer = 0;
+    x.bytes = 8;
     expected = "has peer 0, it must be another rank of communicator \"a\"";
   }
   SUBCASE("not a member") {
     s.p.communicators.push_back({"c", {1}});
-    x.kind = op_kind::collective; x.communicator = 2;
+    x.kind = op_kind::collective;
+    x.communicator = 2;
     expected = "uses communicator \"c\", which rank 0 is not in";
   }
   SUBCASE("bytes of the message") {
-    x.kind = op_kind::receive; x.communicator = 0; x.peer = 1; x.bytes = 12;
+    x.kind = op_kind::receive;
+    x.communicator = 0;
+    x.peer = 1;
+    x.bytes = 12;
     expected = "writes 8 bytes of the arena for a message of 12";
   }
   CHECK(s.refusal() == "rank 0: \"x\" " + expected);
@@ -273,7 +324,8 @@ TEST_CASE("structure of ranks and communicators") {
   sketch s(2);
   SUBCASE("no end") { CHECK(s.judged() == "rank 0 has no begin op and end op"); }
   SUBCASE("op after the end") {
-    s.add(0, {.kind = op_kind::end, .name = "end"}); s.compute(0, "x", 0, {}, {});
+    s.add(0, {.kind = op_kind::end, .name = "end"});
+    s.compute(0, "x", 0, {}, {});
     s.add(1, {.kind = op_kind::end, .name = "end"});
     CHECK(s.judged() == "rank 0: \"end\" ends the rank too early");
   }

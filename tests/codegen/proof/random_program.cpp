@@ -45,7 +45,8 @@ struct maker {
     if (below(4)) o.reads.push_back(read(r));
     if (o.reads.size() == 1 && below(3) == 0) {
       o.writes.push_back(o.reads[0]);  // in place
-      o.writes[0].value = values++; o.writes[0].replaces = 0;
+      o.writes[0].value = values++;
+      o.writes[0].replaces = 0;
       std::fill(contents[r].begin() + o.reads[0].begin, contents[r].begin() + o.reads[0].end, values - 1);
     } else if (below(4)) {
       o.writes.push_back(write(r, 1 + below(2), values++));
@@ -59,10 +60,14 @@ struct maker {
     const access a = read(from);
     o.bytes = a.end - a.begin;
     op receive = o;
-    o.kind = op_kind::send; o.peer = to; o.reads = {a};
-    receive.kind = op_kind::receive; receive.peer = from;
+    o.kind = op_kind::send;
+    o.peer = to;
+    o.reads = {a};
+    receive.kind = op_kind::receive;
+    receive.peer = from;
     receive.writes = {write(to, static_cast<int>(o.bytes), a.value)};
-    add(from, std::move(o)); add(to, std::move(receive));
+    add(from, std::move(o));
+    add(to, std::move(receive));
   }
 
   void sum() {
@@ -76,7 +81,8 @@ struct maker {
       a.end = a.begin + 1;
       access b = write(r, 1, values++);
       if (a.begin == b.begin) b.replaces = 0;
-      o.reads = {a}; o.writes = {b};
+      o.reads = {a};
+      o.writes = {b};
       add(r, std::move(o));
     }
     ++messages;
@@ -93,7 +99,8 @@ struct maker {
       op begin{.kind = op_kind::begin, .name = "begin"};
       begin.writes = {write(r, n_bytes, values++)};
       std::fill(contents[r].begin(), contents[r].end(), begin.writes[0].value);
-      begin.writes[0].begin = 0; begin.writes[0].end = n_bytes;
+      begin.writes[0].begin = 0;
+      begin.writes[0].end = n_bytes;
       result.ranks.push_back({{begin}, n_bytes});
     }
     const int talk_percent = ranks == 2 ? 20 + below(60) : 0;

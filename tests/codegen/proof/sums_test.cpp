@@ -124,7 +124,8 @@ TEST_CASE("contributions are all there, once") {
   SUBCASE("one overwrites those before it") {
     op& o = find(p, 0, "0B1: layer 0 wgrad");
     REQUIRE(o.writes[0].replaces == 2);
-    o.reads.pop_back(); o.writes[0].replaces = -1;
+    o.reads.pop_back();
+    o.writes[0].replaces = -1;
     CHECK(judge(p).proof ==
           "rank 0: \"norm\" reads the gradient of \"0: layer 0\" with 2 of its 3 contributions");
   }
@@ -160,12 +161,14 @@ TEST_CASE("an update knows its gradient and the norm, and is made once") {
         if (o.reads[r].begin == w.begin) w.replaces = static_cast<int>(r);
   };
   SUBCASE("without the gradient") {
-    drop(find_sum(p, 0, "0: layer 0").at); renumber();
+    drop(find_sum(p, 0, "0: layer 0").at);
+    renumber();
     CHECK(judge(p).proof ==
           "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading it");
   }
   SUBCASE("without the norm") {
-    drop(find_sum(p, 0, "norm").at); renumber();
+    drop(find_sum(p, 0, "norm").at);
+    renumber();
     CHECK(judge(p).proof ==
           "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading the "
           "norm");
@@ -210,34 +213,44 @@ TEST_CASE("the facts about sums fit together") {
     expected = "\"0: layer 0\" is also on rank 0, and no communicator relates the two";
   }
   SUBCASE("a communicator that is none") {
-    find_sum(p, 0, "norm").over[0].communicator = 1000; expected = "is summed over communicator 1000 of";
+    find_sum(p, 0, "norm").over[0].communicator = 1000;
+    expected = "is summed over communicator 1000 of";
   }
   SUBCASE("a communicator twice") {
     change("norm", [](sum& s, int) { s.over.push_back(s.over[0]); });
-        expected = "twice, or by a rank that is not in it";
+    expected = "twice, or by a rank that is not in it";
   }
   SUBCASE("a name twice") {
-    p.ranks[0].sums[1].name = p.ranks[0].sums[0].name; expected = "two sums are named";
+    p.ranks[0].sums[1].name = p.ranks[0].sums[0].name;
+    expected = "two sums are named";
   }
   SUBCASE("one place for two") {
-    p.ranks[0].sums[1].at = p.ranks[0].sums[0].at; expected = "cannot be the place of a sum";
+    p.ranks[0].sums[1].at = p.ranks[0].sums[0].at;
+    expected = "cannot be the place of a sum";
   }
   SUBCASE("a place outside") {
-    p.ranks[0].sums[0].at.end = 1 << 20; expected = "cannot be the place of a sum";
+    p.ranks[0].sums[0].at.end = 1 << 20;
+    expected = "cannot be the place of a sum";
   }
   SUBCASE("a part of the place") {
-    change("loss", [](sum& s, int) { s.at.end -= 8; }); expected = ", of which \"loss\" has ";
+    change("loss", [](sum& s, int) { s.at.end -= 8; });
+    expected = ", of which \"loss\" has ";
   }
   SUBCASE("a gradient that nobody counts") {
     change("0: layer 0", [](sum& s, int) { s.counted = false; });
-        expected = "\"0: layer 0\" is counted 0 times in the norm";
+    expected = "\"0: layer 0\" is counted 0 times in the norm";
   }
   SUBCASE("a norm of fewer") {
-    find_sum(p, 0, "norm").terms = 1; expected = "the norm counts 1 gradients of 2";
+    find_sum(p, 0, "norm").terms = 1;
+    expected = "the norm counts 1 gradients of 2";
   }
-  SUBCASE("two norms") { find_sum(p, 4, "loss").kind = sum_kind::norm; expected = "has 2 norms"; }
+  SUBCASE("two norms") {
+    find_sum(p, 4, "loss").kind = sum_kind::norm;
+    expected = "has 2 norms";
+  }
   SUBCASE("a loss that updates") {
-    find_sum(p, 4, "loss").updates = {{0, 8}}; expected = "\"loss\" is no gradient and updates nothing";
+    find_sum(p, 4, "loss").updates = {{0, 8}};
+    expected = "\"loss\" is no gradient and updates nothing";
   }
   const verdict v = prove(p);
   REQUIRE_FALSE(v.ok);
@@ -252,16 +265,24 @@ TEST_CASE("what an op writes meets what it reads only where it may, byte for byt
   op& o = find(p, 0, "0F0: layer 0");
   REQUIRE(o.writes.size() == 1);
   REQUIRE(o.writes[0].replaces == -1);
-  SUBCASE("over its input") { o.writes[0].begin = o.reads[0].begin; o.writes[0].end = o.reads[0].end; }
+  SUBCASE("over its input") {
+    o.writes[0].begin = o.reads[0].begin;
+    o.writes[0].end = o.reads[0].end;
+  }
   SUBCASE("over a part of its input") {
-    o.writes[0].begin = o.reads[0].end - 1; o.writes[0].end = o.reads[0].end + 1;
+    o.writes[0].begin = o.reads[0].end - 1;
+    o.writes[0].end = o.reads[0].end + 1;
   }
   SUBCASE("over a part of what it may replace") {
-    o.writes[0].begin = o.reads[0].begin; o.writes[0].end = o.reads[0].end - 1; o.writes[0].replaces = 0;
+    o.writes[0].begin = o.reads[0].begin;
+    o.writes[0].end = o.reads[0].end - 1;
+    o.writes[0].replaces = 0;
   }
   SUBCASE("over a read that there is not") { o.writes[0].replaces = 7; }
   SUBCASE("over another read than it says") {
-    o.writes[0].begin = o.reads[0].begin; o.writes[0].end = o.reads[0].end; o.writes[0].replaces = 1;
+    o.writes[0].begin = o.reads[0].begin;
+    o.writes[0].end = o.reads[0].end;
+    o.writes[0].replaces = 1;
   }
   const refusals r = judge(p);
   CHECK_MESSAGE((r.proof.find("over") != std::string::npos), r.proof);

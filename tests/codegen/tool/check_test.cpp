@@ -131,8 +131,8 @@ TEST_CASE("a message waits for what its rank computes before it") {
   // Rank 0 sends its forward behind the backward that needs it.
   const char* late = "0F0 0RECV_B0 0B0 0SEND_F0 | 1RECV_F0 1F0 1B0 1SEND_B0";
   CHECK(verdict(late) == "RC304");
-  CHECK(said(late).find("waits for the message 0SEND_F0 -> 1RECV_F0 (rank 0 item 3, rank 1 item 0), which waits for rank 0's 0B0 (item 2)") !=
-        std::string::npos);
+  CHECK(said(late).find("waits for the message 0SEND_F0 -> 1RECV_F0 (rank 0 item 3, rank 1 item 0), which "
+                        "waits for rank 0's 0B0 (item 2)") != std::string::npos);
 }
 
 TEST_CASE("who queues behind whom depends on the runtime") {
@@ -202,7 +202,8 @@ TEST_CASE("two ranks that share stages reduce them in one order, each after its 
     return verdict(j);
   };
   const std::string zero = "0F0 1F1 1B1 0B0 ", one = "1F0 0F1 1B0 0B1 ";
-  const std::string same = "0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP", other = "1REDUCE_GRAD 0REDUCE_GRAD 0STEP 1STEP";
+  const std::string same = "0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP",
+                    other = "1REDUCE_GRAD 0REDUCE_GRAD 0STEP 1STEP";
   CHECK(of((zero + same + " | " + one + same).c_str()) == "");
   CHECK(of((zero + other + " | " + one + other).c_str()) == "");
   CHECK(of((zero + same + " | " + one + other).c_str()) == "RC304");

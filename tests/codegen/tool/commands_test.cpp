@@ -120,19 +120,29 @@ TEST_CASE("the starter's plan is valid") {
 
 TEST_CASE("a program has its plan's schedule, and says what its target does not have") {
   plan_data plan = make_plan("starter", plans::first);
-  const auto program = [&] { return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host").at("program.cpp"); };
+  const auto program = [&] {
+    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host").at("program.cpp");
+  };
   const std::string text = program();
-  CHECK(text.find(".schedule = {lr_piece{lr_shape::linear, 50, peak}, lr_piece{lr_shape::cosine, 350, 0.0001}}") != std::string::npos);
+  CHECK(text.find(
+            ".schedule = {lr_piece{lr_shape::linear, 50, peak}, lr_piece{lr_shape::cosine, 350, 0.0001}}") !=
+        std::string::npos);
   CHECK(text.find(".note") == std::string::npos);
   CHECK(text.find("\n     0.001 |       **********\n") != std::string::npos);  // drawn
-  CHECK(text.find("\n      step 1                                                        440\n") != std::string::npos);
-  for (const auto& [to, name] : {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
-    const std::string of_target = codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
-    CHECK(of_target.find(", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") != std::string::npos);
+  CHECK(text.find("\n      step 1                                                        440\n") !=
+        std::string::npos);
+  for (const auto& [to, name] :
+       {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
+    const std::string of_target =
+        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
+    CHECK(of_target.find(
+              ", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") !=
+          std::string::npos);
     CHECK(of_target.find(".logits = ") == of_target.rfind(".logits = "));  // of the last pipeline rank alone
   }
   plan.recipe.precision = bf16;
-  CHECK(program().find(".note = \"the recipe's precision is bf16; this program computes in f32\",") != std::string::npos);
+  CHECK(program().find(".note = \"the recipe's precision is bf16; this program computes in f32\",") !=
+        std::string::npos);
 }
 
 TEST_CASE("verify says of a file what the checker says of its text") {
@@ -142,7 +152,9 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   const std::string good = codegen::certificate(p, codegen::prove(p));
   const std::string file = (s.path / "c.json").string();
   write(file, good);
-  CHECK(run_verify(file) == result{0, "train: the certificate has no model to compare with\n" + file + ": every claim holds\n", ""});
+  CHECK(run_verify(file) ==
+        result{0, "train: the certificate has no model to compare with\n" + file + ": every claim holds\n",
+               ""});
   CHECK(run("verify " + file) == run_verify(file));
 
   codegen::specification model = codegen::specify(plan);
@@ -180,12 +192,15 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
     CHECK(r.errors.find("Usage: rankc") != std::string::npos);
   }
   CHECK(run("plan").errors.starts_with("error: rankc has no command plan\n"));
-  CHECK(run("search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 --capacity 80.5 --top 1 --corrected")
+  CHECK(run("search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 "
+            "--capacity 80.5 --top 1 --corrected")
             .out.starts_with("{\"ok\":true,\"diagnostics\":[],\"n_candidates\":"));  // a pipe
   CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
   for (const char* id : {"304", "rc304"}) CHECK(run("explain " + std::string(id)) == run("explain RC304"));
-  for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"}) CHECK(run("explain " + std::string(id)).code == 1);
-  for (const char* command : {"dims", "schedule", "tokens"}) CHECK(run(std::string(command) + " --help").out.find("Examples:\n  ") != std::string::npos);
+  for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"})
+    CHECK(run("explain " + std::string(id)).code == 1);
+  for (const char* command : {"dims", "schedule", "tokens"})
+    CHECK(run(std::string(command) + " --help").out.find("Examples:\n  ") != std::string::npos);
   for (const char* command : {"explain", "explain 304", "dims --world 8 --dp-shard infer"})
     CHECK(std::system((std::string(RANKC_TOOL) + " " + command + " > /dev/full 2> /dev/null").c_str()) != 0);
   const scratch_folder s;
@@ -197,7 +212,8 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   const scratch_folder s;
   write(s.path / "a.txt", "ab\xff");
   write(s.path / "b.txt", std::string("\0z", 2));
-  const std::string a = (s.path / "a.txt").string(), b = (s.path / "b.txt").string(), out = (s.path / "t.bin").string();
+  const std::string a = (s.path / "a.txt").string(), b = (s.path / "b.txt").string(),
+                    out = (s.path / "t.bin").string();
   CHECK(run("tokens --out " + out + " " + a + " " + b) ==
         result{0, out + ": 5 tokens of 2 files by bytes, for a plan with vocab 256 or more\n", ""});
   const std::string bytes = contents(out);
@@ -205,10 +221,13 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   CHECK(bytes.substr(0, 12) == std::string("\x88\xd8\x34\x01\x01\0\0\0\x05\0\0\0", 12));  // 20240520, 1, 5
   CHECK(bytes.substr(12, 1012) == std::string(1012, '\0'));
   CHECK(bytes.substr(1024) == std::string("a\0b\0\xff\0\0\0z\0", 10));
-  CHECK(run("tokens --out " + out + " " + a + " " + (s.path / "none").string()).errors == "error: " + (s.path / "none").string() + ": cannot be read\n");
+  CHECK(run("tokens --out " + out + " " + a + " " + (s.path / "none").string()).errors ==
+        "error: " + (s.path / "none").string() + ": cannot be read\n");
   CHECK_FALSE(fs::exists(out));  // nothing that looks whole
-  CHECK(run("tokens --out x.txt " + a).errors == "error: --out x.txt: a token file is called .bin, by which --data knows it\n");
-  CHECK(run("tokens --eos --out " + out + " " + a).errors == "error: --eos: bytes have no end-of-sentence; give --model, or leave it out\n");
+  CHECK(run("tokens --out x.txt " + a).errors ==
+        "error: --out x.txt: a token file is called .bin, by which --data knows it\n");
+  CHECK(run("tokens --eos --out " + out + " " + a).errors ==
+        "error: --eos: bytes have no end-of-sentence; give --model, or leave it out\n");
   const result no_model = run("tokens --model " + a + " --out " + out + " " + a);
   CHECK(no_model.code == 1);
   CHECK((no_model.errors.find(a + ": is no model of SentencePiece that can be read") != std::string::npos ||
@@ -221,19 +240,22 @@ TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   CHECK(r == result{0,
                     "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
                     "\"program\":[[\"0F0\",\"0B0\"]],"
-                    "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_bubble\":0.0,"
-                "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
+                    "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
+                    "bubble\":0.0,"
+                    "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
                     "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one "
                     "object a line is expected\"}]}\n",
                     ""});
   CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
         result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});
-  CHECK(run("dims", "{}\n") == result{0,
-                                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line has no world, "
-                                    "which it needs\"}]}\n",
-                                    ""});
-  CHECK(run("dims --world 8 --tp 3") == result{1, "", "error[RC101]: tp(3) is not world=8: take tp=8, or world=3\n"});
+  CHECK(run("dims", "{}\n") ==
+        result{0,
+               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line has no world, "
+               "which it needs\"}]}\n",
+               ""});
+  CHECK(run("dims --world 8 --tp 3") ==
+        result{1, "", "error[RC101]: tp(3) is not world=8: take tp=8, or world=3\n"});
   const result page = run("dims --world 8 --tp 2 --dp-shard infer --heads 8 --tied-embeddings");
   CHECK(page.code == 0);
   CHECK(page.out.starts_with("axes "));

@@ -24,8 +24,10 @@ std::string drawing(const char* line, int per_node) {
 }  // namespace
 
 TEST_CASE("an answer has every field of the interface") {
-  CHECK(dims(R"({"world": 4, "tp": 2, "pp": "infer", "model": {"tied_embeddings": true, "heads": 4}, "groups": true})") ==
-        json::parse(R"({"ok": true, "diagnostics": [{"id": "RC219", "text":
+  CHECK(
+      dims(
+          R"({"world": 4, "tp": 2, "pp": "infer", "model": {"tied_embeddings": true, "heads": 4}, "groups": true})") ==
+      json::parse(R"({"ok": true, "diagnostics": [{"id": "RC219", "text":
     "tied embeddings with pp=2: the first and the last stage both hold the table and sum its gradient over the two, once a step",
     "warning": true}],
     "resolved": {"world": 4, "pp": 2, "dp_replicate": 1, "dp_shard": 1, "cp": 1, "tp": 2, "ep": 1, "etp": 1, "ulysses": 1,
@@ -50,14 +52,16 @@ TEST_CASE("an answer has every field of the interface") {
       "ep_etp": [[0], [1], [2], [3]], "embedding": [[0, 2], [1, 3]]}})"));
 }
 
-TEST_CASE("the text of groups is the groups of the layout, and communicators are counted as they are listed") {
-  for (const char* line :
-       {R"({"world": 48, "pp": 3, "dp_shard": 2, "cp": 4, "ulysses": 2, "tp": 2, "ep": 4, "etp": 2, "groups": true,
+TEST_CASE(
+    "the text of groups is the groups of the layout, and communicators are counted as they are listed") {
+  for (
+      const char* line :
+      {R"({"world": 48, "pp": 3, "dp_shard": 2, "cp": 4, "ulysses": 2, "tp": 2, "ep": 4, "etp": 2, "groups": true,
             "model": {"tied_embeddings": true, "experts": 4}})",
-        R"({"world": 32, "dp_replicate": 2, "dp_shard": "infer", "cp": 2, "tp": 2, "ep": 16, "cp_weights": "replicate",
+       R"({"world": 32, "dp_replicate": 2, "dp_shard": "infer", "cp": 2, "tp": 2, "ep": 16, "cp_weights": "replicate",
             "expert_layout": "folded_over_replicas", "groups": true})",
-        R"({"world": 24, "dp_shard": "infer", "cp": 2, "tp": 2, "ep": 3, "etp": 2, "expert_layout": "independent", "groups": true})",
-        R"({"world": 1, "groups": true})"}) {
+       R"({"world": 24, "dp_shard": "infer", "cp": 2, "tp": 2, "ep": 3, "etp": 2, "expert_layout": "independent", "groups": true})",
+       R"({"world": 1, "groups": true})"}) {
     CAPTURE(line);
     const json a = dims(line);
     REQUIRE(a["ok"] == true);
@@ -74,7 +78,8 @@ TEST_CASE("the text of groups is the groups of the layout, and communicators are
     for (const json& c : a["communicators"])
       for (const json& name : c["serves"]) {
         const json& listed = a["groups"][name.get<std::string>()];
-        const auto several = std::count_if(listed.begin(), listed.end(), [](const json& g) { return g.size() > 1; });
+        const auto several =
+            std::count_if(listed.begin(), listed.end(), [](const json& g) { return g.size() > 1; });
         CHECK(several == c["groups"]);
         if (name == c["serves"][0]) n_groups += static_cast<int>(several);
       }
@@ -84,7 +89,8 @@ TEST_CASE("the text of groups is the groups of the layout, and communicators are
 }
 
 TEST_CASE("any one degree is inferred") {
-  const json whole = dims(R"({"world": 24, "pp": 3, "dp_shard": 2, "cp": 2, "tp": 2, "ep": 8, "ulysses": 2})");
+  const json whole =
+      dims(R"({"world": 24, "pp": 3, "dp_shard": 2, "cp": 2, "tp": 2, "ep": 8, "ulysses": 2})");
   CHECK(ids(whole) == "");
   for (const char* degree : {"pp", "dp_replicate", "dp_shard", "cp", "tp", "ep", "etp", "ulysses"}) {
     json line{{"world", 24}, {"pp", 3}, {"dp_shard", 2}, {"cp", 2}, {"tp", 2}, {"ep", 8}, {"ulysses", 2}};
@@ -95,18 +101,21 @@ TEST_CASE("any one degree is inferred") {
 }
 
 TEST_CASE("a line that is no request says why") {
-  for (const auto& [line, said] : {
-           std::pair(R"({})", "the line has no world, which it needs"),
-           std::pair(R"({"world": 8, "dp_shrad": 2})", R"(the line has no field "dp_shrad"; the nearest is dp_shard)"),
-           std::pair(R"({"world": 8, "model": {"head": 2}})", R"(model has no field "head"; the nearest is heads)"),
-           std::pair(R"({"world": 8, "tp": "two"})", R"(tp is "two"; it must be a whole number of 32 bits or "infer")"),
-           std::pair(R"({"world": 8, "tp": 4294967298})",
-                     R"(tp is 4294967298; it must be a whole number of 32 bits or "infer")"),
-           std::pair(R"({"world": 8, "cp_weights": "shared"})",
-                     R"(cp_weights is "shared"; it must be one of shard, replicate)"),
-           std::pair(R"({"world": 8, "cluster": {"nodes": 1, "gpus_per_node": 0}})",
-                     "gpus_per_node is 0; it must be a whole number of 32 bits, at least 1"),
-           std::pair("[8]", "the line is not a JSON object; one object a line is expected")}) {
+  for (const auto& [line, said] :
+       {std::pair(R"({})", "the line has no world, which it needs"),
+        std::pair(R"({"world": 8, "dp_shrad": 2})",
+                  R"(the line has no field "dp_shrad"; the nearest is dp_shard)"),
+        std::pair(R"({"world": 8, "model": {"head": 2}})",
+                  R"(model has no field "head"; the nearest is heads)"),
+        std::pair(R"({"world": 8, "tp": "two"})",
+                  R"(tp is "two"; it must be a whole number of 32 bits or "infer")"),
+        std::pair(R"({"world": 8, "tp": 4294967298})",
+                  R"(tp is 4294967298; it must be a whole number of 32 bits or "infer")"),
+        std::pair(R"({"world": 8, "cp_weights": "shared"})",
+                  R"(cp_weights is "shared"; it must be one of shard, replicate)"),
+        std::pair(R"({"world": 8, "cluster": {"nodes": 1, "gpus_per_node": 0}})",
+                  "gpus_per_node is 0; it must be a whole number of 32 bits, at least 1"),
+        std::pair("[8]", "the line is not a JSON object; one object a line is expected")}) {
     const json a = dims(line);
     CHECK(ids(a) == "RC300");
     CHECK(text_of(a) == said);
@@ -118,7 +127,9 @@ TEST_CASE("a line that is no request says why") {
 }
 
 TEST_CASE("all broken rules of dims, model, pipeline, batch and cluster are named at once") {
-  CHECK(ids(dims(R"({"world": 16, "tp": 8, "pp": 4, "model": {"heads": 12, "layers": 1}, "batch": {"global": 3, "microbatches": 2},
+  CHECK(
+      ids(dims(
+          R"({"world": 16, "tp": 8, "pp": 4, "model": {"heads": 12, "layers": 1}, "batch": {"global": 3, "microbatches": 2},
                      "cluster": {"nodes": 1, "gpus_per_node": 8}})")) == "RC101 RC202 RC201 RC221 RC110");
   CHECK(ids(dims(R"({"world": 4, "pp": 4, "model": {"layers": 2}})")) == "");
   CHECK(ids(dims(R"({"world": 8, "ep": 2, "dp_shard": "infer"})")) == "");
@@ -130,7 +141,10 @@ TEST_CASE("the examples of rankc explain break their rules, and what mends them 
   CHECK(ids(dims(R"({"world": 6, "cp": 6, "ulysses": 3})")) == "");
   CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 8})")) == "RC108");
   CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 2})")) == "");
-  CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 8, "expert_layout": "folded_over_replicas"})")) == "");
+  CHECK(
+      ids(dims(
+          R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 8, "expert_layout": "folded_over_replicas"})")) ==
+      "");
 }
 
 TEST_CASE("sequences divide as if sequence parallelism were on, unless it is off") {
@@ -147,7 +161,8 @@ TEST_CASE("a batch has as many microbatches as its microbatch gives") {
 }
 
 TEST_CASE("a person reads tables and a drawing") {
-  CHECK(page(R"({"world": 16, "pp": 2, "tp": 4, "dp_shard": "infer"})") == R"(axes                   size     stride   group of rank 0
+  CHECK(page(R"({"world": 16, "pp": 2, "tp": 4, "dp_shard": "infer"})") ==
+        R"(axes                   size     stride   group of rank 0
   pp                      2          8   0 8
   dp_shard                2          4   0 4
   tp                      4          1   0 1 2 3
@@ -189,7 +204,8 @@ nodes of 8 ranks (p pp, s dp_shard, t tp); a frame is a tp group
 }
 
 TEST_CASE("a frame is open where its group goes on in another row") {
-  CHECK(drawing(R"({"world": 6, "tp": 3, "dp_shard": 2})", 2) == R"(nodes of 2 ranks (s dp_shard, t tp); a frame is a tp group
+  CHECK(drawing(R"({"world": 6, "tp": 3, "dp_shard": 2})", 2) ==
+        R"(nodes of 2 ranks (s dp_shard, t tp); a frame is a tp group
           ┌───────┬────────
   node 0  │ 0     │ 1
           │ s0 t0 │ s0 t1

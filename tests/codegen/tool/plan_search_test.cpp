@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` by rankc's own cost model: what it predicts is what a plan has, and what it finds no legal plan beats.
+// `rankc search` by rankc's own cost model: what it predicts is what a plan has, and what it finds no legal
+// plan beats.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>
@@ -28,10 +29,15 @@ namespace {
 json search(const json& line) { return json::parse(answer_line(line.dump(), answer_search)); }
 
 json line_of(int gpus, int global_batch) {
-  return {{"cost_model", "rankc"}, {"model", "llama3-8b"}, {"cluster", "h200"}, {"gpus", gpus}, {"recipe", {{"seq", 8192}, {"global_batch", global_batch}}}};
+  return {{"cost_model", "rankc"},
+          {"model", "llama3-8b"},
+          {"cluster", "h200"},
+          {"gpus", gpus},
+          {"recipe", {{"seq", 8192}, {"global_batch", global_batch}}}};
 }
 
-const json small_model{{"family", "llama"}, {"layers", 4}, {"hidden", 1024}, {"heads", 16}, {"kv_heads", 4}, {"ffn", 2816}, {"vocab", 32000}};
+const json small_model{{"family", "llama"}, {"layers", 4}, {"hidden", 1024}, {"heads", 16},
+                       {"kv_heads", 4},     {"ffn", 2816}, {"vocab", 32000}};
 
 /// The elements that a page opens and does not close, or closes and did not open.
 std::string open_elements(std::string_view page) {
@@ -56,13 +62,18 @@ std::string page(const json& line) {
 }  // namespace
 
 TEST_CASE("what is predicted of a line is what the plan has") {
-  static constexpr auto written = plan{.model = models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256},
-                                       .dims = parallel_dims{.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true},
-                                       .schedule = schedules::zero_bubble_v{.microbatches = 8},
-                                       .recipe = training{.seq = 8192, .global_batch = 32, .precision = bf16, .recompute = {.full = true}},
-                                       .cluster = clusters::h200<1>};
+  static constexpr auto written = plan{
+      .model =
+          models::llama{
+              .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256},
+      .dims = parallel_dims{.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true},
+      .schedule = schedules::zero_bubble_v{.microbatches = 8},
+      .recipe = training{.seq = 8192, .global_batch = 32, .precision = bf16, .recompute = {.full = true}},
+      .cluster = clusters::h200<1>};
   json line = line_of(8, 32);
-  line["predict"] = {{"pp", 2}, {"tp", 2}, {"dp_shard", 2}, {"schedule", "zero_bubble_v"}, {"microbatches", 8}, {"recompute", "full"}};
+  line["predict"] = {{"pp", 2},           {"tp", 2},
+                     {"dp_shard", 2},     {"schedule", "zero_bubble_v"},
+                     {"microbatches", 8}, {"recompute", "full"}};
   const json answer = search(line);
   REQUIRE(answer["ok"] == true);
   const plan_data p = make_plan("written", written);
@@ -101,7 +112,8 @@ TEST_CASE("a search answers with the plans that it ranks") {
     };
     check_same(answer["top"], found.top);
     check_same(answer["pareto"], found.front);
-    for (const judged_plan& j : found.front) CHECK(j.bytes <= static_cast<std::size_t>(gigabytes) * 1'000'000'000);
+    for (const judged_plan& j : found.front)
+      CHECK(j.bytes <= static_cast<std::size_t>(gigabytes) * 1'000'000'000);
     line["top"] = 1;
     CHECK(search(line)["top"].size() == 1);
     CHECK(search(line)["why"] == answer["why"]);
@@ -122,27 +134,31 @@ TEST_CASE("a search says what limits the best plan") {
   const json answer = search(line_of(8, 32));
   CHECK(answer["why"].get<std::string>().starts_with("products take "));
   CHECK(page(line_of(8, 32)).starts_with("llama3-8b on 8 GPUs h200 of 141 GB: "));
-  CHECK(page(line_of(8, 32)).find("1 % more of a constant changes the step most for power (-") != std::string::npos);
+  CHECK(page(line_of(8, 32)).find("1 % more of a constant changes the step most for power (-") !=
+        std::string::npos);
 }
 
 TEST_CASE("a search says what its step is sensitive to, of every constant") {
   const json answer = search(line_of(8, 32)), two_nodes = search(line_of(16, 16));
-  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);  // long steps of large products
-  CHECK(answer["sensitivity"].begin().key() == "power");       // the largest first
-  CHECK(!answer["sensitivity"].contains("network.latency"));  // one node
+  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);   // long steps of large products
+  CHECK(answer["sensitivity"].begin().key() == "power");        // the largest first
+  CHECK(!answer["sensitivity"].contains("network.latency"));    // one node
   CHECK(!answer["sensitivity"].contains("forward.64.joules"));  // heads of 128
   CHECK(two_nodes["sensitivity"].contains("network.latency"));
   cost_model::gpu_speed g = cost_model::h200;
   std::set<double*> members;
   for (const speed_member& m : speed_members) members.insert(&m.of(g));
   CHECK(members.size() == std::size(speed_members));
-  CHECK(sizeof g == sizeof g.name + sizeof(double) + members.size() * sizeof(double));  // the name, and the processors
+  CHECK(sizeof g ==
+        sizeof g.name + sizeof(double) + members.size() * sizeof(double));  // the name, and the processors
 }
 
 TEST_CASE("where no plan fits, the one that comes nearest is named") {
   json line = line_of(1, 1);
-  CHECK(search(line)["why"] == "no plan fits in 141.0 GB; the one that needs least, one rank, one_f_one_b of 1 microbatch, repeating layers, needs 151.5 GB, "
-                               "10.5 GB more than there is");
+  CHECK(search(line)["why"] ==
+        "no plan fits in 141.0 GB; the one that needs least, one rank, one_f_one_b of 1 microbatch, "
+        "repeating layers, needs 151.5 GB, "
+        "10.5 GB more than there is");
   CHECK(search(line)["top"].empty());
   line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 152}};
   CHECK(search(line)["top"].size() == 1);
@@ -150,12 +166,16 @@ TEST_CASE("where no plan fits, the one that comes nearest is named") {
 }
 
 TEST_CASE("where there is no plan, the rule and what is legal are named") {
-  CHECK(search(line_of(7, 1))["why"] == "each of 3 plans breaks a rule; tp 7, one_f_one_b of 1 microbatch: RC202: heads=32 does not divide by tp=7: take tp=1 "
-                                        "(with dp_replicate=infer)");
+  CHECK(search(line_of(7, 1))["why"] ==
+        "each of 3 plans breaks a rule; tp 7, one_f_one_b of 1 microbatch: RC202: heads=32 does not divide "
+        "by tp=7: take tp=1 "
+        "(with dp_replicate=infer)");
   const json answer = search(line_of(64, 1));
   CHECK(answer["candidates"] == 0);
-  CHECK(answer["why"] == "64 GPUs cannot share out 1 sequence: tp is at most the 8 ranks of a node, each pipeline rank needs a microbatch, and all other ranks as "
-                         "many sequences; set global_batch=8, or gpus=8");
+  CHECK(answer["why"] ==
+        "64 GPUs cannot share out 1 sequence: tp is at most the 8 ranks of a node, each pipeline rank needs "
+        "a microbatch, and all other ranks as "
+        "many sequences; set global_batch=8, or gpus=8");
 }
 
 TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers and of sequences") {
@@ -171,7 +191,8 @@ TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers an
     json asked = line, predict = answer["top"][0]["dims"];
     for (const char* name : {"schedule", "microbatches", "recompute"}) predict[name] = answer["top"][0][name];
     asked["predict"] = predict;
-    if (answer["top"][0]["stages_per_rank"] != 1) asked["predict"]["stages_per_rank"] = answer["top"][0]["stages_per_rank"];
+    if (answer["top"][0]["stages_per_rank"] != 1)
+      asked["predict"]["stages_per_rank"] = answer["top"][0]["stages_per_rank"];
     CHECK(search(asked)["step_s"] == answer["top"][0]["step_s"]);
     CHECK(search(asked)["memory_bytes"] == answer["top"][0]["memory_bytes"]);
     return answer["top"][0]["dims"]["world"].get<int>();
@@ -183,12 +204,14 @@ TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers an
   CHECK(first(line_of(13, 26), "h200") == 13);
   CHECK(first(line_of(1, 1), "h100") == 1);
   json line = line_of(4, 4);
-  line["model"] = small_model; line["model"]["layers"] = 1;
+  line["model"] = small_model;
+  line["model"]["layers"] = 1;
   CHECK(search(line)["top"].size() == 10);
 }
 
 TEST_CASE("a page has every winner, and is well formed") {
-  const std::string file = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") + "/rankc_plans_test.html";
+  const std::string file =
+      std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") + "/rankc_plans_test.html";
   std::ostringstream errors;
   REQUIRE(write_plans(line_of(8, 32), {.header = "", .page = file}, errors, false) == 0);
   CHECK(errors.str().empty());
@@ -199,11 +222,13 @@ TEST_CASE("a page has every winner, and is well formed") {
   report said;
   const planner::ranking found = rank_plans(read_plan_request(line_of(8, 32), said).of, {10, true});
   for (const std::vector<judged_plan>* plans : {&found.top, &found.front})
-    for (const judged_plan& j : *plans) CHECK(text.str().find("<td>" + text_of(j.choice) + "</td>") != std::string::npos);
+    for (const judged_plan& j : *plans)
+      CHECK(text.str().find("<td>" + text_of(j.choice) + "</td>") != std::string::npos);
   CHECK(text.str().find("a GPU has 141 GB") != std::string::npos);
   CHECK(text.str().find("Products take ") != std::string::npos);
   CHECK(text.str().find('@') == std::string::npos);
-  CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) == 1);
+  CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) ==
+        1);
   CHECK(errors.str() == "error: /no/such/folder/plans.html: cannot be written\n");
 }
 
@@ -229,13 +254,16 @@ TEST_CASE("lines that ask nothing are refused") {
   json line = line_of(8, 32);
   line.erase("gpus");
   CHECK(said(line) == "the line has no gpus, which it needs");
-  line = line_of(8, 32); line["model"] = "llama4";
+  line = line_of(8, 32);
+  line["model"] = "llama4";
   CHECK(said(line).starts_with("model is \"llama4\"; it must be one of gpt2-124m, "));
   line = line_of(1 << 20, 32);
   CHECK(said(line) == "gpus is 1048576; it must be at most 16384");
-  line = line_of(8, 32); line["model"] = {{"family", "llama"}, {"layers", 2}};
+  line = line_of(8, 32);
+  line["model"] = {{"family", "llama"}, {"layers", 2}};
   CHECK(said(line) == "the line has no hidden, which it needs");
-  line = line_of(8, 32); line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
+  line = line_of(8, 32);
+  line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
   CHECK(said(line) == "memory_gb is 0; it must be more than 0, and at most 1000000");
   line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 1e300}};
   CHECK(said(line) == "memory_gb is 1e+300; it must be more than 0, and at most 1000000");
@@ -243,11 +271,15 @@ TEST_CASE("lines that ask nothing are refused") {
   CHECK(said(line) == "ranks_per_node is 2147483647; it must be at most 16384");
   line = line_of(8, 2'000'000'000);
   CHECK(said(line) == "a step has 16384000000000 tokens; they are counted up to 2147483647");
-  line = line_of(8, 32); line["model"] = small_model; line["model"]["heads"] = 7;
+  line = line_of(8, 32);
+  line["model"] = small_model;
+  line["model"]["heads"] = 7;
   CHECK(said(line).starts_with("hidden=1024 does not divide into heads=7: take heads="));
-  line = line_of(8, 32); line["strategy"] = "1d";
+  line = line_of(8, 32);
+  line["strategy"] = "1d";
   CHECK(said(line).find("strategy") != std::string::npos);
-  line = line_of(8, 32); line["predict"] = {{"pp", 3}};
+  line = line_of(8, 32);
+  line["predict"] = {{"pp", 3}};
   CHECK(search(line)["diagnostics"][0]["id"] == "RC101");
   line["predict"] = {{"tp", 8}, {"microbatches", 5}};
   CHECK(search(line)["diagnostics"][0]["id"] == "RC221");

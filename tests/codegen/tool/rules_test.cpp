@@ -75,7 +75,8 @@ TEST_CASE("the JSON examples break their rules") {
 }
 
 TEST_CASE("the examples of plans break their rules, and what mends them does") {
-  constexpr models::gpt2 even{.layers = 2, .hidden = 96, .heads = 6, .ffn = 96, .vocab = 96};  // for tp = 2 and 3
+  constexpr models::gpt2 even{
+      .layers = 2, .hidden = 96, .heads = 6, .ffn = 96, .vocab = 96};  // for tp = 2 and 3
   CHECK(broken(even, {.world = 8, .tp = 2, .pp = 2}) == "RC101");
   CHECK(broken(even, {.world = 8, .dp_replicate = infer, .tp = 3}) == "RC102");
   CHECK(broken(even, {.world = 4, .cp = 4, .ulysses = 2}) == "RC103");
@@ -83,7 +84,8 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(even, {.world = 4, .cp = 4}) == "");
   CHECK(broken(even, {.world = 2, .cp = 2, .ulysses = 2}) == "");
   CHECK(broken(gpt, {.world = 4, .dp_shard = 4}) == "");
-  CHECK(broken(models::gpt2{.layers = 2, .hidden = 16, .heads = 2, .ffn = 18, .vocab = 12}, {.world = 4, .dp_shard = 2, .tp = 2}, 1, {.seq = 8, .global_batch = 8}) == "RC240");
+  CHECK(broken(models::gpt2{.layers = 2, .hidden = 16, .heads = 2, .ffn = 18, .vocab = 12},
+               {.world = 4, .dp_shard = 2, .tp = 2}, 1, {.seq = 8, .global_batch = 8}) == "RC240");
   CHECK(broken(gpt, {.world = 4, .dp_replicate = 4}) == "");
   CHECK(broken(gpt, {.world = 8, .tp = 0, .pp = 8}) == "RC104 RC201");
   CHECK(broken(gpt, {.world = 8, .dp_replicate = infer, .pp = infer}) == "RC105");
@@ -126,13 +128,15 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .eps = 0}) == "RC236");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = -1}) == "RC237");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = 9, .decay_steps = 1}) == "");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 3}}) == "RC239");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 3}}) ==
+        "RC239");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .momentum = 0.9}) == "RC241");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = sgd, .momentum = 0.9}).empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = f64}) == "RC242");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = bf16, .rounding = stochastic}).empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false}) == "RC243");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false, .rounding = stochastic}).empty());
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false, .rounding = stochastic})
+            .empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 2}}) == "");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 10}) == "RC221");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");
@@ -144,7 +148,8 @@ TEST_CASE("the text of RC103 names what the table of axes says") {
   for (const named_degree& a : all_degrees) {
     CAPTURE(std::string(a.name));
     const bool lowered = row(a.along).lowered != lowering::nothing;
-    CHECK(lowered != std::regex_search(std::string(text.says), std::regex("\\b" + std::string(a.name) + "\\b")));
+    CHECK(lowered !=
+          std::regex_search(std::string(text.says), std::regex("\\b" + std::string(a.name) + "\\b")));
   }
   CHECK(text.mend.find(detail::lowered_degrees().view()) != std::string_view::npos);
 }

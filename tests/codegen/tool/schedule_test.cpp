@@ -28,8 +28,12 @@ std::vector<std::string> lowered_order(const codegen::pipeline_rank& r) {
     const auto spelled = [&](token_kind kind) { out.push_back(spell({kind, stage, i.microbatch, -1})); };
     if (i.what == codegen::item_kind::forward) spelled(token_kind::F);
     if (i.what == codegen::item_kind::backward) spelled(token_kind::B);
-    if (i.what == codegen::item_kind::send) spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::SEND_B : token_kind::SEND_F);
-    if (i.what == codegen::item_kind::receive) spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::RECV_B : token_kind::RECV_F);
+    if (i.what == codegen::item_kind::send)
+      spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::SEND_B
+                                                                       : token_kind::SEND_F);
+    if (i.what == codegen::item_kind::receive)
+      spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::RECV_B
+                                                                       : token_kind::RECV_F);
   }
   return out;
 }
@@ -54,7 +58,8 @@ TEST_CASE("a program under a plan's costs is the one that the lowering writes") 
     for (const int pp : {2, 3, 4}) {
       const plan_data plan = programs::make(programs::pipeline{"tiny_gpt2", "any", by, 1, 1, pp, 10});
       const codegen::lowered low = codegen::lower(plan, runtime::dtype::f64);
-      const json costs{{"costs", {{"C", plan.expected.send}, {"stage", plan.expected.stage}}}, {"stages_per_rank", plan.actions.stages() / pp}};
+      const json costs{{"costs", {{"C", plan.expected.send}, {"stage", plan.expected.stage}}},
+                       {"stages_per_rank", plan.actions.stages() / pp}};
       json line = json::parse(ask(plan.schedule.c_str(), pp, 10));
       line.update(costs);
       const json program = answer(line.dump())["program"];
@@ -137,8 +142,10 @@ TEST_CASE("each stage may have costs of its own") {
 }
 
 TEST_CASE("a completed schedule has what a stage does once a step, and takes the time of it") {
-  const json a = answer(ask("one_f_one_b", 2, 1, R"(, "complete": true, "costs": {"REDUCE_GRAD": 4, "STEP": 0.5})"));
-  CHECK(a["compute"] == json::parse(R"([["0F0", "0B0", "0REDUCE_GRAD", "0STEP"], ["1F0", "1B0", "1REDUCE_GRAD", "1STEP"]])"));
+  const json a =
+      answer(ask("one_f_one_b", 2, 1, R"(, "complete": true, "costs": {"REDUCE_GRAD": 4, "STEP": 0.5})"));
+  CHECK(a["compute"] ==
+        json::parse(R"([["0F0", "0B0", "0REDUCE_GRAD", "0STEP"], ["1F0", "1B0", "1REDUCE_GRAD", "1STEP"]])"));
   CHECK(a["program"][1] == json::parse(R"(["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1REDUCE_GRAD", "1STEP"])"));
   CHECK(a["makespan"] == 1 + 1 + 2 + 2 + 4 + 0.5);
   CHECK(answer(ask("looped_bfs", 2, 2, R"(, "complete": true, "inference": true)"))["compute"] ==
@@ -151,10 +158,14 @@ TEST_CASE("a completed schedule has what a stage does once a step, and takes the
 }
 
 TEST_CASE("weights are gathered before a stage's first use, and let go where a rank may gather no more") {
-  CHECK(answer(ask("gpipe", 1, 1, R"(, "gather": 1)"))["compute"] == json::parse(R"([["0UNSHARD", "0F0", "0B0", "0RESHARD"]])"));
-  CHECK(answer(ask("looped_bfs", 1, 1, R"(, "stages_per_rank": 2, "gather": 1)"))["compute"] ==
-        json::parse(R"([["0UNSHARD", "0F0", "0RESHARD", "1UNSHARD", "1F0", "1B0", "1RESHARD", "0UNSHARD", "0B0", "0RESHARD"]])"));
-  CHECK(text_of(answer(ask("gpipe", 1, 1, R"(, "gather": 0)"))) == "gather=0; a rank gathers the weights of at least 1 stage at once");
+  CHECK(answer(ask("gpipe", 1, 1, R"(, "gather": 1)"))["compute"] ==
+        json::parse(R"([["0UNSHARD", "0F0", "0B0", "0RESHARD"]])"));
+  CHECK(
+      answer(ask("looped_bfs", 1, 1, R"(, "stages_per_rank": 2, "gather": 1)"))["compute"] ==
+      json::parse(
+          R"([["0UNSHARD", "0F0", "0RESHARD", "1UNSHARD", "1F0", "1B0", "1RESHARD", "0UNSHARD", "0B0", "0RESHARD"]])"));
+  CHECK(text_of(answer(ask("gpipe", 1, 1, R"(, "gather": 0)"))) ==
+        "gather=0; a rank gathers the weights of at least 1 stage at once");
   for (const known_schedule& s : portfolio()) {
     const json done = answer(ask(std::string(s.name).c_str(), 4, 6, R"(, "complete": true, "gather": 1)"));
     CAPTURE(done.dump());
@@ -165,15 +176,17 @@ TEST_CASE("weights are gathered before a stage's first use, and let go where a r
 TEST_CASE("a memory limit is kept or refused") {
   CHECK(ids(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 8)"))) == "");
   const std::string too_much = text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)")));
-  CHECK(too_much.starts_with("rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; "
-                             "take one_f_one_b, which holds 4, or take "));
+  CHECK(too_much.starts_with(
+      "rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; "
+      "take one_f_one_b, which holds 4, or take "));
   CHECK(too_much.ends_with(", or at most 7 microbatches"));
   CHECK(text_of(answer(ask("one_f_one_b", 4, 8, R"(, "memory_limit": 1)"))) ==
         "rank 0 holds the activations of 4 microbatches at once, more than memory_limit=1; at most 1 "
         "microbatch");
   CHECK(text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 0)")))
             .ends_with("no schedule with stages_per_rank=1 holds so little; raise the limit to 8"));
-  CHECK(text_of(answer(ask("dual_pipe", 4, 8, R"(, "memory_limit": 2)"))).ends_with("at most 2 microbatches"));
+  CHECK(
+      text_of(answer(ask("dual_pipe", 4, 8, R"(, "memory_limit": 2)"))).ends_with("at most 2 microbatches"));
 }
 
 TEST_CASE("every schedule is there, with the stages and the messages that it has") {
@@ -194,15 +207,18 @@ TEST_CASE("every schedule is there, with the stages and the messages that it has
 }
 
 TEST_CASE("the search keeps the limit and is at least as good as what is published") {
-  const std::string limits = R"(, "stages_per_rank": 2, "memory_limit": 6, "costs": {"I": 1.2, "W": 0.8, "C": 0.1})";
+  const std::string limits =
+      R"(, "stages_per_rank": 2, "memory_limit": 6, "costs": {"I": 1.2, "W": 0.8, "C": 0.1})";
   const json found = answer(ask("best", 4, 8, limits));
   REQUIRE(ids(found) == "");
   CHECK(ids(check(program_of(found).dump())) == "");
   for (const json& held : found["peak_activations"]) CHECK(held <= 6);
   for (const char* published : {"v_half", "v_min", "one_f_one_b_v"})
-    if (const json a = answer(ask(published, 4, 8, limits)); a["ok"] == true) CHECK(found["makespan"] <= a["makespan"]);
+    if (const json a = answer(ask(published, 4, 8, limits)); a["ok"] == true)
+      CHECK(found["makespan"] <= a["makespan"]);
   CHECK(text_of(answer(ask("best", 4, 8, R"(, "stages_per_rank": 2, "memory_limit": 1)"))) ==
-        "memory_limit=1, but one microbatch alone holds its activations of the 2 stages of a rank; take at least 2");
+        "memory_limit=1, but one microbatch alone holds its activations of the 2 stages of a rank; take at "
+        "least 2");
 }
 
 TEST_CASE("a bidirectional schedule says where both halves of its microbatches run") {

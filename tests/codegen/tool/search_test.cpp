@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` against recorded searches of transformer-perf-estimates, by the names of its fields; what it refuses; its
-// table.
+// `rankc search` against recorded searches of transformer-perf-estimates, by the names of its fields; what it
+// refuses; its table.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -44,8 +44,10 @@ json line_of(const std::vector<std::string>& row) {
             {"n_gpus", std::stoi(row[5])},
             {"global_batch_size", std::stoi(row[6])},
             {"capacity_gb", std::stod(row[7])}};
-  if (row[1] == "x_gpt1p3b") line["model"] = {{"l", 2048}, {"e", 2048}, {"f", 8192}, {"h", 16}, {"depth", 24}};
-  if (row[1] == "x_dense70b_8k") line["model"] = {{"l", 8192}, {"e", 8192}, {"f", 32768}, {"h", 64}, {"depth", 80}};
+  if (row[1] == "x_gpt1p3b")
+    line["model"] = {{"l", 2048}, {"e", 2048}, {"f", 8192}, {"h", 16}, {"depth", 24}};
+  if (row[1] == "x_dense70b_8k")
+    line["model"] = {{"l", 8192}, {"e", 8192}, {"f", 32768}, {"h", 64}, {"depth", 80}};
   return line;
 }
 
@@ -55,7 +57,8 @@ std::string page(const json& line) {
   return code == 0 ? out.str() : errors.str();
 }
 
-const std::string small = R"({"model":"gpt3","strategy":"1d","system":"H200","nvs":8,"n_gpus":64,"global_batch_size":2048})";
+const std::string small =
+    R"({"model":"gpt3","strategy":"1d","system":"H200","nvs":8,"n_gpus":64,"global_batch_size":2048})";
 
 }  // namespace
 
@@ -137,11 +140,15 @@ TEST_CASE("the table has the best plans, and the best of the corrected model whe
       R"({"model":"gpt3_1T","strategy":"1d","system":"B200","nvs":8,"n_gpus":1024,"global_batch_size":4096,"top":2})");
   CHECK(page(line) ==
         "gpt3_1T, 1d, 1024 GPUs B200 in domains of 8, 4096 sequences: 2554 plans, 326 in 192 GB\n"
-        "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    dp    pp  bubble\n"
-        "   30.1294    175.2      4       2    128      1                  2 2 2    85.4%    0.7%  2.3%  0.3%  0.3%  11.0%\n"
-        "   30.1405    191.0      8       2     64      1                  2 2 2    85.4%    0.7%  2.3%  0.6%  0.1%  10.9%\n"
+        "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    "
+        "dp    pp  bubble\n"
+        "   30.1294    175.2      4       2    128      1                  2 2 2    85.4%    0.7%  2.3%  "
+        "0.3%  0.3%  11.0%\n"
+        "   30.1405    191.0      8       2     64      1                  2 2 2    85.4%    0.7%  2.3%  "
+        "0.6%  0.1%  10.9%\n"
         "\nbest with the model's known defects corrected:\n"
-        "   30.7796    162.0     16       4     16      1                  4 2 1    85.4%    0.4%  7.0%  1.1%  0.6%   5.5%\n");
+        "   30.7796    162.0     16       4     16      1                  4 2 1    85.4%    0.4%  7.0%  "
+        "1.1%  0.6%   5.5%\n");
   json same = json::parse(small);
   same["strategy"] = "seqp";
   same["n_gpus"] = 512;

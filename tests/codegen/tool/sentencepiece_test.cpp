@@ -25,11 +25,15 @@ TEST_CASE("tokens by a model of SentencePiece decode to the text") {
   std::ofstream(folder / "a.txt") << text;
   std::ofstream(folder / "b.txt") << "the line sends";
   const std::string prefix = (folder / "m").string();
-  REQUIRE(sentencepiece::SentencePieceTrainer::Train("--input=" + (folder / "a.txt").string() + " --model_prefix=" + prefix +
-                                                     " --vocab_size=60 --model_type=bpe --minloglevel=2").ok());
+  REQUIRE(sentencepiece::SentencePieceTrainer::Train("--input=" + (folder / "a.txt").string() +
+                                                     " --model_prefix=" + prefix +
+                                                     " --vocab_size=60 --model_type=bpe --minloglevel=2")
+              .ok());
   std::ostringstream out, errors;
-  REQUIRE(tokens({folder / "t.bin", {folder / "a.txt", folder / "b.txt"}, prefix + ".model", true}, out, errors) == 0);
-  CHECK(out.str().ends_with(" tokens of 2 files by " + prefix + ".model, for a plan with vocab 60 or more\n"));
+  REQUIRE(tokens({folder / "t.bin", {folder / "a.txt", folder / "b.txt"}, prefix + ".model", true}, out,
+                 errors) == 0);
+  CHECK(
+      out.str().ends_with(" tokens of 2 files by " + prefix + ".model, for a plan with vocab 60 or more\n"));
   std::ifstream in(folder / "t.bin", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   std::vector<std::vector<int>> texts(1);

@@ -20,7 +20,9 @@ static_assert(says({.world = 8, .tp = 2, .xp = 2},
 static_assert(says({.xp = 0}, "xp=0; a degree is at least 1, or `infer`"));
 
 // What is not lowered is refused.
-static_assert(says(twelve, "xp=3 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses are: set xp=1"));
+static_assert(says(twelve,
+                   "xp=3 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, etp, pp and "
+                   "ulysses are: set xp=1"));
 
 // Views, coordinates, groups; experts are spread over its ranks too.
 constexpr layout mesh(resolve(twelve));
@@ -32,7 +34,8 @@ static_assert(mesh.groups(axis::tp_xp).members(0) == std::vector{0, 1, 2, 3, 4, 
 // Communicators.
 constexpr bool has_communicator() {
   for (const planned_communicator& c : plan_communicators(mesh, false, false))
-    if (c.serves[0].over == axis::xp) return c.serves[0].what == "parts of features" && c.groups.count(12) == 4;
+    if (c.serves[0].over == axis::xp)
+      return c.serves[0].what == "parts of features" && c.groups.count(12) == 4;
   return false;
 }
 static_assert(has_communicator());
@@ -42,7 +45,9 @@ static_assert(n_axes == 7 && index(axis::xp) == 5 && name(axis::xp) == "xp");
 constexpr placement after_gather() {
   trace t;
   type x;
-  x.ndim = 2; x.shape[0] = {"tokens", 6}; x.shape[1] = {"features", 12};
+  x.ndim = 2;
+  x.shape[0] = {"tokens", 6};
+  x.shape[1] = {"features", 12};
   x[axis::xp] = V(1);
   const value y = all_gather(t.add(x), axis::xp, "features");
   return t.said.empty() ? t.of(y)[axis::xp] : P;

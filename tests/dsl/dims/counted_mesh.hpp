@@ -47,9 +47,8 @@ inline mesh_axes axes_of(const parallel_dims& d) {
         m.expert.end(),
         {{edp_shard, d.dp_shard}, {ep, d.ep}, {edp_inner, rest_of(d.cp * d.tp, d.etp)}, {etp, d.etp}});
   } else {
-    m.expert.insert(
-        m.expert.end(),
-        {{edp_shard, rest_of(d.world, d.pp * copies * d.ep * d.etp)}, {ep, d.ep}, {etp, d.etp}});
+    m.expert.insert(m.expert.end(),
+                    {{edp_shard, rest_of(d.world, d.pp * copies * d.ep * d.etp)}, {ep, d.ep}, {etp, d.etp}});
   }
   return m;
 }

@@ -179,7 +179,8 @@ TEST_CASE("the plan of communicators has one for every distinct partition, and n
           const int made = partitions.number_of(p.groups);
           distinct.insert(made);
           groups += partitions.groups_in(made);
-          for (const communicator_purpose& c : p.serves) served.push_back(number[at(c.over)] == made ? made : -1);
+          for (const communicator_purpose& c : p.serves)
+            served.push_back(number[at(c.over)] == made ? made : -1);
         }
         std::sort(served.begin(), served.end());
         REQUIRE(distinct.size() == plan.size());

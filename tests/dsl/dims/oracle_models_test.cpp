@@ -27,8 +27,8 @@ bool accepted_model(const oracle& o) {
 const std::vector<exception> model_exceptions{
     {"defect 7 of HyperParallel, HP-13, TT-9: experts of a model that has none, or does not say, are not "
      "checked",
-     [](const oracle& o) { return o.rule.empty() && o.in("ep") > 1 && model_of(o).experts == 0; },
-     true, false, 53},
+     [](const oracle& o) { return o.rule.empty() && o.in("ep") > 1 && model_of(o).experts == 0; }, true,
+     false, 53},
     {"MG-13, C9: kv heads are not replicated here, where tp is a multiple of them",
      [](const oracle& o) {
        return o.system == "megatron" && o.rule.empty() && o.in("tp") > model_of(o).kv_heads &&

@@ -79,7 +79,8 @@ TEST_CASE("tight memory, down to one microbatch at a time") {
         CHECK(c.found.peak() <= limit);
         last = c.found.makespan;
       }
-      // One after the other: each takes the way through all stages and back, but for the last W of its last stage.
+      // One after the other: each takes the way through all stages and back, but for the last W of its last
+      // stage.
       CHECK(last <= 6 * (pp * v * 3 + 2 * (pp - 1) * v * 0.3) + 1e-9);
       CHECK(best_schedule({pp, v, 6, {}, v - 1, 300}).table.actions.empty());
     }
@@ -94,7 +95,8 @@ TEST_CASE("the number of stages on a rank is found too, where it is left open") 
   CHECK(found.over_bound() >= 0);
   for (int v = 1; v <= 4; ++v) {
     const costs share{.forward = 1.0 / v, .input_grad = 1.0 / v, .weight_grad = 1.0 / v, .send = 0.05};
-    CHECK(found.found.makespan <= best_schedule({4, v, 8, share, std::numeric_limits<int>::max(), 500}).found.makespan);
+    CHECK(found.found.makespan <=
+          best_schedule({4, v, 8, share, std::numeric_limits<int>::max(), 500}).found.makespan);
   }
   CHECK(found.table.stages() > 4);
   q = open;
@@ -116,11 +118,12 @@ inline constexpr models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 8
 inline constexpr training recipe{.seq = 8, .global_batch = 8, .precision = f64};
 
 // In a plan the compiler does the search.
-inline constexpr plan planned{.model = gpt,
-                              .dims = parallel_dims{.world = 2, .pp = 2},
-                              .schedule = schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4},
-                              .recipe = recipe,
-                              .cluster = clusters::cpu};
+inline constexpr plan planned{
+    .model = gpt,
+    .dims = parallel_dims{.world = 2, .pp = 2},
+    .schedule = schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4},
+    .recipe = recipe,
+    .cluster = clusters::cpu};
 static_assert(valid<planned>);
 static_assert(total(schedules::best{.microbatches = 4}.table(2)).makespan == 13, "the lower bound");
 

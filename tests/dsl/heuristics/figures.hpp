@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sea AI Lab's heuristic schedules in figures. oracles/schedules/heuristics.txt has a line for each of their orders:
-// name, pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage, makespan; the last two by an
-// independent simulator.
+// Sea AI Lab's heuristic schedules in figures. oracles/schedules/heuristics.txt has a line for each of their
+// orders: name, pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage, makespan;
+// the last two by an independent simulator.
 #pragma once
 #include <rankc/schedule/timing.hpp>
 
@@ -20,8 +20,8 @@ struct figures {
 inline std::vector<figures> read_figures() {
   std::ifstream file(RANKC_ORACLES "/heuristics.txt");
   std::vector<figures> all;
-  for (figures f; file >> f.name >> f.pp >> f.stages_per_rank >> f.microbatches >> f.cost.forward >> f.cost.input_grad >>
-                  f.cost.weight_grad >> f.cost.send >> f.peak >> f.makespan;)
+  for (figures f; file >> f.name >> f.pp >> f.stages_per_rank >> f.microbatches >> f.cost.forward >>
+                  f.cost.input_grad >> f.cost.weight_grad >> f.cost.send >> f.peak >> f.makespan;)
     all.push_back(f);
   return all;
 }

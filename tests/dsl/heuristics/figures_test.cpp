@@ -31,7 +31,8 @@ action_table ours(const figures& f) {
   if (f.name == "v_min") return collect(schedules::v_min{m}, f.pp);
   if (f.name == "one_f_one_b_v") return collect(schedules::one_f_one_b_v{m}, f.pp);
   if (f.name == "group_interleaved") return collect(schedules::group_interleaved{m}, f.pp);
-  if (f.name == "group_interleaved_half") return collect(schedules::group_interleaved{m, 2, (f.pp + 1) / 2}, f.pp);
+  if (f.name == "group_interleaved_half")
+    return collect(schedules::group_interleaved{m, 2, (f.pp + 1) / 2}, f.pp);
   return {};
 }
 
@@ -90,10 +91,12 @@ TEST_CASE("1F1B in a V is as short as its memory allows") {
     for (int m = limit / 2 + 1; m <= limit / 2 + 2 * pp; m += pp) {
       CAPTURE(pp);
       CAPTURE(m);
-      // The last rank's first backward: after the first microbatch's way through all stages and back through pp - 1.
-      // Until then it runs no more forwards than the limit. At its end there is another way back through pp - 1 stages.
+      // The last rank's first backward: after the first microbatch's way through all stages and back through
+      // pp - 1. Until then it runs no more forwards than the limit. At its end there is another way back
+      // through pp - 1 stages.
       const int first = 4 * pp - 2, bound = first + 6 * m - limit + 2 * (pp - 1);
-      // When it ends its last forward, it has run all but the limit's backwards. That one goes to rank 0 and back.
+      // When it ends its last forward, it has run all but the limit's backwards. That one goes to rank 0 and
+      // back.
       const int other_bound = first + 3 * (2 * m - limit) + 3 * (pp - 1) + 4 + 2 * (pp - 1);
       const totals got = figures_of<schedules::one_f_one_b_v>(pp, m);
       CHECK(got.makespan == std::max(bound, other_bound));
@@ -103,7 +106,8 @@ TEST_CASE("1F1B in a V is as short as its memory allows") {
 }
 
 TEST_CASE("any costs have an order within the memory that is promised") {
-  const planned_costs all[]{{1, 1.25, 0.75, 0.3}, {1, 2, 1, 0}, {10, 11, 8, 1}, {1, 0.3, 2.5, 0.7}, {3, 1, 0.1, 5}};
+  const planned_costs all[]{
+      {1, 1.25, 0.75, 0.3}, {1, 2, 1, 0}, {10, 11, 8, 1}, {1, 0.3, 2.5, 0.7}, {3, 1, 0.1, 5}};
   auto check = [](const auto& schedule, int pp, int limit) {
     CAPTURE(schedule.name);
     CAPTURE(pp);
@@ -137,7 +141,8 @@ TEST_CASE("a stretched schedule is the one that many microbatches would have bee
     CHECK(stretch(few, time(few, {}).begin, 8 * pp + 20).actions == all.actions);
   }
   const action_table gpipe = collect(schedules::gpipe{8}, 4);
-  CHECK(stretch(gpipe, time(gpipe, {}).begin, 16).actions.empty());  // nothing repeats: all forwards come first
+  CHECK(
+      stretch(gpipe, time(gpipe, {}).begin, 16).actions.empty());  // nothing repeats: all forwards come first
 }
 
 TEST_CASE("makespan and peak are no worse than Sea AI Lab's") {
@@ -158,9 +163,14 @@ TEST_CASE("makespan and peak are no worse than Sea AI Lab's") {
     ++lines[f.name];
     better[f.name] += got.makespan < f.makespan * (1 - 1e-9) || got.peak() < f.peak;
   }
-  const std::map<std::string, int> all{{"group_interleaved", 36}, {"group_interleaved_half", 36}, {"one_f_one_b_v", 36},
-                                       {"v_half", 36},            {"v_min", 36},                  {"zero_bubble_1p", 36},
-                                       {"zero_bubble_2p", 36},    {"zero_bubble_v_greedy", 36}};
+  const std::map<std::string, int> all{{"group_interleaved", 36},
+                                       {"group_interleaved_half", 36},
+                                       {"one_f_one_b_v", 36},
+                                       {"v_half", 36},
+                                       {"v_min", 36},
+                                       {"zero_bubble_1p", 36},
+                                       {"zero_bubble_2p", 36},
+                                       {"zero_bubble_v_greedy", 36}};
   CHECK(lines == all);
   for (const auto& [name, n] : lines) MESSAGE(name << ": " << n << " lines, better on " << better[name]);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the parameters, ops and named values of every layer of both models, with and without sequence parallelism: what a
-// compiler records, in its order. The same lists, recorded while compiling, must have the same fingerprint.
+// Prints the parameters, ops and named values of every layer of both models, with and without sequence
+// parallelism: what a compiler records, in its order. The same lists, recorded while compiling, must have the
+// same fingerprint.
 #include <rankc/rankc.hpp>
 
 #include <cstdio>
@@ -12,7 +13,8 @@ namespace {
 
 inline constexpr training recipe{.seq = 16, .global_batch = 8};
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64};
-inline constexpr models::llama llama{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
+inline constexpr models::llama llama{
+    .layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
 constexpr parallel_dims dims(bool sp) {
   return {.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2, .sequence_parallel = sp};
 }
@@ -61,7 +63,8 @@ void print(std::string_view title, const auto& model, bool sp) {
     std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(name.size()), name.data(), count,
                 text_of(t.values[t.input]).c_str());
     for (const weight_info& w : t.weights)
-      std::printf("  %s %s, gradient %s\n", w.name.text().c_str(), text_of(w.holds).c_str(), text_of(w.gradient).c_str());
+      std::printf("  %s %s, gradient %s\n", w.name.text().c_str(), text_of(w.holds).c_str(),
+                  text_of(w.gradient).c_str());
     for (std::size_t i = 0; i < t.ops.size(); ++i) {
       const op& o = t.ops[i];
       if (i == t.forward_ops) std::printf("  backward\n");

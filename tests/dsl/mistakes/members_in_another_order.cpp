@@ -9,14 +9,17 @@
 
 using namespace rankc;
 
-inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
-                          .dims = parallel_dims{.world = 2, .pp = 2},
-                          .schedule = schedules::gpipe{.microbatches = 1},
+inline constexpr plan gpt{
+    .model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
+    .dims = parallel_dims{.world = 2, .pp = 2},
+    .schedule = schedules::gpipe{.microbatches = 1},
 #ifdef FAULT
-                          .cluster = clusters::cpu,
-                          .recipe = training{.seq = 8, .global_batch = 4}};
+    .cluster = clusters::cpu,
+    .recipe = training{.seq = 8, .global_batch = 4}};
 #else
-                          .recipe = training{.seq = 8, .global_batch = 4};
-                          .cluster = clusters::cpu};
+    .recipe = training{.seq = 8, .global_batch = 4};
+.cluster = clusters::cpu
+}
+;
 #endif
 static_assert(valid<gpt>);

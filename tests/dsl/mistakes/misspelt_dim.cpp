@@ -8,13 +8,14 @@
 
 using namespace rankc;
 
-inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
+inline constexpr plan gpt{
+    .model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
 #ifdef FAULT
-                          .dims = parallel_dims{.world = 2, .ppp = 2},
+    .dims = parallel_dims{.world = 2, .ppp = 2},
 #else
-                          .dims = parallel_dims{.world = 2, .pp = 2},
+    .dims = parallel_dims{.world = 2, .pp = 2},
 #endif
-                          .schedule = schedules::gpipe{.microbatches = 1},
-                          .recipe = training{.seq = 8, .global_batch = 4},
-                          .cluster = clusters::cpu};
+    .schedule = schedules::gpipe{.microbatches = 1},
+    .recipe = training{.seq = 8, .global_batch = 4},
+    .cluster = clusters::cpu};
 static_assert(valid<gpt>);

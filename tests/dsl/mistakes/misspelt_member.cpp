@@ -9,13 +9,14 @@
 
 using namespace rankc;
 
-inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
-                          .dims = parallel_dims{.world = 2, .pp = 2},
+inline constexpr plan gpt{
+    .model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
+    .dims = parallel_dims{.world = 2, .pp = 2},
 #ifdef FAULT
-                          .shedule = schedules::gpipe{.microbatches = 1},
+    .shedule = schedules::gpipe{.microbatches = 1},
 #else
-                          .schedule = schedules::gpipe{.microbatches = 1},
+    .schedule = schedules::gpipe{.microbatches = 1},
 #endif
-                          .recipe = training{.seq = 8, .global_batch = 4},
-                          .cluster = clusters::cpu};
+    .recipe = training{.seq = 8, .global_batch = 4},
+    .cluster = clusters::cpu};
 static_assert(valid<gpt>);

@@ -44,24 +44,29 @@ constexpr int first_refusal(Model m) {
   return out.empty() ? 0 : out.front().id;
 }
 constexpr models::llama small{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
-constexpr models::llama with(int models::llama::*member, int value) {
+constexpr models::llama with(int models::llama::* member, int value) {
   models::llama m = small;
   m.*member = value;
   return m;
 }
 static_assert(first_refusal(small) == 0);
-static_assert(first_refusal(with(&models::llama::kv_heads, 1)) == 0 && first_refusal(with(&models::llama::kv_heads, 4)) == 0);
+static_assert(first_refusal(with(&models::llama::kv_heads, 1)) == 0 &&
+              first_refusal(with(&models::llama::kv_heads, 4)) == 0);
 static_assert(first_refusal(with(&models::llama::heads, 3)) == 203);
 static_assert(first_refusal(with(&models::llama::kv_heads, 8)) == 204);
 static_assert(first_refusal(with(&models::llama::heads, 32)) == 205);
-static_assert(first_refusal(with(&models::llama::heads, 0)) == 206 && first_refusal(with(&models::llama::vocab, -1)) == 206);
+static_assert(first_refusal(with(&models::llama::heads, 0)) == 206 &&
+              first_refusal(with(&models::llama::vocab, -1)) == 206);
 static_assert(first_refusal(with(&models::llama::vocab_used, -1)) == 207);
 
 constexpr models::qwen3 with_heads(int heads, int head_dim) {
-  return {.layers = 2, .hidden = 40, .heads = heads, .kv_heads = 2, .head_dim = head_dim, .ffn = 64, .vocab = 64};
+  return {
+      .layers = 2, .hidden = 40, .heads = heads, .kv_heads = 2, .head_dim = head_dim, .ffn = 64, .vocab = 64};
 }
-static_assert(first_refusal(with_heads(4, 16)) == 0 && first_refusal(with_heads(6, 16)) == 0);  // 6 does not divide hidden
-static_assert(first_refusal(with_heads(4, 15)) == 205 && first_refusal(with_heads(4, 0)) == 206 && first_refusal(with_heads(3, 16)) == 204);
+static_assert(first_refusal(with_heads(4, 16)) == 0 &&
+              first_refusal(with_heads(6, 16)) == 0);  // 6 does not divide hidden
+static_assert(first_refusal(with_heads(4, 15)) == 205 && first_refusal(with_heads(4, 0)) == 206 &&
+              first_refusal(with_heads(3, 16)) == 204);
 
 }  // namespace
 
@@ -72,25 +77,49 @@ TEST_CASE("GPT-2 small has its published number of parameters") {
 }
 
 TEST_CASE("Llama 3 8B has its published number of parameters") {
-  const models::llama llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+  const models::llama llama{
+      .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
   CHECK(parameters_of(on_one_rank(llama)) == 8'030'261'248LL);
 }
 
 TEST_CASE("Qwen3 0.6B has its published number of parameters") {
-  const models::qwen3 qwen{.layers = 28, .hidden = 1024, .heads = 16, .kv_heads = 8, .head_dim = 128, .ffn = 3072, .vocab = 151936, .tied = true};
+  const models::qwen3 qwen{.layers = 28,
+                           .hidden = 1024,
+                           .heads = 16,
+                           .kv_heads = 8,
+                           .head_dim = 128,
+                           .ffn = 3072,
+                           .vocab = 151936,
+                           .tied = true};
   CHECK(parameters_of(on_one_rank(qwen)) == 596'049'920LL);
 }
 
-TEST_CASE("Qwen3 30B-A3B and Mixtral 8x7B have their published numbers of parameters, and a token's operations are of the experts it goes to") {
-  const models::qwen3_moe qwen{.layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
-                               .expert_ffn = 768, .vocab = 151936};
+TEST_CASE(
+    "Qwen3 30B-A3B and Mixtral 8x7B have their published numbers of parameters, and a token's operations are "
+    "of the experts it goes to") {
+  const models::qwen3_moe qwen{.layers = 48,
+                               .hidden = 2048,
+                               .heads = 32,
+                               .kv_heads = 4,
+                               .head_dim = 128,
+                               .experts = 128,
+                               .top_k = 8,
+                               .expert_ffn = 768,
+                               .vocab = 151936};
   const plan_data p = on_one_rank(qwen);
   CHECK(parameters_of(p) == 30'532'122'624LL);
-  CHECK(parameters_of(on_one_rank(models::mixtral{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .experts = 8, .top_k = 2,
-                                                  .expert_ffn = 14336, .vocab = 32000})) == 46'702'792'704LL);
+  CHECK(parameters_of(on_one_rank(models::mixtral{.layers = 32,
+                                                  .hidden = 4096,
+                                                  .heads = 32,
+                                                  .kv_heads = 8,
+                                                  .experts = 8,
+                                                  .top_k = 2,
+                                                  .expert_ffn = 14336,
+                                                  .vocab = 32000})) == 46'702'792'704LL);
   double operations = 0;
   for (const layer_kind& k : p.kinds) operations += k.count * forward_flops(k.ops);
-  const double attention = 2 * 2048 * (2 * 32 + 2 * 4) * 128 + 4 * 32 * 128 * recipe.seq, experts = 2 * (128 + 8 * 3 * 768) * 2048;
+  const double attention = 2 * 2048 * (2 * 32 + 2 * 4) * 128 + 4 * 32 * 128 * recipe.seq,
+               experts = 2 * (128 + 8 * 3 * 768) * 2048;
   CHECK(operations == 48 * (attention + experts) + 2.0 * 2048 * 151936);
 }
 
@@ -101,7 +130,16 @@ TEST_CASE("layers without experts are those that the model names") {
       if (k.repeated) all += std::to_string(k.count) + (k.name == "block" ? " dense " : " sparse ");
     return all;
   };
-  models::qwen3_moe m{.layers = 5, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64, .ffn = 64};
+  models::qwen3_moe m{.layers = 5,
+                      .hidden = 32,
+                      .heads = 4,
+                      .kv_heads = 2,
+                      .head_dim = 8,
+                      .experts = 4,
+                      .top_k = 2,
+                      .expert_ffn = 16,
+                      .vocab = 64,
+                      .ffn = 64};
   CHECK(kinds(m) == "5 sparse ");
   m.mlp_only_layers = {0, 3};
   CHECK(kinds(m) == "1 dense 2 sparse 1 dense 1 sparse ");
@@ -116,12 +154,16 @@ TEST_CASE("a tied head has no weight of its own") {
 }
 
 TEST_CASE("the projections that end a residual branch start smaller") {
-  for (int layers : {1, 2, 12, 80}) CHECK(residual_std(layers) == doctest::Approx(0.02 / std::sqrt(2.0 * layers)).epsilon(1e-12));
-  for (const plan_data& p : {on_one_rank(small), on_one_rank(models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64})})
+  for (int layers : {1, 2, 12, 80})
+    CHECK(residual_std(layers) == doctest::Approx(0.02 / std::sqrt(2.0 * layers)).epsilon(1e-12));
+  for (const plan_data& p :
+       {on_one_rank(small),
+        on_one_rank(models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64})})
     for (const layer_kind& k : p.kinds)
       for (const weight_info& w : k.ops.weights) {
         CAPTURE(w.name.text());
-        if (w.start == initial::normal) CHECK(w.std == doctest::Approx(w.name == "wo" || w.name == "w2" ? 0.01 : 0.02));
+        if (w.start == initial::normal)
+          CHECK(w.std == doctest::Approx(w.name == "wo" || w.name == "w2" ? 0.01 : 0.02));
         CHECK((w.start == initial::normal) == (w.holds.ndim == 2));
       }
 }

@@ -5,7 +5,15 @@
 inline constexpr bool faulty = fault(true, false);
 
 constexpr models::qwen3_moe balanced(router_losses losses) {
-  return {.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64,
+  return {.layers = 2,
+          .hidden = 32,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 8,
+          .experts = 4,
+          .top_k = 2,
+          .expert_ffn = 16,
+          .vocab = 64,
           .router_losses = losses};
 }
 inline constexpr plan negative_balance{.model = balanced({.balance = fault(-0.01, 0.01)}),
@@ -13,33 +21,67 @@ inline constexpr plan negative_balance{.model = balanced({.balance = fault(-0.01
                                        .schedule = one_microbatch,
                                        .recipe = recipe,
                                        .cluster = clusters::cpu};
-static_assert(valid<negative_balance>);  // error: RC256: router_losses.balance=-0.01; a coefficient is at least 0 (none) and at most 1000000: 0.001 and 0.01 are usual
+static_assert(
+    valid<
+        // error: RC256: router_losses.balance=-0.01; a coefficient is at least 0 (none) and at most 1000000:
+        // 0.001 and 0.01 are usual
+        negative_balance>);
 
-inline constexpr plan negative_z{.model = models::mixtral{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .experts = 4, .top_k = 2,
-                                                          .expert_ffn = 16, .vocab = 64, .router_losses = {.z = fault(-1.0, 0.001)}},
+inline constexpr plan negative_z{.model = models::mixtral{.layers = 2,
+                                                          .hidden = 32,
+                                                          .heads = 4,
+                                                          .kv_heads = 2,
+                                                          .experts = 4,
+                                                          .top_k = 2,
+                                                          .expert_ffn = 16,
+                                                          .vocab = 64,
+                                                          .router_losses = {.z = fault(-1.0, 0.001)}},
                                  .dims = parallel_dims{},
                                  .schedule = one_microbatch,
                                  .recipe = recipe,
                                  .cluster = clusters::cpu};
-static_assert(valid<negative_z>);  // error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and 0.01 are usual
+static_assert(
+    valid<
+        // error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and
+        // 0.01 are usual
+        negative_z>);
 
 constexpr models::qwen3_moe counting(bool local) {
   models::qwen3_moe m = balanced({.balance = 0.01, .local = local});
   m.expert_load = true;
   return m;
 }
-inline constexpr plan local_load{.model = counting(fault(true, false)), .dims = parallel_dims{}, .schedule = one_microbatch, .recipe = recipe,
+inline constexpr plan local_load{.model = counting(fault(true, false)),
+                                 .dims = parallel_dims{},
+                                 .schedule = one_microbatch,
+                                 .recipe = recipe,
                                  .cluster = clusters::cpu};
-static_assert(valid<local_load>);  // error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the load is of the batch: local=false
+static_assert(
+    valid<
+        // error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one
+        // rank; the load is of the batch: local=false
+        local_load>);
 
-inline constexpr plan odd_number_before_f32{.model = models::mixtral{.layers = 2, .hidden = fault(33, 32), .heads = 4, .kv_heads = 2,
-                                                                     .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64,
-                                                                     .head_dim = 8, .router_losses = {.balance = 0.01}},
-                                            .dims = parallel_dims{},
-                                            .schedule = one_microbatch,
-                                            .recipe = training{.seq = 9, .global_batch = 1, .precision = bf16},
-                                            .cluster = clusters::cpu};
-static_assert(valid<odd_number_before_f32>);  // error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in f32, behind them; take an even number of tokens or of features
+inline constexpr plan odd_number_before_f32{
+    .model = models::mixtral{.layers = 2,
+                             .hidden = fault(33, 32),
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .experts = 4,
+                             .top_k = 2,
+                             .expert_ffn = 16,
+                             .vocab = 64,
+                             .head_dim = 8,
+                             .router_losses = {.balance = 0.01}},
+    .dims = parallel_dims{},
+    .schedule = one_microbatch,
+    .recipe = training{.seq = 9, .global_batch = 1, .precision = bf16},
+    .cluster = clusters::cpu};
+static_assert(
+    valid<
+        // error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in
+        // f32, behind them; take an even number of tokens or of features
+        odd_number_before_f32>);
 
 // ---- layers of one's own
 
@@ -57,11 +99,12 @@ struct around {
   }
 };
 template <class Model, bool Sp = true>
-inline constexpr plan layered{.model = Model{},
-                              .dims = parallel_dims{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = Sp},
-                              .schedule = one_microbatch,
-                              .recipe = recipe,
-                              .cluster = clusters::cpu};
+inline constexpr plan layered{
+    .model = Model{},
+    .dims = parallel_dims{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = Sp},
+    .schedule = one_microbatch,
+    .recipe = recipe,
+    .cluster = clusters::cpu};
 
 struct layer {
   static constexpr std::string_view name = "mine";
@@ -74,63 +117,91 @@ struct statistics_of_gathered : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = logits_of(t, x), gathered = enter_tp(logits, c);
     keep_statistics(faulty ? gathered : logits, route(logits, 2, {}).chosen, {}, c.routers);  // @gathered@
-    return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
+    return x +
+           leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
 inline constexpr auto statistics_behind_enter_tp = layered<around<statistics_of_gathered>>;
-static_assert(valid<statistics_behind_enter_tp>);  // error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp; expected each token's logits on one rank, or invariant (I): take the statistics before enter_tp
+static_assert(
+    valid<
+        // error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp;
+        // expected each token's logits on one rank, or invariant (I): take the statistics before enter_tp
+        statistics_behind_enter_tp>);
 
 struct statistics_of_other_picks : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = logits_of(t, x), gathered = enter_tp(logits, c);
-    keep_statistics(logits, route(faulty ? gathered : logits, 2, {}).chosen, {}, c.routers);  // @of_other_picks@
-    return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
+    keep_statistics(logits, route(faulty ? gathered : logits, 2, {}).chosen, {},
+                    c.routers);  // @of_other_picks@
+    return x +
+           leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
 inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_other_picks>>;
-static_assert(valid<statistics_of_other_choices>);  // error: RC210: balance.cpp:@of_other_picks@: softmax_statistics: the choice is replicated (R) over tp; expected that of the logits' tokens: route the same logits
+static_assert(
+    valid<
+        // error: RC210: balance.cpp:@of_other_picks@: softmax_statistics: the choice is replicated (R) over
+        // tp; expected that of the logits' tokens: route the same logits
+        statistics_of_other_choices>);
 
 struct with_statistics : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = logits_of(t, x);
     keep_statistics(logits, route(logits, 2, {}).chosen, {}, c.routers);
-    return x + leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
+    return x +
+           leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
-inline constexpr auto another_number_of_routers = layered<around<with_statistics, models::llama_layers::head, fault(3, 2)>>;
-static_assert(valid<another_number_of_routers>);  // error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say .layers = 2, or call keep_statistics once in each
+inline constexpr auto another_number_of_routers =
+    layered<around<with_statistics, models::llama_layers::head, fault(3, 2)>>;
+static_assert(
+    valid<
+        // error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say
+        // .layers = 2, or call keep_statistics once in each
+        another_number_of_routers>);
 
 struct head_without_losses {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c), t.parameter(table));
+    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
+                          t.parameter(table));
     if (!faulty) add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto losses_that_nobody_takes = layered<around<with_statistics, head_without_losses>>;
-static_assert(valid<losses_that_nobody_takes>);  // error: RC256: layer 'head' ends the model and takes no losses of its routers; call add_router_losses, or leave out routers()
+static_assert(valid<
+              // error: RC256: layer 'head' ends the model and takes no losses of its routers; call
+              // add_router_losses, or leave out routers()
+              losses_that_nobody_takes>);
 
 /// A balance of the choices of a rank's own tokens is not that of the batch.
 struct head_of_parts {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c), t.parameter(table));
+    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
+                          t.parameter(table));
     value sums = all_reduce(t.handed_statistics(), axis::tp), whole = faulty ? sums : all_reduce_batch(sums);
-    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__}, {.with = {.number = 0.01}}));  // @of_parts@
+    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__},
+                     {.with = {.number = 0.01}}));  // @of_parts@
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto balance_of_parts = layered<around<with_statistics, head_of_parts>>;
-static_assert(valid<balance_of_parts>);  // error: RC210: balance.cpp:@of_parts@: balance_loss: the number of choices is a pending sum (P) over dp_replicate; expected R, I or V: take the sum over the batch first (all_reduce_batch)
+static_assert(
+    valid<
+        // error: RC210: balance.cpp:@of_parts@: balance_loss: the number of choices is a pending sum (P) over
+        // dp_replicate; expected R, I or V: take the sum over the batch first (all_reduce_batch)
+        balance_of_parts>);
 
 struct head_of_whole {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c), t.parameter(table));
+    value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
+                          t.parameter(table));
     value sums = all_reduce(t.handed_statistics(), axis::tp), whole = all_reduce_batch(sums);
     value loss = t.apply(ops::balance_loss, {whole, faulty ? whole : sums}, {}, {.with = {.number = 0.01}});
     add_loss(loss);  // @counted_by_each@
@@ -138,4 +209,8 @@ struct head_of_whole {
   }
 };
 inline constexpr auto balance_that_each_counts = layered<around<with_statistics, head_of_whole>>;
-static_assert(valid<balance_that_each_counts>);  // error: RC210: balance.cpp:@counted_by_each@: add_loss: the loss is invariant (I) over dp_replicate; expected a pending sum (P): make it of values that are sharded along the tokens
+static_assert(
+    valid<
+        // error: RC210: balance.cpp:@counted_by_each@: add_loss: the loss is invariant (I) over dp_replicate;
+        // expected a pending sum (P): make it of values that are sharded along the tokens
+        balance_that_each_counts>);

@@ -3,20 +3,34 @@
 #include "reject.hpp"
 
 constexpr auto packed(int end, int vocab_used = 0) {
-  return plan{.model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 16, .vocab_used = vocab_used},
-              .schedule = one_microbatch,
-              .recipe = training{.seq = 8, .global_batch = 4, .end_of_document = end},
-              .cluster = clusters::cpu};
+  return plan{
+      .model =
+          models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 16, .vocab_used = vocab_used},
+      .schedule = one_microbatch,
+      .recipe = training{.seq = 8, .global_batch = 4, .end_of_document = end},
+      .cluster = clusters::cpu};
 }
 
 inline constexpr auto past_the_vocabulary = packed(fault(16, 15));
-static_assert(valid<past_the_vocabulary>);  // error: RC259: end_of_document=16 is no token; tokens are 0 to 15, and -1 says that a sequence is one document
+static_assert(
+    valid<
+        // error: RC259: end_of_document=16 is no token; tokens are 0 to 15, and -1 says that a sequence is
+        // one document
+        past_the_vocabulary>);
 
 inline constexpr auto in_the_padding = packed(fault(10, 9), 10);
-static_assert(valid<in_the_padding>);  // error: RC259: end_of_document=10 is no token; tokens are 0 to 9, and -1 says that a sequence is one document
+static_assert(
+    valid<
+        // error: RC259: end_of_document=10 is no token; tokens are 0 to 9, and -1 says that a sequence is one
+        // document
+        in_the_padding>);
 
 inline constexpr auto below_zero = packed(fault(-2, -1));
-static_assert(valid<below_zero>);  // error: RC259: end_of_document=-2 is no token; tokens are 0 to 15, and -1 says that a sequence is one document
+static_assert(
+    valid<
+        // error: RC259: end_of_document=-2 is no token; tokens are 0 to 15, and -1 says that a sequence is
+        // one document
+        below_zero>);
 
 /// Attention that is told of documents, or not.
 struct own_attention {
@@ -25,9 +39,11 @@ struct own_attention {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const dim hidden = t.of(x).shape[1], heads{"heads", 8, 4, "head_dim"};
     value h = enter_tp(x, c);
-    value q = column_parallel(t, h, "wq", heads), k = column_parallel(t, h, "wk", heads), v = column_parallel(t, h, "wv", heads);
+    value q = column_parallel(t, h, "wq", heads), k = column_parallel(t, h, "wk", heads),
+          v = column_parallel(t, h, "wv", heads);
     value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);
-    value o = told ? attention(q, keys, values, of_targets ? c.targets : c.starts, c.rows, c.seq) : attention(q, keys, values, c.rows, c.seq);  // @told@
+    value o = told ? attention(q, keys, values, of_targets ? c.targets : c.starts, c.rows, c.seq)
+                   : attention(q, keys, values, c.rows, c.seq);  // @told@
     return x + leave_tp(row_parallel(t, o, "wo", hidden, 0.02), c);
   }
 };
@@ -45,8 +61,10 @@ struct model_with {
   int vocab = 8, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    const parameter_handle table = token_table({"vocab", vocab}, {"hidden", 8}), out = token_table({"vocab", vocab}, {"hidden", 8}, "out");
-    return sequential(models::llama_layers::embedding{table}, repeat{1, layer}, models::llama_layers::head{out});
+    const parameter_handle table = token_table({"vocab", vocab}, {"hidden", 8}),
+                           out = token_table({"vocab", vocab}, {"hidden", 8}, "out");
+    return sequential(models::llama_layers::embedding{table}, repeat{1, layer},
+                      models::llama_layers::head{out});
   }
 };
 template <class Layer>
@@ -58,10 +76,24 @@ constexpr auto planned(Layer layer) {
 }
 
 inline constexpr auto attention_to_all = planned(own_attention{fault(false, true)});
-static_assert(valid<attention_to_all>);  // error: RC259: attention of layer 'own' is of whole sequences, and end_of_document says that they are of documents; give it the layer_context's starts, or call self_attention and position with the context
+static_assert(
+    valid<
+        // error: RC259: attention of layer 'own' is of whole sequences, and end_of_document says that they
+        // are of documents; give it the layer_context's starts, or call self_attention and position with the
+        // context
+        attention_to_all>);
 
 inline constexpr auto positions_of_all = planned(own_positions{fault(false, true)});
-static_assert(valid<positions_of_all>);  // error: RC259: position of layer 'positions' is of whole sequences, and end_of_document says that they are of documents; give it the layer_context's starts, or call self_attention and position with the context
+static_assert(
+    valid<
+        // error: RC259: position of layer 'positions' is of whole sequences, and end_of_document says that
+        // they are of documents; give it the layer_context's starts, or call self_attention and position with
+        // the context
+        positions_of_all>);
 
 inline constexpr auto told_of_targets = planned(own_attention{true, fault(true, false)});
-static_assert(valid<told_of_targets>);  // error: RC210: documents.cpp:@told@: document_attention: starts is sharded along tokens (V) over cp; expected the same on every rank (I): take the layer_context's starts
+static_assert(
+    valid<
+        // error: RC210: documents.cpp:@told@: document_attention: starts is sharded along tokens (V) over cp;
+        // expected the same on every rank (I): take the layer_context's starts
+        told_of_targets>);

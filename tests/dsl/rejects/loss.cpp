@@ -9,7 +9,8 @@ template <int (*Of)(const layer_context&), int Share = 1>
 struct head {
   static constexpr std::string_view name = "mine";
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    const value logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}}, {{axis::tp, "vocab"}}, initial::ones));
+    const value logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                            {{axis::tp, "vocab"}}, initial::ones));
     return cross_entropy(logits, c.targets, axis::tp, faulty ? 1.0 / Of(c) : c.loss_scale / Share);
   }
 };
@@ -20,19 +21,35 @@ struct ending_in {
   constexpr auto stack() const {
     const dim hidden{"hidden", 32}, heads{"heads", 32, 8, "head_dim"};
     return sequential(models::llama_layers::embedding{token_table(dim{"vocab", 64}, hidden)},
-                      repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, dim{"ffn", 64}}}, Last{});
+                      repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, dim{"ffn", 64}}},
+                      Last{});
   }
 };
 constexpr int tokens_of_rank(const layer_context& c) { return c.rows * c.seq; }
 constexpr int tokens_of_microbatch(const layer_context& c) { return c.tokens.size; }
 
 constexpr auto planned(const auto& model, const parallel_dims& dims, int microbatches) {
-  return plan{.model = model, .dims = dims, .schedule = schedules::gpipe{microbatches},
-              .recipe = training{.seq = 16, .global_batch = 8, .precision = f32}, .cluster = clusters::cpu};
+  return plan{.model = model,
+              .dims = dims,
+              .schedule = schedules::gpipe{microbatches},
+              .recipe = training{.seq = 16, .global_batch = 8, .precision = f32},
+              .cluster = clusters::cpu};
 }
 
-inline constexpr auto mean_of_replicas = planned(ending_in<head<tokens_of_rank>>{}, {.world = 2, .dp_replicate = 2}, 1);
-static_assert(valid<mean_of_replicas>);  // error: RC260: layer 'mine' takes a loss times 0.015625 on these ranks, and times 7.8125e-3 on one device; a loss is a mean over all tokens of a step on every layout: take it times loss_scale of the layer_context, 7.8125e-3
+inline constexpr auto mean_of_replicas =
+    planned(ending_in<head<tokens_of_rank>>{}, {.world = 2, .dp_replicate = 2}, 1);
+static_assert(
+    valid<
+        // error: RC260: layer 'mine' takes a loss times 0.015625 on these ranks, and times 7.8125e-3 on one
+        // device; a loss is a mean over all tokens of a step on every layout: take it times loss_scale of the
+        // layer_context, 7.8125e-3
+        mean_of_replicas>);
 
-inline constexpr auto mean_of_microbatches = planned(ending_in<head<tokens_of_microbatch, 2>>{}, {.world = 2, .tp = 2}, 4);
-static_assert(valid<mean_of_microbatches>);  // error: RC260: layer 'mine' takes a loss times 0.03125 on these ranks, and times 7.8125e-3 on one device; a loss is a mean over all tokens of a step on every layout: take it times loss_scale of the layer_context, 7.8125e-3
+inline constexpr auto mean_of_microbatches =
+    planned(ending_in<head<tokens_of_microbatch, 2>>{}, {.world = 2, .tp = 2}, 4);
+static_assert(
+    valid<
+        // error: RC260: layer 'mine' takes a loss times 0.03125 on these ranks, and times 7.8125e-3 on one
+        // device; a loss is a mean over all tokens of a step on every layout: take it times loss_scale of the
+        // layer_context, 7.8125e-3
+        mean_of_microbatches>);

@@ -3,7 +3,8 @@
 #include "reject.hpp"
 
 inline constexpr models::gpt2 gpt{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
-inline constexpr plan whole{.model = gpt, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+inline constexpr plan whole{
+    .model = gpt, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
 
 #ifdef FAULT
 inline constexpr plan rc120_no_cluster{
@@ -17,11 +18,33 @@ inline constexpr plan nothing{};
 inline constexpr auto rc120_no_cluster = whole, rc230_no_model = whole, rc231_no_recipe = whole;
 inline constexpr auto rc314_no_schedule = whole, nothing = whole;
 #endif
-static_assert(valid<rc120_no_cluster>);  // error: RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of your own
-static_assert(valid<rc230_no_model>);  // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your own
-static_assert(valid<rc231_no_recipe>);  // error: RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}
-static_assert(valid<rc314_no_schedule>);  // error: RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4}, or schedules::gpipe{.microbatches = 1} on one rank
-static_assert(valid<nothing>);  // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your own. RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4}, or schedules::gpipe{.microbatches = 1} on one rank. RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}. RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of your own
+static_assert(
+    valid<
+        // error: RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of
+        // your own
+        rc120_no_cluster>);
+static_assert(
+    valid<
+        // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of
+        // your own
+        rc230_no_model>);
+static_assert(
+    valid<
+        // error: RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}
+        rc231_no_recipe>);
+static_assert(
+    valid<
+        // error: RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches =
+        // 4}, or schedules::gpipe{.microbatches = 1} on one rank
+        rc314_no_schedule>);
+static_assert(
+    valid<
+        // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of
+        // your own. RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches =
+        // 4}, or schedules::gpipe{.microbatches = 1} on one rank. RC231: the plan has no recipe: write
+        // .recipe = training{.seq = 128, .global_batch = 16}. RC120: the plan has no cluster: write .cluster
+        // = clusters::cpu, clusters::h200<1> or one of your own
+        nothing>);
 
 // dims and recipe may be braces without their types.
 inline constexpr plan in_braces{.model = gpt,
@@ -36,9 +59,15 @@ struct without_stack {
   int vocab = 8;
   constexpr void check(report&) const {}
 };
-inline constexpr plan rc232_model_without_stack{
-    .model = fault_type<without_stack>(gpt), .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
-static_assert(valid<rc232_model_without_stack>);  // error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as models::gpt2 has
+inline constexpr plan rc232_model_without_stack{.model = fault_type<without_stack>(gpt),
+                                                .schedule = one_microbatch,
+                                                .recipe = recipe,
+                                                .cluster = clusters::cpu};
+static_assert(
+    valid<
+        // error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a
+        // const check(report&), int vocab and int vocab_used, as models::gpt2 has
+        rc232_model_without_stack>);
 
 /// Schedules without some of their members.
 struct without_microbatches {
@@ -51,9 +80,22 @@ inline constexpr plan rc315_no_microbatches{.model = gpt,
                                             .schedule = fault_type<without_microbatches>(one_microbatch),
                                             .recipe = recipe,
                                             .cluster = clusters::cpu};
-static_assert(valid<rc315_no_microbatches>);  // error: RC315: the schedule mine has no microbatches; a schedule has int microbatches and stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp), as schedules::gpipe has
+static_assert(
+    valid<
+        // error: RC315: the schedule mine has no microbatches; a schedule has int microbatches and
+        // stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and
+        // actions(pp, rank, emit) or table(pp), as schedules::gpipe has
+        rc315_no_microbatches>);
 
 struct without_all {};
-inline constexpr plan rc315_no_member{
-    .model = gpt, .schedule = fault_type<without_all>(one_microbatch), .recipe = recipe, .cluster = clusters::cpu};
-static_assert(valid<rc315_no_member>);  // error: RC315: the schedule has no microbatches and no stages_per_rank and no name and no rank_of_stage(stage, pp) and no actions(pp, rank, emit); a schedule has int microbatches and stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp), as schedules::gpipe has
+inline constexpr plan rc315_no_member{.model = gpt,
+                                      .schedule = fault_type<without_all>(one_microbatch),
+                                      .recipe = recipe,
+                                      .cluster = clusters::cpu};
+static_assert(
+    valid<
+        // error: RC315: the schedule has no microbatches and no stages_per_rank and no name and no
+        // rank_of_stage(stage, pp) and no actions(pp, rank, emit); a schedule has int microbatches and
+        // stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and
+        // actions(pp, rank, emit) or table(pp), as schedules::gpipe has
+        rc315_no_member>);

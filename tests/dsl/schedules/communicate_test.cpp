@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with messages, run by a model of NCCL: a transfer needs both ends issued and the earlier ones of its
-// directed pair of ranks over. It knows nothing of how the messages were placed.
+// Programs with messages, run by a model of NCCL: a transfer needs both ends issued and the earlier ones of
+// its directed pair of ranks over. It knows nothing of how the messages were placed.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -59,7 +59,8 @@ double run(const action_table& t, const std::vector<std::vector<step>>& program,
       for (; at[r] < program[r].size(); ++at[r], moved = true) {
         const step& s = program[r][at[r]];
         if (s.kind != step::compute) {
-          (s.kind == step::send ? sends : receives)[{s.what->from, s.what->to}].push_back({s.what, free_at[r]});
+          (s.kind == step::send ? sends : receives)[{s.what->from, s.what->to}].push_back(
+              {s.what, free_at[r]});
           continue;
         }
         double begin = free_at[r], took = 0;
@@ -76,7 +77,8 @@ double run(const action_table& t, const std::vector<std::vector<step>>& program,
         free_at[r] = begin + (n == 2 ? c.overlap : 1) * took;
       }
     for (auto& [edge, queue] : sends)
-      for (auto& other = receives[edge]; !queue.empty() && !other.empty(); queue.pop_front(), other.pop_front(), moved = true) {
+      for (auto& other = receives[edge]; !queue.empty() && !other.empty();
+           queue.pop_front(), other.pop_front(), moved = true) {
         if (queue.front().what != other.front().what) return -1;
         double& free = queue_free[edge];
         free = std::max({free, queue.front().issued, other.front().issued}) + c.send;
@@ -120,7 +122,9 @@ constexpr int most_slots(const auto& schedule) {
 
 }  // namespace
 
-TEST_CASE("every program runs, takes the time predicted, and loses at most 2 % to messages that wait for messages") {
+TEST_CASE(
+    "every program runs, takes the time predicted, and loses at most 2 % to messages that wait for "
+    "messages") {
   int programs = 0;
   for (const known_schedule& s : portfolio)
     for (int pp = 1; pp <= 8; ++pp)
@@ -150,7 +154,8 @@ TEST_CASE("a program runs to its end whatever its actions and messages really ta
       const auto t = s.collect({pp, s.name == "gpipe" || s.name == "one_f_one_b" ? 1 : 2, 6, false});
       if (!t) continue;  // DualPipe on 5 ranks
       const auto program = communicate(*t, {.send = 0.05});
-      for (const costs& real : {costs{.forward = 9, .send = 3}, costs{.forward = 0, .input_grad = 7}, costs{.weight_grad = 5, .send = 40}})
+      for (const costs& real : {costs{.forward = 9, .send = 3}, costs{.forward = 0, .input_grad = 7},
+                                costs{.weight_grad = 5, .send = 40}})
         runs += run(*t, program_of(*t, program), real) >= 0;
     }
   CHECK(runs == 3 * (2 * static_cast<int>(std::size(portfolio)) - 1));
@@ -182,10 +187,11 @@ TEST_CASE("the makespans are those of the reference simulator") {
     asked a;
     costs c;
     double alone, with_messages;
-    words >> name >> a.pp >> a.stages_per_rank >> a.microbatches >> a.inference >> c.input_grad >> c.weight_grad >>
-        c.send >> c.overlap >> alone >> with_messages;
+    words >> name >> a.pp >> a.stages_per_rank >> a.microbatches >> a.inference >> c.input_grad >>
+        c.weight_grad >> c.send >> c.overlap >> alone >> with_messages;
     REQUIRE(!words.fail());
-    const auto s = std::find_if(std::begin(portfolio), std::end(portfolio), [&](const auto& k) { return k.name == name; });
+    const auto s = std::find_if(std::begin(portfolio), std::end(portfolio),
+                                [&](const auto& k) { return k.name == name; });
     const auto t = s->collect(a);
     REQUIRE(t);
     CHECK(total(*t, c).makespan == doctest::Approx(alone));

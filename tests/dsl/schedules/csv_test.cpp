@@ -57,8 +57,12 @@ static_assert(!valid<check_alone<schedules::from_csv<"">>>);
 
 TEST_CASE("overlaps are read as rankc and as PyTorch write them") {
   const action_table t = parsed("0F0, OVERLAP(0F1, 0B0), (0F2;0B1)OVERLAP_F_B, 0B2");
-  CHECK(t.actions == std::vector<action>{{action_kind::F, 0, 0}, {action_kind::F, 0, 1, true}, {action_kind::B, 0, 0},
-                                         {action_kind::F, 0, 2, true}, {action_kind::B, 0, 1}, {action_kind::B, 0, 2}});
+  CHECK(t.actions == std::vector<action>{{action_kind::F, 0, 0},
+                                         {action_kind::F, 0, 1, true},
+                                         {action_kind::B, 0, 0},
+                                         {action_kind::F, 0, 2, true},
+                                         {action_kind::B, 0, 1},
+                                         {action_kind::B, 0, 2}});
 }
 
 TEST_CASE("the placement is that of the forwards") {
@@ -102,14 +106,15 @@ TEST_CASE("what every schedule writes is read back") {
 }
 
 TEST_CASE("what cannot be read is named by line and token") {
-  const std::string rule = " is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, "
-                           "or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP";
+  const std::string rule =
+      " is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, "
+      "or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP";
   CHECK(said("0F0, 0B0\n1F0, 1X0") == "line 2, token 2: '1X0'" + rule);
   CHECK(said("\n0F0, , OVERLAP(0F1), 0B") ==
         "line 2, token 3: 'OVERLAP(0F1)'" + rule + "\nline 2, token 4: '0B'" + rule);
   for (const std::string bad :
-       {"F0", "0F", "-1F0", "0F-1", "0 F0", "0F0 0B0", "0SEND_F0", "0F1234567", ")0F0", "0f0", "OVERLAP(0F0,1B0",
-        "OVERLAP(0F0;1B0)", "(0F0;1B0)", "(0F0,1B0)OVERLAP_F_B", "OVERLAP(0F0,1B0,2F0)"})
+       {"F0", "0F", "-1F0", "0F-1", "0 F0", "0F0 0B0", "0SEND_F0", "0F1234567", ")0F0", "0f0",
+        "OVERLAP(0F0,1B0", "OVERLAP(0F0;1B0)", "(0F0;1B0)", "(0F0,1B0)OVERLAP_F_B", "OVERLAP(0F0,1B0,2F0)"})
     CHECK(said(bad) == "line 1, token 1: '" + bad + "'" + rule);
   CHECK(said("") == "the text has no actions; write a line for each rank, as 0F0, 0B0");
   CHECK(said(" , \n") == said(""));

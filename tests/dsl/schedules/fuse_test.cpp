@@ -28,15 +28,17 @@ static_assert(fuses("0F0, 1F0, 1I0, 0I0, 0W0, 1W0", "0F0, 1F0, 1I0, 0B0, 1W0"), 
 static_assert(fuses("0F0, 0F1, OVERLAP(0F2,0I0), 0W0, 0B1, 0B2", "0F0, 0F1, OVERLAP(0F2,0I0), 0W0, 0B1, 0B2"),
               "the other half would end later");
 static_assert(fuses("0F0, 0B0 \n 1F0, 1I0, 1W0", "0F0, 0B0 \n 1F0, 1I0, 1W0"), "rank 0 waits for 1I0");
-static_assert(fuses("0F0, 0F1, 0F2, 0F3, 0B0, 0B1, 0B2, 0B3 \n 1F0, 1I0, 1W0, 1F1, 1I1, 1W1, 1F2, 1I2, 1W2, 1F3, 1I3, 1W3",
-                    "0F0, 0F1, 0F2, 0F3, 0B0, 0B1, 0B2, 0B3 \n 1F0, 1B0, 1F1, 1I1, 1W1, 1F2, 1I2, 1W2, 1F3, 1I3, 1W3"),
-              "rank 0 has another forward to do before 0B0");
+static_assert(
+    fuses("0F0, 0F1, 0F2, 0F3, 0B0, 0B1, 0B2, 0B3 \n 1F0, 1I0, 1W0, 1F1, 1I1, 1W1, 1F2, 1I2, 1W2, 1F3, 1I3, "
+          "1W3",
+          "0F0, 0F1, 0F2, 0F3, 0B0, 0B1, 0B2, 0B3 \n 1F0, 1B0, 1F1, 1I1, 1W1, 1F2, 1I2, 1W2, 1F3, 1I3, 1W3"),
+    "rank 0 has another forward to do before 0B0");
 static_assert(fuses("0F0, 0F1, 0F2, 0B0, 0B1, 0B2 \n 1F0, 1I0, 1W0, 1F1, 1B1, 1F2, 1B2",
                     "0F0, 0F1, 0F2, 0B0, 0B1, 0B2 \n 1F0, 1I0, 1W0, 1F1, 1B1, 1F2, 1B2", {.send = 0.5}),
               "the message would come too late");
 
-/// What the definition asks of a fused table: the begin of everything is as it was, and what is still split is waited for.
-/// Returns how many pairs are fused, and how many stay split.
+/// What the definition asks of a fused table: the begin of everything is as it was, and what is still split
+/// is waited for. Returns how many pairs are fused, and how many stay split.
 std::pair<int, int> check_fused(const action_table& split, const costs& c) {
   int fused_pairs = 0, split_pairs = 0;
   const action_table fused = fuse_backward(split, c);
@@ -52,7 +54,8 @@ std::pair<int, int> check_fused(const action_table& split, const costs& c) {
       const action& a = fused.actions[i];
       const bool was_split = a.kind == action_kind::B && !begin.contains({a.kind, a.stage, a.microbatch});
       fused_pairs += was_split;
-      CHECK(after.begin[i] == doctest::Approx(begin.at({was_split ? action_kind::I : a.kind, a.stage, a.microbatch})));
+      CHECK(after.begin[i] ==
+            doctest::Approx(begin.at({was_split ? action_kind::I : a.kind, a.stage, a.microbatch})));
       if (a.kind != action_kind::I || i + 1 == fused.begin[r + 1]) continue;
       if (fused.actions[i + 1] != action{action_kind::W, a.stage, a.microbatch}) continue;
       REQUIRE(a.stage > 0);
@@ -74,9 +77,10 @@ TEST_CASE("a fused schedule takes no longer, and only what somebody waits for st
   std::pair<int, int> pairs;
   int tables = 0;
   for (const known_schedule& s : portfolio)
-    for (const asked& a : {asked{1, 2, 3}, asked{2, 2, 5}, asked{3, 2, 7}, asked{4, 2, 8}, asked{4, 1, 8}, asked{4, 3, 12}, asked{6, 2, 4},
-                           asked{8, 2, 32}})
-      for (const costs& c : {costs{}, costs{.input_grad = 1.25, .weight_grad = 0.75, .send = 0.25}, costs{.forward = 2, .send = 1, .overlap = 0.75}})
+    for (const asked& a : {asked{1, 2, 3}, asked{2, 2, 5}, asked{3, 2, 7}, asked{4, 2, 8}, asked{4, 1, 8},
+                           asked{4, 3, 12}, asked{6, 2, 4}, asked{8, 2, 32}})
+      for (const costs& c : {costs{}, costs{.input_grad = 1.25, .weight_grad = 0.75, .send = 0.25},
+                             costs{.forward = 2, .send = 1, .overlap = 0.75}})
         if (const auto t = s.collect(a)) {
           CAPTURE(std::string(s.name));
           CAPTURE(a.pp);

@@ -26,15 +26,16 @@ struct known_schedule {
 
 template <class Schedule>
 constexpr known_schedule known{Schedule::name, [](const asked& a) -> std::optional<rankc::action_table> {
-  Schedule s{.microbatches = a.microbatches};
-  if constexpr (requires { s.stages_per_rank = 1; }) s.stages_per_rank = a.stages_per_rank;
-  if constexpr (requires { s.inference; }) s.inference = a.inference;
-  else if (a.inference) return {};
-  rankc::report refused;
-  if constexpr (requires { s.check(refused, 1); }) s.check(refused, a.pp);
-  if (s.stages_per_rank != a.stages_per_rank || !refused.empty()) return {};
-  return rankc::collect(s, a.pp);
-}};
+                                 Schedule s{.microbatches = a.microbatches};
+                                 if constexpr (requires { s.stages_per_rank = 1; })
+                                   s.stages_per_rank = a.stages_per_rank;
+                                 if constexpr (requires { s.inference; }) s.inference = a.inference;
+                                 else if (a.inference) return {};
+                                 rankc::report refused;
+                                 if constexpr (requires { s.check(refused, 1); }) s.check(refused, a.pp);
+                                 if (s.stages_per_rank != a.stages_per_rank || !refused.empty()) return {};
+                                 return rankc::collect(s, a.pp);
+                               }};
 
 inline constexpr known_schedule portfolio[]{
     known<rankc::schedules::gpipe>,

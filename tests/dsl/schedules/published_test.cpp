@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orders are those of the published implementations, action for action. oracles/schedules/orders.txt has them: what
-// d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code really made, each program once, with its sources.
+// The orders are those of the published implementations, action for action. oracles/schedules/orders.txt has
+// them: what d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code really made, each program
+// once, with its sources.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -28,7 +29,8 @@ struct published {
   asked of;
 };
 
-/// "dual_pipe inference pp=2 stages_per_rank=2 microbatches=4: deepseek/DualPipe_inference", and a line for each rank.
+/// "dual_pipe inference pp=2 stages_per_rank=2 microbatches=4: deepseek/DualPipe_inference", and a line for
+/// each rank.
 std::vector<published> read_orders() {
   std::ifstream file(RANKC_ORACLES "/orders.txt");
   std::vector<published> all;
@@ -59,7 +61,8 @@ struct exception {
   std::string_view reason;
 };
 constexpr exception exceptions[]{
-    {"torch/1F1B/pipeline_order", 0, 34, "the last rank's forwards begin at microbatch 1, and end behind the last"},
+    {"torch/1F1B/pipeline_order", 0, 34,
+     "the last rank's forwards begin at microbatch 1, and end behind the last"},
     {"sail/VPP3", 1, 4, "with one microbatch a third of the stages is left out"},
 };
 
@@ -72,8 +75,8 @@ const exception* find_exception(const std::string& source, const asked& of) {
 
 bool same(const action_table& a, const action_table& b) {
   const auto fields = [](const action_table& t) {
-    return std::tie(t.actions, t.begin, t.rank_of_stage, t.microbatches, t.inference, t.reversed_rank_of_stage,
-                    t.reversed_from);
+    return std::tie(t.actions, t.begin, t.rank_of_stage, t.microbatches, t.inference,
+                    t.reversed_rank_of_stage, t.reversed_from);
   };
   return fields(a) == fields(b);
 }
@@ -104,16 +107,26 @@ TEST_CASE("every order is as published") {
     if (!find_exception(p.sources[0], p.of)) CHECK(wrong.empty());
   }
   const std::map<std::string, int> all{
-      {"d9d/DualPipeV", 27},           {"d9d/Interleaved1F1B", 28},
-      {"d9d/InterleavedZB1P", 30},     {"d9d/LoopedBFS", 36},
-      {"d9d/LoopedBFS_inference", 36}, {"d9d/ZeroBubbleV", 36},
-      {"deepseek/DualPipe", 10},       {"deepseek/DualPipe_inference", 13},
-      {"deepseek/DualPipeV", 22},      {"deepseek/DualPipeV_inference", 26},
-      {"sail/1F1B", 36},               {"sail/VPP", 21},
-      {"sail/VPP3", 19},               {"torch/1F1B", 31},
-      {"torch/DualPipeV", 10},         {"torch/GPipe", 36},
-      {"torch/Interleaved1F1B", 27},   {"torch/InterleavedZeroBubble", 27},
-      {"torch/LoopedBFS", 36},         {"torch/ZBVZeroBubble", 11},
+      {"d9d/DualPipeV", 27},
+      {"d9d/Interleaved1F1B", 28},
+      {"d9d/InterleavedZB1P", 30},
+      {"d9d/LoopedBFS", 36},
+      {"d9d/LoopedBFS_inference", 36},
+      {"d9d/ZeroBubbleV", 36},
+      {"deepseek/DualPipe", 10},
+      {"deepseek/DualPipe_inference", 13},
+      {"deepseek/DualPipeV", 22},
+      {"deepseek/DualPipeV_inference", 26},
+      {"sail/1F1B", 36},
+      {"sail/VPP", 21},
+      {"sail/VPP3", 19},
+      {"torch/1F1B", 31},
+      {"torch/DualPipeV", 10},
+      {"torch/GPipe", 36},
+      {"torch/Interleaved1F1B", 27},
+      {"torch/InterleavedZeroBubble", 27},
+      {"torch/LoopedBFS", 36},
+      {"torch/ZBVZeroBubble", 11},
   };
   CHECK(equal == all);
   for (const exception& e : exceptions) CHECK_MESSAGE(excepted[&e] == e.programs, e.source);

@@ -25,8 +25,10 @@ constexpr bool sound(int pp) {
 }
 static_assert(sound<schedules::looped_bfs{.microbatches = 5}>(3));
 static_assert(sound<schedules::looped_bfs{.microbatches = 5, .inference = true}>(3));
-static_assert(sound<schedules::interleaved_one_f_one_b{.microbatches = 9, .stages_per_rank = 3}>(4), "5 and 4");
-static_assert(sound<schedules::interleaved_zero_bubble{.microbatches = 3}>(4), "fewer microbatches than ranks");
+static_assert(sound<schedules::interleaved_one_f_one_b{.microbatches = 9, .stages_per_rank = 3}>(4),
+              "5 and 4");
+static_assert(sound<schedules::interleaved_zero_bubble{.microbatches = 3}>(4),
+              "fewer microbatches than ranks");
 static_assert(sound<schedules::zero_bubble_v{.microbatches = 8}>(4));
 static_assert(sound<schedules::dual_pipe_v{.microbatches = 8}>(4));
 static_assert(sound<schedules::dual_pipe_v{.microbatches = 3}>(4), "fewer than the published form takes");
@@ -49,8 +51,10 @@ bool runs(const action_table& t) {
         if ((kind == action_kind::B || kind == action_kind::I) && !(has('F', s, m) && next_is_back)) break;
         if (kind == action_kind::W && !has('I', s, m)) break;
         if (kind == action_kind::F && !done.insert({'F', s, m}).second) return false;
-        if ((kind == action_kind::B || kind == action_kind::I) && !done.insert({'I', s, m}).second) return false;
-        if ((kind == action_kind::B || kind == action_kind::W) && !done.insert({'W', s, m}).second) return false;
+        if ((kind == action_kind::B || kind == action_kind::I) && !done.insert({'I', s, m}).second)
+          return false;
+        if ((kind == action_kind::B || kind == action_kind::W) && !done.insert({'W', s, m}).second)
+          return false;
       }
   }
   return done.size() == static_cast<std::size_t>(t.stages() * t.microbatches * (t.inference ? 1 : 3));
@@ -67,7 +71,8 @@ bool overlaps_are_pairs(const action_table& t) {
   return true;
 }
 
-/// Of how many microbatches of a stage a rank holds the activations at once, from a forward to its last backward.
+/// Of how many microbatches of a stage a rank holds the activations at once, from a forward to its last
+/// backward.
 int most_held(const action_table& t) {
   int most = 0;
   for (int r = 0; r < t.ranks(); ++r)
@@ -83,7 +88,8 @@ std::string said(const schedules::dual_pipe& s, int pp) {
   report out;
   s.check(out, pp);
   std::string all;
-  for (const diagnostic& d : out) all += "RC" + std::to_string(d.id) + ": " + std::string(d.text.view()) + "\n";
+  for (const diagnostic& d : out)
+    all += "RC" + std::to_string(d.id) + ": " + std::string(d.text.view()) + "\n";
   return all;
 }
 
@@ -133,7 +139,8 @@ TEST_CASE("rounds that are not equal differ by one, the longer first") {
   const action_table t = collect(schedules::interleaved_one_f_one_b{.microbatches = 9}, 4);
   std::string forwards;
   for (int i = t.begin[0]; i < t.begin[1]; ++i)
-    if (t.actions[i].kind == action_kind::F) forwards += std::string((sentence{} << "" << t.actions[i]).view()) + " ";
+    if (t.actions[i].kind == action_kind::F)
+      forwards += std::string((sentence{} << "" << t.actions[i]).view()) + " ";
   CHECK(forwards == "0F0 0F1 0F2 0F3 0F4 4F0 4F1 4F2 4F3 4F4 0F5 0F6 0F7 0F8 4F5 4F6 4F7 4F8 ");
 }
 

@@ -67,8 +67,15 @@ bool is_in_order(const action_table& t) {
     std::map<int, int> last_gradient, reduces, reduced_at, steps, stepped_at, last;
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
       const action& a = t.actions[i];
-      if (a.kind == reduce_grad) { ++reduces[a.stage]; reduced_at[a.stage] = last_reduce = i; }
-      if (a.kind == step) { ++steps[a.stage]; stepped_at[a.stage] = i; first_step = std::min(first_step, i); }
+      if (a.kind == reduce_grad) {
+        ++reduces[a.stage];
+        reduced_at[a.stage] = last_reduce = i;
+      }
+      if (a.kind == step) {
+        ++steps[a.stage];
+        stepped_at[a.stage] = i;
+        first_step = std::min(first_step, i);
+      }
       if (a.kind == B || a.kind == I || a.kind == W) last_gradient[a.stage] = i;
       last[a.stage] = i;
     }

@@ -27,7 +27,13 @@ static_assert(lower_bound(4, 2, 8) == total(collect(schedules::zero_bubble_v{8},
 /// One rank that runs these.
 action_table on_one_rank(std::vector<action> actions, int stages, int microbatches) {
   const int n = static_cast<int>(actions.size());
-  return {std::move(actions), {0, n}, std::vector<int>(static_cast<std::size_t>(stages), 0), microbatches, false, {}, 0};
+  return {std::move(actions),
+          {0, n},
+          std::vector<int>(static_cast<std::size_t>(stages), 0),
+          microbatches,
+          false,
+          {},
+          0};
 }
 
 std::string refusal(const action_table& t) {
@@ -96,11 +102,13 @@ TEST_CASE("the halves of an OVERLAP await both inputs, end together and share th
 
 TEST_CASE("an OVERLAP is of two actions of one rank that do not need each other") {
   CHECK(refusal(on_one_rank({{F, 0, 0, true}, {B, 0, 0}}, 1, 1)) ==
-        "304: rank 0 waits for 0F0 before OVERLAP(0F0,0B0), for ever; order each rank's actions by their data: F after F of the "
+        "304: rank 0 waits for 0F0 before OVERLAP(0F0,0B0), for ever; order each rank's actions by their "
+        "data: F after F of the "
         "stage before, B after B of the stage after");
   CHECK(refusal(on_one_rank({{F, 0, 0}, {B, 0, 0, true}}, 1, 1)) ==
         "302: rank 0 overlaps 0B0 with nothing; an OVERLAP is of two actions that follow each other");
-  CHECK(refusal(on_one_rank({{F, 0, 0, true}, {F, 0, 1, true}, {F, 0, 2}}, 1, 3)).starts_with("302: rank 0 overlaps 0F1 with two"));
+  CHECK(refusal(on_one_rank({{F, 0, 0, true}, {F, 0, 1, true}, {F, 0, 2}}, 1, 3))
+            .starts_with("302: rank 0 overlaps 0F1 with two"));
   CHECK(refusal(on_one_rank({{F, 0, 0, true}, {F, 0, 0}}, 1, 1)).starts_with("302: rank 0 runs 0F0, but"));
 }
 
@@ -110,7 +118,8 @@ TEST_CASE("a bidirectional schedule runs each half of the microbatches on its ow
   t.reversed_from = 1;
   CHECK(refusal(t) == "302: rank 0 has 0F1, but stage 0 is on rank 1 for microbatch 1");
   t.reversed_rank_of_stage = {1};
-  CHECK(refusal(t) == "302: one direction has 2 stages, the other 1; every stage is on one rank for each direction");
+  CHECK(refusal(t) ==
+        "302: one direction has 2 stages, the other 1; every stage is on one rank for each direction");
   t.reversed_rank_of_stage = {1, 2};
   CHECK(refusal(t) == "302: stage 1 is on rank 2, but ranks end at 1");
 }
@@ -122,7 +131,9 @@ TEST_CASE("a forward without a backward leaves nothing behind") {
   CHECK(lower_bound(t) == 11);
 }
 
-TEST_CASE("no order beats the lower bound, and one microbatch alone takes it: backward returns over every send, inference over none") {
+TEST_CASE(
+    "no order beats the lower bound, and one microbatch alone takes it: backward returns over every send, "
+    "inference over none") {
   int compared = 0, with_sends = 0;
   for (const known_schedule& s : portfolio)
     for (int pp = 1; pp <= 4; ++pp)
@@ -144,9 +155,12 @@ TEST_CASE("no order beats the lower bound, and one microbatch alone takes it: ba
               ++compared;
               if (m > 1 || t->bidirectional()) continue;
               int hops = 0;
-              for (int stage = 1; stage < t->stages(); ++stage) hops += t->rank_of_stage[stage] != t->rank_of_stage[stage - 1];
-              // Down, and with a backward up again: the input gradients of all stages, and the first stage's W.
-              const double way = t->stages() + hops * send + (inference ? 0 : 1.25 * t->stages() + hops * send + 0.75);
+              for (int stage = 1; stage < t->stages(); ++stage)
+                hops += t->rank_of_stage[stage] != t->rank_of_stage[stage - 1];
+              // Down, and with a backward up again: the input gradients of all stages, and the first stage's
+              // W.
+              const double way =
+                  t->stages() + hops * send + (inference ? 0 : 1.25 * t->stages() + hops * send + 0.75);
               CHECK(bound >= way - 1e-9);
               if (inference) CHECK(bound == doctest::Approx(makespan));
               with_sends += hops > 0 && inference && send > 0;

@@ -46,8 +46,9 @@ TEST_CASE("searches look at the Python's candidates") {
     const gpu_system gpu = b200.with_domain(f.integer());  // candidates do not depend on its other numbers
     const problem q{{model, gpu}, by, f.integer(), f.integer()};
     std::vector<std::vector<int>> ours;
-    visit_plans(
-        q, [&](const placement& p, int mbs, int nb, const step_estimate&) { ours.push_back(tuple_of(q, p.with(mbs, nb))); });
+    visit_plans(q, [&](const placement& p, int mbs, int nb, const step_estimate&) {
+      ours.push_back(tuple_of(q, p.with(mbs, nb)));
+    });
     CHECK(static_cast<int>(ours.size()) == f.integer());
     ++lines;
     std::vector<std::vector<int>> theirs = tuples_in(f.word());

@@ -20,9 +20,10 @@ struct findings {
 
 constexpr findings find(const problem& q) {
   const search_result r = search(q);
-  findings f{r.candidates,
-             r.feasible,
-             {r.sum_t, r.sum_mem, r.sum_t_feasible, r.sum_mem_feasible, r.min_t, r.max_t, r.min_mem, r.max_mem}};
+  findings f{
+      r.candidates,
+      r.feasible,
+      {r.sum_t, r.sum_mem, r.sum_t_feasible, r.sum_mem_feasible, r.min_t, r.max_t, r.min_mem, r.max_mem}};
   for (std::size_t i = 0; i < r.top.size(); ++i) f.top[i] = r.top[i];
   return f;
 }
@@ -41,19 +42,24 @@ static_assert(in_2d.top[0].plan == plan{.dp = 2, .tp1 = 4, .pp = 128, .nb = 16, 
 
 constexpr findings in_seqp = find(of_1024(strategy::seqp));
 static_assert(in_seqp.candidates == 18114);
-static_assert(in_seqp.top[0].plan == plan{.dp = 2, .tp1 = 2, .tp2 = 2, .pp = 128, .nv_tp1 = 2, .nv_tp2 = 2, .nv_pp = 2});
+static_assert(in_seqp.top[0].plan ==
+              plan{.dp = 2, .tp1 = 2, .tp2 = 2, .pp = 128, .nv_tp1 = 2, .nv_tp2 = 2, .nv_pp = 2});
 
 // What a user asks of a plan: is there a faster one?
-constexpr problem small{{{.l = 2048, .e = 2048, .h = 16, .depth = 24}, h200.with_domain(8)}, strategy::tp1d, 8, 512};
-static_assert(cost_of_step(small.on, small.by, fastest(small).plan, small.global_batch).t == fastest(small).t);
-static_assert(fastest({{gpt3, a100}, strategy::tp1d, 8, 2048}).t == std::numeric_limits<double>::infinity(), "no plan fits");
+constexpr problem small{
+    {{.l = 2048, .e = 2048, .h = 16, .depth = 24}, h200.with_domain(8)}, strategy::tp1d, 8, 512};
+static_assert(cost_of_step(small.on, small.by, fastest(small).plan, small.global_batch).t ==
+              fastest(small).t);
+static_assert(fastest({{gpt3, a100}, strategy::tp1d, 8, 2048}).t == std::numeric_limits<double>::infinity(),
+              "no plan fits");
 
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 void check_same_bits(const findings& compiled, const findings& run) {
   CHECK(run.candidates == compiled.candidates);
   CHECK(run.feasible == compiled.feasible);
-  for (std::size_t i = 0; i < run.numbers.size(); ++i) CHECK(bits(run.numbers[i]) == bits(compiled.numbers[i]));
+  for (std::size_t i = 0; i < run.numbers.size(); ++i)
+    CHECK(bits(run.numbers[i]) == bits(compiled.numbers[i]));
   for (std::size_t i = 0; i < run.top.size(); ++i) {
     CHECK(run.top[i].plan == compiled.top[i].plan);
     CHECK(bits(run.top[i].t) == bits(compiled.top[i].t));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrections one by one, against what they must give by other means, and where they change the best plan.
+// The corrections one by one, against what they must give by other means, and where they change the best
+// plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ found best_of(const problem& q) {
 
 std::vector<plan> plans_of(const problem& q) {
   std::vector<plan> all;
-  visit_plans(q, [&](const placement& p, int mbs, int nb, const step_estimate&) { all.push_back(p.with(mbs, nb)); });
+  visit_plans(
+      q, [&](const placement& p, int mbs, int nb, const step_estimate&) { all.push_back(p.with(mbs, nb)); });
   std::sort(all.begin(), all.end());
   return all;
 }
@@ -31,7 +33,8 @@ std::vector<plan> plans_of(const problem& q) {
 double end_of_products(int panels, double transfer, double product) {
   double arrived = 0, done = 0;
   for (int i = 0; i < panels; ++i) {
-    arrived = std::max(arrived, i < 2 ? 0 : done - product) + transfer;  // it has one buffer beside that of the product
+    arrived = std::max(arrived, i < 2 ? 0 : done - product) +
+              transfer;  // it has one buffer beside that of the product
     done = std::max(done, arrived) + product;
   }
   return done;
@@ -101,7 +104,8 @@ TEST_CASE("D5: panels pass through memory") {
   setting on{gpt3, a100};
   const op theirs = linear_summa(on, "", 1024, 4096, 8192, 4, 2, 8);
   on.fix.summa_panels = true;
-  const op ours = linear_summa(on, "", 1024, 4096, 8192, 4, 2, 8), alone = linear_summa(on, "", 1024, 4096, 8192, 1, 1, 8);
+  const op ours = linear_summa(on, "", 1024, 4096, 8192, 4, 2, 8),
+           alone = linear_summa(on, "", 1024, 4096, 8192, 1, 1, 8);
   const double panels = (1024.0 * 4096 + 4096.0 * 8192 / 4) * element;
   CHECK(same(ours.forward.bytes, theirs.forward.bytes + panels));
   CHECK(same(ours.backward.bytes, theirs.backward.bytes + 2 * panels));
@@ -128,7 +132,8 @@ TEST_CASE("D7: FLOPs do not depend on the GPU") {
 
 TEST_CASE("D8: seqp with one sequence shard is 1d, and what a bias makes is written") {
   const double rows = 128, width = 64;
-  CHECK(same(bias({gpt3, a100, corrected}, "", rows, width).forward.bytes, (2 * rows * width + width) * element));
+  CHECK(same(bias({gpt3, a100, corrected}, "", rows, width).forward.bytes,
+             (2 * rows * width + width) * element));
   const auto seconds = [](strategy by, corrections fix) {
     const setting on{gpt3, h200.with_domain(8), fix};
     return cost_of_step(on, by, {.dp = 2, .tp1 = 8, .pp = 4, .nv_tp1 = 8}, 64).t;
@@ -139,7 +144,8 @@ TEST_CASE("D8: seqp with one sequence shard is 1d, and what a bias makes is writ
 
 TEST_CASE("D9: domains need not be full, but no axis has room for more") {
   constexpr corrections partial{.partial_domains = true};
-  for (const auto& [domain, gpus] : {group{72, 128}, group{72, 512}, group{8, 12}, group{8, 72}, group{64, 96}}) {
+  for (const auto& [domain, gpus] :
+       {group{72, 128}, group{72, 512}, group{8, 12}, group{8, 72}, group{64, 96}}) {
     CAPTURE(domain);
     CAPTURE(gpus);
     const problem q{{gpt3, b200.with_domain(domain), partial}, strategy::tp1d, gpus, 2304};
@@ -166,8 +172,8 @@ TEST_CASE("D9: domains need not be full, but no axis has room for more") {
 TEST_CASE("D12: parts of a layer's time sum to it") {
   const auto difference = [](corrections fix) {
     const setting on{gpt3, a100, fix};
-    const layer_cost c =
-        work_of_layer(on, {.tp1 = 4}, attention_form::recomputed).with_collectives(on, times_of_axes(on, {4, 4}, {}));
+    const layer_cost c = work_of_layer(on, {.tp1 = 4}, attention_form::recomputed)
+                             .with_collectives(on, times_of_axes(on, {4, 4}, {}));
     return c.forward + c.backward - (c.compute + c.memory + c.communication);
   };
   CHECK(difference(faithful) > 1e-5);

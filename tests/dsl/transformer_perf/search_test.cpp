@@ -38,8 +38,9 @@ void compare_top(const search_result& ours, const recorded_search& theirs) {
   if (listed < 10) CHECK(ours.top.size() == listed);
   if (listed < 10 || theirs.tied_with_tenth == 0) return;
   const double tenth = ours.top[9].t;
-  const auto tied = std::count_if(ours.top.begin(), ours.top.end(),
-                                  [&](const ranked_plan& p) { return std::abs(p.t - tenth) <= 1e-12 * tenth; });
+  const auto tied = std::count_if(ours.top.begin(), ours.top.end(), [&](const ranked_plan& p) {
+    return std::abs(p.t - tenth) <= 1e-12 * tenth;
+  });
   CHECK(tied == theirs.tied_with_tenth);
 }
 

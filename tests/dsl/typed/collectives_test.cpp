@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers communicate, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its sequence
-// parallelism (Korthikanti et al. 2022). N tokens of h features; the collectives of backward are derived, not written.
+// What the layers communicate, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its
+// sequence parallelism (Korthikanti et al. 2022). N tokens of h features; the collectives of backward are
+// derived, not written.
 #include "traces.hpp"
 
 #include <doctest/doctest.h>

@@ -14,9 +14,12 @@ namespace {
 /// A value that is a sum to be taken has the same gradient on every rank, and the other way round.
 bool are_dual(placement value, placement gradient) {
   switch (value.k) {
-    case placement::R: return gradient == P;
-    case placement::P: return gradient == R;
-    default: return gradient == value;
+    case placement::R:
+      return gradient == P;
+    case placement::P:
+      return gradient == R;
+    default:
+      return gradient == value;
   }
 }
 
@@ -55,7 +58,9 @@ TEST_CASE("every result that something needs has a gradient") {
     }
 }
 
-TEST_CASE("gradients of parameters: sums over the data, sharded as they are, replicated ones summed where tokens are split") {
+TEST_CASE(
+    "gradients of parameters: sums over the data, sharded as they are, replicated ones summed where tokens "
+    "are split") {
   for (const plan_data& p : all())
     for (const layer_kind& k : p.kinds)
       for (const weight_info& w : k.ops.weights) {
@@ -72,13 +77,15 @@ TEST_CASE("which parameters are sharded") {
   const auto sharded = [](const plan_data& p, int kind) {
     std::string s;
     for (const weight_info& w : p.kinds[kind].ops.weights)
-      if (w.holds[axis::tp] != I) s += w.name.text() + ":" + std::string(w.holds.shape[w.holds[axis::tp].along].name) + " ";
+      if (w.holds[axis::tp] != I)
+        s += w.name.text() + ":" + std::string(w.holds.shape[w.holds[axis::tp].along].name) + " ";
     return s;
   };
   for (bool sp : {false, true}) {
     CHECK(sharded(gpt2(sp), 0) == "wte:vocab ");
     CHECK(sharded(gpt2(sp), 1) ==
-          "wq:heads wq.bias:heads wk:heads wk.bias:heads wv:heads wv.bias:heads wo:heads w1:ffn w1.bias:ffn w2:ffn ");
+          "wq:heads wq.bias:heads wk:heads wk.bias:heads wv:heads wv.bias:heads wo:heads w1:ffn w1.bias:ffn "
+          "w2:ffn ");
     CHECK(sharded(gpt2(sp), 2) == "wte:vocab ");
     CHECK(sharded(llama(sp), 1) == "wq:heads wk:kv_heads wv:kv_heads wo:heads w1:ffn w3:ffn w2:ffn ");
     CHECK(sharded(llama(sp), 2) == "lm_head:vocab ");
@@ -89,12 +96,14 @@ TEST_CASE("sequence parallelism leaves the gradients of (2 L + 1) h norm weights
   const auto to_sum = [](const plan_data& p) {
     int n = 0;
     for (const layer_kind& k : p.kinds)
-      for (const weight_info& w : k.ops.weights) n += w.gradient[axis::tp] == P ? elements(w.holds) * k.count : 0;
+      for (const weight_info& w : k.ops.weights)
+        n += w.gradient[axis::tp] == P ? elements(w.holds) * k.count : 0;
     return n;
   };
   CHECK(to_sum(llama(true)) == (2 * layers + 1) * hidden);
   CHECK(to_sum(llama(false)) == 0);
-  // GPT-2's norms have a shift too; the biases after a reduction and the positions (16 of them) are added to shards.
+  // GPT-2's norms have a shift too; the biases after a reduction and the positions (16 of them) are added to
+  // shards.
   CHECK(to_sum(gpt2(true)) == 2 * (2 * layers + 1) * hidden + 2 * layers * hidden + 16 * hidden);
   CHECK(to_sum(gpt2(false)) == 0);
 }

@@ -52,8 +52,8 @@ enum sharding { whole, by_out, by_in };
 outcome run_linear(placement x, sharding s) {
   return run(x, [&](trace& t, value in) {
     value w = s == whole    ? t.parameter("w", {wide, features}, {}, initial::ones)
-               : s == by_out ? t.parameter("w", {wide, features}, {{axis::tp, "wide"}}, initial::ones)
-                             : t.parameter("w", {wide, features}, {{axis::tp, "features"}}, initial::ones);
+              : s == by_out ? t.parameter("w", {wide, features}, {{axis::tp, "wide"}}, initial::ones)
+                            : t.parameter("w", {wide, features}, {{axis::tp, "features"}}, initial::ones);
     return linear(in, w);
   });
 }
@@ -69,8 +69,8 @@ TEST_CASE("linear") {
     placement y, dw;
   };
   // A rank's part of y[t, o] = sum_i x[t, i] w[o, i], and of dw[o, i] = sum_t dy[t, o] x[t, i].
-  const expected table[]{{R, whole, R, P},     {I, whole, I, I},          {V(0), whole, V(0), P},
-                         {P, whole, P, P},     {R, by_out, V(1), V(0)},   {V(1), by_in, P, V(1)}};
+  const expected table[]{{R, whole, R, P}, {I, whole, I, I},        {V(0), whole, V(0), P},
+                         {P, whole, P, P}, {R, by_out, V(1), V(0)}, {V(1), by_in, P, V(1)}};
   for (placement x : placements)
     for (sharding s : {whole, by_out, by_in}) {
       const outcome o = run_linear(x, s);
@@ -140,7 +140,9 @@ TEST_CASE("heads are normalised wherever they are; their gain is summed over whe
   }
 }
 
-TEST_CASE("rows are taken apart where they are whole, heads everywhere; what nothing uses has a gradient of zeros") {
+TEST_CASE(
+    "rows are taken apart where they are whole, heads everywhere; what nothing uses has a gradient of "
+    "zeros") {
   const dim left{"left", 4, 2, "part"}, right{"right", 4, 2, "part"}, heads{"heads", 8, 4, "head_dim"};
   for (const bool of_heads : {false, true})
     for (const int used : {0, 1, 2})
@@ -149,13 +151,16 @@ TEST_CASE("rows are taken apart where they are whole, heads everywhere; what not
         const value x = t.add(rows_of(of_heads ? heads : dim{"heads", 8, 2, "part"}, p));
         t.input = x.id;
         const auto [a, b] = split(x, left, right);
-        t.derive_backward(used == 0 ? a : used == 1 ? b : concat(b, a, dim{"both", 8, of_heads ? 4 : 2, "all"}));
+        t.derive_backward(used == 0   ? a
+                          : used == 1 ? b
+                                      : concat(b, a, dim{"both", 8, of_heads ? 4 : 2, "all"}));
         CHECK(t.said.empty() == (of_heads || p != V(1)));
         if (!t.said.empty()) continue;
         CHECK(t.values[t.result][axis::tp] == p);
         CHECK(t.values[t.gradients[x.id]] == cotangent(t.of(x)));
         CHECK(t.ops[0].kind == (of_heads ? &ops::split_heads : &ops::split));
-        const auto zeros = std::count_if(t.ops.begin(), t.ops.end(), [](const op& o) { return o.kind == &ops::zeros; });
+        const auto zeros =
+            std::count_if(t.ops.begin(), t.ops.end(), [](const op& o) { return o.kind == &ops::zeros; });
         CHECK(zeros == (used < 2));
       }
 }
@@ -164,10 +169,12 @@ TEST_CASE("what is not linear meets no pending sum; norms need whole rows") {
   for (placement p : placements) {
     CHECK(run(p, [](trace&, value x) { return gelu(x); }).ok() == (p != P));
     CHECK(run(p, [](trace&, value x) { return swiglu(x, x); }).ok() == (p != P));
-    const outcome norm = run(p, [](trace& t, value x) { return rms_norm(x, t.parameter("g", {features}, {}, initial::ones)); });
+    const outcome norm = run(
+        p, [](trace& t, value x) { return rms_norm(x, t.parameter("g", {features}, {}, initial::ones)); });
     CHECK(norm.ok() == (p != P && p != V(1)));
     if (norm.ok()) CHECK(norm.of_weight == (p == I ? I : P));
-    const outcome added = run(p, [](trace& t, value x) { return bias(x, t.parameter("b", {features}, {}, initial::zeros)); });
+    const outcome added =
+        run(p, [](trace& t, value x) { return bias(x, t.parameter("b", {features}, {}, initial::zeros)); });
     CHECK(added.ok() == (p != P && p != V(1)));
     if (added.ok()) CHECK(added.of_weight == (p == I ? I : P));
   }
@@ -205,8 +212,9 @@ TEST_CASE("an exchange over cp takes shards along one dim to shards along the ot
   };
   std::vector<placement> all(std::begin(placements), std::end(placements));
   all.push_back(heads_in_ring);
-  for (const auto& [to, from, becomes, ring] : {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)},
-                                                exchange{"features", V(0), heads_in_ring, 2}, exchange{"tokens", heads_in_ring, V(0), 2}})
+  for (const auto& [to, from, becomes, ring] :
+       {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)},
+        exchange{"features", V(0), heads_in_ring, 2}, exchange{"tokens", heads_in_ring, V(0), 2}})
     for (placement p : all) {
       trace t;
       type x = rows_of(features, I);
@@ -232,7 +240,8 @@ TEST_CASE("a shift takes shards of tokens to the next rank, around a ring, and t
     CHECK(t.said.empty() == (p == V(0)));
     if (!t.said.empty()) continue;
     CHECK(t.of(first.first).shape[0].passed == 1);
-    const value_pair second = shift(first.first, first.second, axis::cp, 3), home = shift(second.first, second.second, axis::cp, 3);
+    const value_pair second = shift(first.first, first.second, axis::cp, 3),
+                     home = shift(second.first, second.second, axis::cp, 3);
     CHECK(t.of(second.second).shape[0].passed == 2);
     CHECK(t.of(home.first) == x);
     CHECK(t.of(shift_back(k, v, axis::cp, 3).first) == t.of(second.first));
@@ -254,12 +263,15 @@ TEST_CASE("a ring's parts are of keys that have come as many ranks as the step s
     x[axis::cp] = V(0);
     const value q = t.add(x), k = t.add(x), v = t.add(x);
     const value_pair other = shift(k, v, axis::cp, 3);
-    t.apply(ops::ring_attention, {q, other.first, other.second}, {}, {.with = {.rows = 1, .seq = 6, .ring = 3, .number = static_cast<double>(step)}});
+    t.apply(ops::ring_attention, {q, other.first, other.second}, {},
+            {.with = {.rows = 1, .seq = 6, .ring = 3, .number = static_cast<double>(step)}});
     CHECK(t.said.empty() == (step == 1));
   }
 }
 
-TEST_CASE("backward of a ring takes keys around the other way, one shift for each, and brings their gradients home") {
+TEST_CASE(
+    "backward of a ring takes keys around the other way, one shift for each, and brings their gradients "
+    "home") {
   for (const int ring : {2, 3, 4}) {
     const dim heads{"heads", 8, 4, "head_dim"};
     trace t;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both models on two tp and two dp ranks, with and without sequence parallelism, as the typed ops leave them behind.
+// Both models on two tp and two dp ranks, with and without sequence parallelism, as the typed ops leave them
+// behind.
 #pragma once
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
@@ -13,13 +14,16 @@ inline constexpr int layers = 3, hidden = 32, tokens = 64;  // tokens of a micro
 
 inline plan_data traced(const auto& model, bool sp) {
   const parallel_dims dims{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = sp};
-  return make_plan("traced", model, dims, schedules::gpipe{.microbatches = 2}, training{.seq = 16, .global_batch = 8}, clusters::cpu);
+  return make_plan("traced", model, dims, schedules::gpipe{.microbatches = 2},
+                   training{.seq = 16, .global_batch = 8}, clusters::cpu);
 }
 inline plan_data gpt2(bool sp) {
   return traced(models::gpt2{.layers = layers, .hidden = hidden, .heads = 4, .ffn = 128, .vocab = 256}, sp);
 }
 inline plan_data llama(bool sp) {
-  return traced(models::llama{.layers = layers, .hidden = hidden, .heads = 4, .kv_heads = 2, .ffn = 128, .vocab = 256}, sp);
+  return traced(
+      models::llama{.layers = layers, .hidden = hidden, .heads = 4, .kv_heads = 2, .ffn = 128, .vocab = 256},
+      sp);
 }
 
 inline int elements(const type& t) {

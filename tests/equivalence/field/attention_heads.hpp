@@ -10,9 +10,11 @@ struct heads {
   std::int64_t dim, of_q, of_kv;
   std::int64_t kv(std::int64_t h) const { return h / (of_q / of_kv); }
 };
-inline heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v, std::int64_t ranks = 1) {
-  expect(c.rows > 0 && c.seq > 0 && ranks > 0 && q.is.rows * ranks == c.rows * c.seq && q.is.rows % c.rows == 0,
-         "attention: q is not of whole sequences");
+inline heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v,
+                      std::int64_t ranks = 1) {
+  expect(
+      c.rows > 0 && c.seq > 0 && ranks > 0 && q.is.rows * ranks == c.rows * c.seq && q.is.rows % c.rows == 0,
+      "attention: q is not of whole sequences");
   expect(k.is.rows == q.is.rows * ranks && v.is.rows == k.is.rows && k.is.cols == v.is.cols,
          "attention: keys are not of the queries' tokens");
   const std::int64_t dim = q.is.unit;
@@ -27,22 +29,27 @@ inline heads heads_of(const call& c, const matrix& q, const matrix& k, const mat
 inline heads heads_of_chunks(const call& c, const matrix& q, const matrix& k, const matrix& v) {
   expect(c.number >= 1 && c.number <= 1 << 10, "attention: sequences of no ranks");
   const heads all = heads_of(c, q, k, v, static_cast<std::int64_t>(c.number));
-  expect(c.first("q") >= 0 && c.first("q") % q.is.rows == 0 && c.first("q") < k.is.rows, "attention: queries of no rank");
+  expect(c.first("q") >= 0 && c.first("q") % q.is.rows == 0 && c.first("q") < k.is.rows,
+         "attention: queries of no rank");
   return all;
 }
 /// Of a rank's chunks of sequences, and the keys of one rank of its ring.
 inline heads heads_of_ring(const call& c, const matrix& q, const matrix& k, const matrix& v) {
-  expect(c.rows > 0 && c.seq > 0 && q.is.rows > 0 && c.rows * c.seq % q.is.rows == 0, "attention: queries that are no share of sequences");
+  expect(c.rows > 0 && c.seq > 0 && q.is.rows > 0 && c.rows * c.seq % q.is.rows == 0,
+         "attention: queries that are no share of sequences");
   const std::int64_t ranks = c.rows * c.seq / q.is.rows;
-  expect(ranks > 1 && c.seq % (2 * ranks) == 0 && k.is.rows == q.is.rows && v.is.rows == k.is.rows && v.is.cols == k.is.cols,
+  expect(ranks > 1 && c.seq % (2 * ranks) == 0 && k.is.rows == q.is.rows && v.is.rows == k.is.rows &&
+             v.is.cols == k.is.cols,
          "attention: keys are not of a rank of the ring");
-  expect(c.number >= 0 && c.number < static_cast<double>(ranks) && c.first("q") >= 0 && c.first("q") % q.is.rows == 0 &&
-             c.first("q") / q.is.rows < ranks,
+  expect(c.number >= 0 && c.number < static_cast<double>(ranks) && c.first("q") >= 0 &&
+             c.first("q") % q.is.rows == 0 && c.first("q") / q.is.rows < ranks,
          "attention: a step, or queries, of no rank");
   const std::int64_t dim = q.is.unit;
-  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0, "attention: heads differ in size");
+  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
+         "attention: heads differ in size");
   const heads all{dim, q.is.cols / dim, k.is.cols / dim};
-  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0, "attention: heads of queries do not share out among those of keys");
+  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
+         "attention: heads of queries do not share out among those of keys");
   return all;
 }
 /// Where the log-sum-exp of a token and a head lies: head by head of each sequence, as kernels lay it.
@@ -54,16 +61,21 @@ inline std::size_t statistic(const matrix& lse, std::int64_t rows, std::int64_t 
 struct parts_of_attention {
   const matrix &o_before, &lse_before, &o_more, &lse_more;
   explicit parts_of_attention(const call& c)
-      : o_before(c.in("o_before")), lse_before(c.in("lse_before")), o_more(c.in("o_more")), lse_more(c.in("lse_more")) {
-    expect(c.rows > 0 && o_before.is.rows % c.rows == 0 && o_before.is.rows == o_more.is.rows && o_before.is.cols == o_more.is.cols && lse_before.is.rows == o_before.is.rows &&
-               lse_more.is.rows == o_before.is.rows && lse_before.is.cols == lse_more.is.cols && lse_before.is.cols > 0 &&
-               o_before.is.cols % lse_before.is.cols == 0,
+      : o_before(c.in("o_before")),
+        lse_before(c.in("lse_before")),
+        o_more(c.in("o_more")),
+        lse_more(c.in("lse_more")) {
+    expect(c.rows > 0 && o_before.is.rows % c.rows == 0 && o_before.is.rows == o_more.is.rows &&
+               o_before.is.cols == o_more.is.cols && lse_before.is.rows == o_before.is.rows &&
+               lse_more.is.rows == o_before.is.rows && lse_before.is.cols == lse_more.is.cols &&
+               lse_before.is.cols > 0 && o_before.is.cols % lse_before.is.cols == 0,
            "merge_attention: sizes do not fit");
   }
 };
-inline void expect_gradient(const heads& n, const matrix& q, const matrix& d_o, const matrix& o, const matrix& lse) {
-  expect(d_o.is.rows == q.is.rows && d_o.is.cols == q.is.cols && o.is.rows == q.is.rows && o.is.cols == q.is.cols &&
-             lse.is.rows == q.is.rows && lse.is.cols == n.of_q,
+inline void expect_gradient(const heads& n, const matrix& q, const matrix& d_o, const matrix& o,
+                            const matrix& lse) {
+  expect(d_o.is.rows == q.is.rows && d_o.is.cols == q.is.cols && o.is.rows == q.is.rows &&
+             o.is.cols == q.is.cols && lse.is.rows == q.is.rows && lse.is.cols == n.of_q,
          "attention_grad: sizes do not fit");
 }
 

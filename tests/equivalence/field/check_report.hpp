@@ -10,7 +10,8 @@ namespace field {
 /// The checker takes all programs that are no mutants, none that is different, and never fails.
 inline void check_report(const report& r) {
   MESSAGE(to_text(r));
-  for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
+  for (const std::string& text : r.wrong_programs)
+    FAIL_CHECK("no mutant, and refused or different: " << text);
   for (const std::string& text : r.failures) FAIL_CHECK("the checker failed: " << text);
   for (const std::string& text : r.false_accepts) FAIL_CHECK("accepted and different: " << text);
 }

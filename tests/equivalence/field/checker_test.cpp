@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker over terms beside the field: both accept what is lowered, and the checker accepts no mutant that differs.
+// The checker over terms beside the field: both accept what is lowered, and the checker accepts no mutant
+// that differs.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"
@@ -23,7 +24,8 @@ const report& judged() {
 }  // namespace
 
 TEST_CASE(
-    "mutants of programs of tiny and of drawn plans: the checker accepts none that is different, over the field or in "
+    "mutants of programs of tiny and of drawn plans: the checker accepts none that is different, over the "
+    "field or in "
     "f64") {
   const report& r = judged();
   check_report(r);
@@ -31,10 +33,12 @@ TEST_CASE(
   CHECK(r.total.proven_wrong > 333);
   CHECK(r.total.accepted > 33);
   CHECK(r.total.refused_equal < r.total.mutants / 8);
-  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's sums is none there.
+  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
+  // sums is none there.
   for (const auto& [kind, texts] : r.f64_only)
     for (const std::string& text : texts)
-      CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos, "equal over the field, different in f64: " << text);
+      CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos,
+                    "equal over the field, different in f64: " << text);
   CHECK(r.total.field_only * 100 < r.total.mutants);
 }
 

@@ -17,8 +17,9 @@ void expect_bytes(const op& o, std::size_t given, std::size_t members) {
 }
 
 void expect_alike(const op& own, const op& o, std::size_t writes) {
-  expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes && own.reads.size() == o.reads.size() &&
-             own.writes.size() == writes && own.seq == o.seq && own.rows == o.rows,
+  expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes &&
+             own.reads.size() == o.reads.size() && own.writes.size() == writes && own.seq == o.seq &&
+             own.rows == o.rows,
          "members of a collective that differ in what they do");
 }
 
@@ -32,7 +33,8 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
     expect(from.size() == tensors && communicated(*own, true).size() == tensors, "a collective of bytes");
     for (std::size_t t = 0; t < tensors; ++t) {
       given[t].push_back(take(*rank, {from[t]}));
-      expect(given[t].back().sizes == given[t].front().sizes, "members of a collective that differ in their elements");
+      expect(given[t].back().sizes == given[t].front().sizes,
+             "members of a collective that differ in their elements");
     }
   }
   std::size_t bytes = 0;
@@ -43,7 +45,8 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
     const std::vector<operand> to = communicated(*own, true);
     if (swaps) {
       const auto columns = [&](const operand& p) { return static_cast<std::size_t>(p.is.cols); };
-      const payload made = exchanged(given[0], k, columns(communicated(*own, false)[0]), columns(to[0]), static_cast<std::size_t>(o.seq));
+      const payload made = exchanged(given[0], k, columns(communicated(*own, false)[0]), columns(to[0]),
+                                     static_cast<std::size_t>(o.seq));
       rank->arena.spoil(own->writes[1].begin, own->writes[1].end, mix(key, k));
       put(*rank, {to[0]}, made);
       continue;
@@ -67,7 +70,8 @@ slot_operands slot_operands_of(const op& o, std::size_t scratch) {
   const access& s = o.writes[1];
   expect(s.begin + scratch <= s.end, "an exchange of slots by way of too little scratch");
   all.scratch = {s.begin, 1, {1, static_cast<std::int64_t>(scratch)}, 0};
-  for (const operand& p : all.from) expect(!p.meets(all.to) && !p.meets(all.scratch), "an exchange of slots over what is given");
+  for (const operand& p : all.from)
+    expect(!p.meets(all.to) && !p.meets(all.scratch), "an exchange of slots over what is given");
   expect(!all.to.meets(all.scratch), "an exchange of slots over its scratch");
   return all;
 }
@@ -75,12 +79,15 @@ slot_operands slot_operands_of(const op& o, std::size_t scratch) {
 /// Slabs are as large as the op says, one for each member; of offsets there are as many as were given.
 void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
   if (o.does == collective_kind::gather_offsets) {
-    expect(at.from[0].bytes() == o.bytes && at.to.bytes() == members * o.bytes, "a gathering of offsets of other bytes than it says");
+    expect(at.from[0].bytes() == o.bytes && at.to.bytes() == members * o.bytes,
+           "a gathering of offsets of other bytes than it says");
     return;
   }
   const operand& slabs = o.does == collective_kind::from_experts ? at.from[0] : at.to;
-  expect(slabs.bytes() == o.bytes && at.from[0].size == at.to.size, "an exchange of slots of other bytes than it says");
-  expect(o.does == collective_kind::share_offsets || slabs.is.rows == o.rows * static_cast<std::int64_t>(members),
+  expect(slabs.bytes() == o.bytes && at.from[0].size == at.to.size,
+         "an exchange of slots of other bytes than it says");
+  expect(o.does == collective_kind::share_offsets ||
+             slabs.is.rows == o.rows * static_cast<std::int64_t>(members),
          "an exchange of slots in slabs of other rows than it says");
 }
 
@@ -88,7 +95,8 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
   const op& o = *members.front().does;
   const bool gathers = o.does == collective_kind::gather_offsets;
   const std::size_t scratch = o.bytes * (gathers ? members.size() : 1);
-  expect(o.rows > 0 && o.reads.size() == (gathers || o.does == collective_kind::share_offsets ? 1 : 2), "an exchange of slots without slots or offsets");
+  expect(o.rows > 0 && o.reads.size() == (gathers || o.does == collective_kind::share_offsets ? 1 : 2),
+         "an exchange of slots without slots or offsets");
   slot_exchange all{{}, {}, o.rows};
   std::vector<slot_operands> at;
   for (const auto& [rank, own] : members) {
@@ -97,7 +105,8 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
     expect_slabs(o, at.back(), members.size());
     all.given.push_back(load(rank->arena, at.back().from[0]));
     all.offsets.push_back(load(rank->arena, at.back().offsets()));
-    expect(all.offsets.back().is.cols == all.offsets.front().is.cols, "members of a collective that have other experts");
+    expect(all.offsets.back().is.cols == all.offsets.front().is.cols,
+           "members of a collective that have other experts");
   }
   const auto send = o.does == collective_kind::to_experts     ? send_to_experts
                     : o.does == collective_kind::from_experts ? send_from_experts

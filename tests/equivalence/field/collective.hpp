@@ -11,7 +11,8 @@ struct member {
   const rankc::codegen::op* does;
 };
 
-/// Run a collective that all members have come to, in their order. What it leaves in scratch is drawn of a key.
+/// Run a collective that all members have come to, in their order. What it leaves in scratch is drawn of a
+/// key.
 /// Errors: malformed where they differ in what they do, or where sizes do not fit.
 void run_collective(const std::vector<member>&, std::uint64_t key);
 

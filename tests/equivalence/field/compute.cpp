@@ -28,7 +28,8 @@ std::vector<rankc::codegen::access> scratch_of(const op& o) {
   return out;
 }
 
-/// Whether something that the kernel writes lies over another of its operands, but where the row says that it may.
+/// Whether something that the kernel writes lies over another of its operands, but where the row says that it
+/// may.
 bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at) {
   for (const rankc::codegen::access& s : scratch_of(o))
     for (const operand& p : at)
@@ -37,7 +38,8 @@ bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at
     for (std::size_t v = 0; o.views[w].written && v < at.size(); ++v) {
       const bool is_judged = v == w || (o.views[v].written && v < w);
       if (is_judged || !at[w].meets(at[v])) continue;
-      if (o.views[v].written || !at[w].same_place(at[v]) || !may_lie_over(r, o.views[w].port, o.views[v].port))
+      if (o.views[v].written || !at[w].same_place(at[v]) ||
+          !may_lie_over(r, o.views[w].port, o.views[v].port))
         return true;
     }
   return false;
@@ -46,13 +48,16 @@ bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at
 void compute_row(rank_state& rank, const op& o) {
   const row& r = find_row(o.row);
   const signature& ports = ports_of(r);
-  expect(o.views.size() == ports.in.size() + ports.out.size(), "an op of another number of operands than its row");
+  expect(o.views.size() == ports.in.size() + ports.out.size(),
+         "an op of another number of operands than its row");
   std::vector<operand> at;
   for (const view& v : o.views) at.push_back(operand_of(o, v));
   for (std::size_t i = 0; i < at.size(); ++i)
     if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
   call c;
-  c.rows = o.rows; c.seq = o.seq; c.number = o.number;
+  c.rows = o.rows;
+  c.seq = o.seq;
+  c.number = o.number;
   for (std::size_t i = 0; i < at.size(); ++i) {
     const view& v = o.views[i];
     if (v.written) c.want(v.port, at[i].is, v.first);
@@ -65,7 +70,8 @@ void compute_row(rank_state& rank, const op& o) {
     if (!o.views[i].written) continue;
     matrix made = c.result(o.views[i].port);
     if (destroyed)
-      for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = draw(mix(mix(key_of_op(rank, o), k), made.of[k]));
+      for (std::size_t k = 0; k < made.of.size(); ++k)
+        made.of[k] = draw(mix(mix(key_of_op(rank, o), k), made.of[k]));
     if (o.views[i].adds) {
       const matrix before = load(rank.arena, at[i]);
       for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = add(made.of[k], before.of[k]);
@@ -117,7 +123,8 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
       expect(!all.empty(), "an update writes before it reads");
       all.back().written.push_back(&v);
     } else if (v.port == "norm") norm = &v;
-    else if (v.port == "weight" || v.port == "undecayed_weight" || v.port == "balanced_weight") all.emplace_back().weight = &v;
+    else if (v.port == "weight" || v.port == "undecayed_weight" || v.port == "balanced_weight")
+      all.emplace_back().weight = &v;
     else if (v.port != "padding") {
       expect(!all.empty(), "an update reads no weight");
       parameter& p = all.back();
@@ -129,21 +136,26 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
   const element norm_squared = rank.arena.load(at_norm.begin, at_norm.size);
   for (const parameter& p : all) {
     const int moments = (p.first_moment != nullptr) + (p.second_moment != nullptr);
-    expect(p.weight && p.gradient && moments == (o.row == "adamw" ? 2 : m.optimizer.moments), "an update reads not all of a parameter");
+    expect(p.weight && p.gradient && moments == (o.row == "adamw" ? 2 : m.optimizer.moments),
+           "an update reads not all of a parameter");
     const auto read = [&](const view* v) { return load(rank.arena, operand_of(o, *v)); };
     const matrix weight = read(p.weight), gradient = read(p.gradient), none(weight.is);
-    const matrix first = p.first_moment ? read(p.first_moment) : none, second = p.second_moment ? read(p.second_moment) : none;
+    const matrix first = p.first_moment ? read(p.first_moment) : none,
+                 second = p.second_moment ? read(p.second_moment) : none;
     expect(weight.of.size() == gradient.of.size() && weight.of.size() == first.of.size() &&
                weight.of.size() == second.of.size(),
            "an update's sizes differ");
-    if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin); h && difference.empty())
+    if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin);
+        h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
     matrix made[3]{matrix(weight.is), matrix(weight.is), matrix(weight.is)};
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
-      const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared,
-                               p.weight->port == "weight", p.weight->balances);
-      made[0].of[i] = u.weight; made[1].of[i] = u.first_moment; made[2].of[i] = u.second_moment;
+      const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i],
+                                      norm_squared, p.weight->port == "weight", p.weight->balances);
+      made[0].of[i] = u.weight;
+      made[1].of[i] = u.first_moment;
+      made[2].of[i] = u.second_moment;
     }
     for (const view* v : p.written) {
       const operand to = operand_of(o, *v);

@@ -19,9 +19,10 @@ struct rank_state {
 /// Errors: malformed.
 void compute(rank_state&, const rankc::codegen::op&, const model_run&, std::string& difference);
 
-/// The first element of a box of a parameter, of ids or of targets in which memory differs; empty where none does.
-std::string compare(const rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&, const model_run&,
-                    bool after, const std::vector<element>* instead = nullptr);
+/// The first element of a box of a parameter, of ids or of targets in which memory differs; empty where none
+/// does.
+std::string compare(const rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&,
+                    const model_run&, bool after, const std::vector<element>* instead = nullptr);
 /// Fill what a holding of begin says.
 void fill(rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&, const model_run&);
 

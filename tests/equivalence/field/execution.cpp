@@ -21,7 +21,9 @@ class run_once final : public model {
 }  // namespace
 
 #ifdef FIELD_IN_F64
-std::shared_ptr<const model> in_f64(const rankc::codegen::specification& s) { return std::make_shared<run_once>(s); }
+std::shared_ptr<const model> in_f64(const rankc::codegen::specification& s) {
+  return std::make_shared<run_once>(s);
+}
 #else
 std::shared_ptr<const model> over_field(const rankc::codegen::specification& s) {
   return std::make_shared<run_once>(s);

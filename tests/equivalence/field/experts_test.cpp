@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts on ranks of their own, and losses of routers: the checker over terms accepts no mutant that differs, and neither opinion
-// takes a program without one of the sums that the losses are of.
+// Experts on ranks of their own, and losses of routers: the checker over terms accepts no mutant that
+// differs, and neither opinion takes a program without one of the sums that the losses are of.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"
@@ -37,27 +37,34 @@ bool is_of_routers(const op& o) {
 
 }  // namespace
 
-TEST_CASE("experts on ranks of their own: the checker accepts no mutant that is different, exchanges among others and in small slabs too") {
+TEST_CASE(
+    "experts on ranks of their own: the checker accepts no mutant that is different, exchanges among others "
+    "and in small slabs too") {
   const report r = judged(spread_plans(), 700);
   for (const char* kind : {"other ranks", "other slots", "smaller slabs", "order of members"}) {
     CAPTURE(kind);
     CHECK(r.by_kind.at(kind).different > 0);
     CHECK(r.by_kind.at(kind).different_f64 > 0);
   }
-  CHECK(r.by_kind.at("smaller slabs").refused_equal > 0);  // a choice that has room may have none in another step
+  CHECK(r.by_kind.at("smaller slabs").refused_equal >
+        0);  // a choice that has room may have none in another step
 }
 
-TEST_CASE("experts on an axis of their own: the checker accepts no mutant that is different, and none without a sum over that axis") {
+TEST_CASE(
+    "experts on an axis of their own: the checker accepts no mutant that is different, and none without a "
+    "sum over that axis") {
   const report r = judged(apart_plans(), 500, 3);  // with a bias among them
   CHECK(r.by_kind.at("leave out a reduction").different > 0);
   int sums = 0;
   for (const subject& s : subjects_of(apart_plans())) {
     const auto is_over_ep = [&](const op& o) {
-      return o.kind == op_kind::collective && s.program.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("ep ");
+      return o.kind == op_kind::collective &&
+             s.program.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("ep ");
     };
     std::vector<std::string> names;
     for (const op& o : s.program.ranks[0].ops)
-      if (is_over_ep(o) && std::find(names.begin(), names.end(), o.name) == names.end()) names.push_back(o.name);
+      if (is_over_ep(o) && std::find(names.begin(), names.end(), o.name) == names.end())
+        names.push_back(o.name);
     for (const std::string& name : names) {
       CAPTURE(s.name);
       CAPTURE(name);
@@ -79,7 +86,9 @@ TEST_CASE("losses of routers: the checker accepts no mutant that is different") 
   CHECK(r.by_kind.at("leave out a reduction").different > 0);
 }
 
-TEST_CASE("biases of routers: the checker accepts no mutant that is different, and none that moves a bias otherwise") {
+TEST_CASE(
+    "biases of routers: the checker accepts no mutant that is different, and none that moves a bias "
+    "otherwise") {
   judged(biased_plans(), 700, 3);  // of other scores in f64 the largest may be the same experts'
   for (const subject& s : subjects_of(biased_plans()))
     for (const rankc::load_balance by : {rankc::load_balance{0.02, 8}, {0.01, 9}}) {
@@ -87,22 +96,28 @@ TEST_CASE("biases of routers: the checker accepts no mutant that is different, a
       int moved = 0;
       for (op& o : p.ranks[0].ops)
         for (view& v : o.views)
-          if (v.port == "balanced_weight") { v.balances = by; ++moved; }
+          if (v.port == "balanced_weight") {
+            v.balances = by;
+            ++moved;
+          }
       if (moved == 0) continue;  // an evaluation
       CAPTURE(s.name);
       CHECK_FALSE(check_terms(p, s.model).empty());
       CHECK_FALSE(execution::over_field(s.model)->run(p).equal);
-      if (by.rate != 0.01) CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);  // most numbers are on one side of either mean
+      if (by.rate != 0.01)
+        CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);  // most numbers are on one side of either mean
     }
 }
 
-TEST_CASE("a program without one of the sums over the ranks of a batch, or over tp, is refused, and differs") {
+TEST_CASE(
+    "a program without one of the sums over the ranks of a batch, or over tp, is refused, and differs") {
   int sums = 0;
   for (const subject& s : subjects_of(balanced_plans())) {
     std::vector<std::string> names;
     for (const rank_program& r : s.program.ranks)
       for (const op& o : r.ops)
-        if (is_of_routers(o) && std::find(names.begin(), names.end(), o.name) == names.end()) names.push_back(o.name);
+        if (is_of_routers(o) && std::find(names.begin(), names.end(), o.name) == names.end())
+          names.push_back(o.name);
     for (const std::string& name : names) {
       CAPTURE(s.name);
       CAPTURE(name);

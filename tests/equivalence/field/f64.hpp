@@ -26,18 +26,23 @@ constexpr element larger(element a, element b) { return a < b ? b : a; }
 /// -1/2 to 1/2.
 constexpr element draw(std::uint64_t key) { return static_cast<double>(mix(key, 0) >> 11) * 0x1p-53 - 0.5; }
 /// Above 0, 1 at most.
-constexpr element draw_nonzero(std::uint64_t key) { return static_cast<double>((mix(key, 1) >> 11) + 1) * 0x1p-53; }
+constexpr element draw_nonzero(std::uint64_t key) {
+  return static_cast<double>((mix(key, 1) >> 11) + 1) * 0x1p-53;
+}
 /// The field's.
 constexpr element draw_below(std::uint64_t key, std::uint64_t count) {
   return static_cast<double>(mix(key, 0) % count);
 }
 
-/// Angle = position theta^(-2 pair / dim), where nothing slows it; llama3 by the length of a turn. Source: Su et al. 2021;
-/// transformers' modeling_rope_utils.
-inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, const rankc::rope_scaling& s, bool sine) {
+/// Angle = position theta^(-2 pair / dim), where nothing slows it; llama3 by the length of a turn. Source: Su
+/// et al. 2021; transformers' modeling_rope_utils.
+inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta,
+                             const rankc::rope_scaling& s, bool sine) {
   double frequency = std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
   const double length = 2 * M_PI / frequency, whole = s.original_positions;
-  if (s.by == rankc::rope_scaling::linear || (s.by == rankc::rope_scaling::llama3 && length > whole / s.low_freq_factor)) frequency /= s.factor;
+  if (s.by == rankc::rope_scaling::linear ||
+      (s.by == rankc::rope_scaling::llama3 && length > whole / s.low_freq_factor))
+    frequency /= s.factor;
   else if (s.by == rankc::rope_scaling::llama3 && length >= whole / s.high_freq_factor) {
     const double smooth = (whole / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
     frequency *= (1 - smooth) / s.factor + smooth;

@@ -34,12 +34,15 @@ void gelu(call& c) {
 }
 void gelu_grad(call& c) {
   const matrix& x = c.in("x");
-  const auto kernel = [&](auto& on, auto dx, auto& in) { host::gelu_grad<double>(on, dx, in[0], in[1], count_of(x)); };
+  const auto kernel = [&](auto& on, auto dx, auto& in) {
+    host::gelu_grad<double>(on, dx, in[0], in[1], count_of(x));
+  };
   make_alike(c, "dx", kernel, c.in("dy"), x);
 }
 void sigmoid(call& c) {
   const matrix& x = c.in("x");
-  make_alike(c, "y", [&](auto& on, auto y, auto& in) { host::sigmoid<double>(on, y, in[0], count_of(x)); }, x);
+  make_alike(
+      c, "y", [&](auto& on, auto y, auto& in) { host::sigmoid<double>(on, y, in[0], count_of(x)); }, x);
 }
 void sigmoid_grad(call& c) {
   const matrix& y = c.in("y");
@@ -50,18 +53,22 @@ void sigmoid_grad(call& c) {
 }
 void swiglu(call& c) {
   const matrix& gate = c.in("gate");
-  const auto kernel = [&](auto& on, auto y, auto& in) { host::swiglu<double>(on, y, in[0], in[1], count_of(gate)); };
+  const auto kernel = [&](auto& on, auto y, auto& in) {
+    host::swiglu<double>(on, y, in[0], in[1], count_of(gate));
+  };
   make_alike(c, "y", kernel, gate, c.in("up"));
 }
 void swiglu_grad(call& c) {
   const matrix &dy = c.in("dy"), &gate = c.in("gate"), &up = c.in("up");
-  expect_alike(dy, gate); expect_alike(dy, up);
+  expect_alike(dy, gate);
+  expect_alike(dy, up);
   matrix &dgate = out_like(c, "dgate", gate), &dup = out_like(c, "dup", up);
   kernel_memory k;
   const host::at to_gate = k.room(dgate), to_up = k.room(dup), at_dy = k.put(dy), at_gate = k.put(gate),
                  at_up = k.put(up);
   host::swiglu_grad<double>(k.lane(), to_gate, to_up, at_dy, at_gate, at_up, count_of(dy));
-  k.take(to_gate, dgate); k.take(to_up, dup);
+  k.take(to_gate, dgate);
+  k.take(to_up, dup);
 }
 
 }  // namespace elements
@@ -72,7 +79,8 @@ namespace {
 
 /// A norm of parts of x, whose rows are heads for a head norm.
 int parts_of(const matrix& x, const matrix& gain) {
-  expect(gain.is.size() > 0 && x.is.cols % gain.is.size() == 0, "a norm of rows that are not as wide as its gain");
+  expect(gain.is.size() > 0 && x.is.cols % gain.is.size() == 0,
+         "a norm of rows that are not as wide as its gain");
   return whole(x.is.size() / gain.is.size());
 }
 /// Whether it is a layer norm, which has two statistics of a part.
@@ -91,9 +99,11 @@ void normalize(call& c, int statistics_of_part, const matrix* shift) {
   kernel_memory k;
   const host::at to_y = k.room(y), to_statistics = k.room(statistics), at_x = k.put(x), at_gain = k.put(gain),
                  at_shift = shift ? k.put(*shift) : host::at{};
-  if (shift) host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width, c.number);
+  if (shift)
+    host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width, c.number);
   else host::rms_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, parts, width, c.number);
-  k.take(to_y, y); k.take(to_statistics, statistics);
+  k.take(to_y, y);
+  k.take(to_statistics, statistics);
 }
 
 void sum_gains(call& c, matrix& dgain, matrix* dshift) {
@@ -127,7 +137,8 @@ void norm_dx(call& c) {
   const matrix &dy = c.in("dy"), &x = c.in("x"), &statistics = c.in("statistics"), &gain = c.in("gain");
   elements::expect_alike(dy, x);
   const int parts = parts_of(x, gain), width = whole(gain.is.size());
-  const auto kernel = is_layer_norm(statistics, parts) ? host::layer_norm_dx<double> : host::rms_norm_dx<double>;
+  const auto kernel =
+      is_layer_norm(statistics, parts) ? host::layer_norm_dx<double> : host::rms_norm_dx<double>;
   matrix& dx = elements::out_like(c, "dx", x);
   kernel_memory k;
   const host::at to = k.room(dx), at_dy = k.put(dy), at_x = k.put(x), at_statistics = k.put(statistics),
@@ -153,16 +164,24 @@ void softmax_dx(call& c) {
 
 }  // namespace norms
 
-updated update(std::string_view optimizer, element weight, element gradient, element first_moment, element second_moment,
-               element norm, bool decays, const rankc::load_balance& balances) {
+updated update(std::string_view optimizer, element weight, element gradient, element first_moment,
+               element second_moment, element norm, bool decays, const rankc::load_balance& balances) {
   kernel_memory k;
   const auto put = [&](double number) {
     matrix one(extent{1, 1});
     one.of[0] = number;
     return k.put(one);
   };
-  const host::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment), n = put(norm);
-  k.rank().input = {.lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3, .momentum = 0.8};
+  const host::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment),
+                 n = put(norm);
+  k.rank().input = {.lr = 0.1,
+                    .weight_decay = 0.05,
+                    .clip = 0.3,
+                    .beta1 = 0.9,
+                    .beta2 = 0.95,
+                    .eps = 1e-8,
+                    .step = 3,
+                    .momentum = 0.8};
   const host::range element_range{0, 1, decays, balances};
   if (optimizer == "sgd") host::sgd<double>(k.lane(), w, g, m, n, {&element_range, 1});
   else host::adamw<double>(k.lane(), w, g, m, v, n, {&element_range, 1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by head
-// of each sequence; nothing but attention reads them.
+// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by
+// head of each sequence; nothing but attention reads them.
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
 
@@ -14,63 +14,72 @@ void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
-  const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
-                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
+  const host::at to_o = m.room(o), to_lse = m.room(lse),
+                 scratch = m.room(host::attention_scratch(whole(c.seq))), at_q = m.put(q), at_k = m.put(k),
+                 at_v = m.put(v);
   if constexpr (Documents) {
     const host::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, starts);
   } else {
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
   }
-  m.take(to_o, o); m.take(to_lse, lse);
+  m.take(to_o, o);
+  m.take(to_lse, lse);
 }
 
 template <bool Documents = false>
 void backward(call& c, const heads& n, auto&& kernel) {
-  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
+  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"),
+               &lse = c.in("lse");
   expect_gradient(n, q, d_o, o, lse);
-  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
+  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit),
+         &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
   kernel_memory m;
   const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
-                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
-                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
+                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o),
+                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
   if constexpr (Documents) {
     const host::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse, starts);
   } else {
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
   }
-  m.take(to_q, dq); m.take(to_k, dk); m.take(to_v, dv);
+  m.take(to_q, dq);
+  m.take(to_k, dk);
+  m.take(to_v, dv);
 }
 
 void attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
-    host::attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+    host::attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                            whole(n.dim));
   });
 }
 
 void attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward(c, n, [&](const auto&... operands) {
-    host::attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+    host::attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                                 whole(n.dim));
   });
 }
 
 void chunk_attention(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
-    host::chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
-                                  static_cast<int>(c.number), whole(c.first("q")));
+    host::chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                                  whole(n.dim), static_cast<int>(c.number), whole(c.first("q")));
   });
 }
 
 void chunk_attention_grad(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   backward(c, n, [&](const auto&... operands) {
-    host::chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
-                                       static_cast<int>(c.number), whole(c.first("q")));
+    host::chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                       whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
+                                       whole(c.first("q")));
   });
 }
 
@@ -78,8 +87,8 @@ void ring_attention(call& c) {
   const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward(c, n, [&](const auto&... operands) {
-    host::ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring, c.number,
-                                 whole(c.first("q")));
+    host::ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                                 whole(n.dim), ring, c.number, whole(c.first("q")));
   });
 }
 
@@ -87,38 +96,42 @@ void ring_attention_grad(call& c) {
   const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward(c, n, [&](const auto&... operands) {
-    host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring,
-                                      c.number, whole(c.first("q")));
+    host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                                      whole(n.dim), ring, c.number, whole(c.first("q")));
   });
 }
 
 void document_attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward<true>(c, n, [&](const auto&... operands) {
-    host::document_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+    host::document_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
+                                     whole(n.dim));
   });
 }
 
 void document_attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward<true>(c, n, [&](const auto&... operands) {
-    host::document_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+    host::document_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                          whole(n.of_kv), whole(n.dim));
   });
 }
 
 void document_chunk_attention(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   forward<true>(c, n, [&](const auto&... operands) {
-    host::document_chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
-                                  static_cast<int>(c.number), whole(c.first("q")));
+    host::document_chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                           whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
+                                           whole(c.first("q")));
   });
 }
 
 void document_chunk_attention_grad(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   backward<true>(c, n, [&](const auto&... operands) {
-    host::document_chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
-                                       static_cast<int>(c.number), whole(c.first("q")));
+    host::document_chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                                whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
+                                                whole(c.first("q")));
   });
 }
 
@@ -126,8 +139,8 @@ void document_ring_attention(call& c) {
   const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward<true>(c, n, [&](const auto&... operands) {
-    host::document_ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring, c.number,
-                                 whole(c.first("q")));
+    host::document_ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                          whole(n.of_kv), whole(n.dim), ring, c.number, whole(c.first("q")));
   });
 }
 
@@ -135,21 +148,24 @@ void document_ring_attention_grad(call& c) {
   const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward<true>(c, n, [&](const auto&... operands) {
-    host::document_ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring,
-                                      c.number, whole(c.first("q")));
+    host::document_ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
+                                               whole(n.of_kv), whole(n.dim), ring, c.number,
+                                               whole(c.first("q")));
   });
 }
 
 void merge_attention(call& c) {
   const parts_of_attention parts(c);
   const std::int64_t tokens = parts.o_before.is.rows, heads = parts.lse_before.is.cols;
-  matrix &o = c.out("o", tokens, parts.o_before.is.cols, parts.o_before.is.unit), &lse = c.out("lse", tokens, heads);
+  matrix &o = c.out("o", tokens, parts.o_before.is.cols, parts.o_before.is.unit),
+         &lse = c.out("lse", tokens, heads);
   kernel_memory m;
-  const host::at to_o = m.room(o), to_lse = m.room(lse), a = m.put(parts.o_before), sums_a = m.put(parts.lse_before),
-                 b = m.put(parts.o_more), sums_b = m.put(parts.lse_more);
-  host::merge_attention<double>(m.lane(), to_o, to_lse, a, sums_a, b, sums_b, whole(c.rows), whole(tokens), whole(heads),
-                                whole(o.is.cols / heads));
-  m.take(to_o, o); m.take(to_lse, lse);
+  const host::at to_o = m.room(o), to_lse = m.room(lse), a = m.put(parts.o_before),
+                 sums_a = m.put(parts.lse_before), b = m.put(parts.o_more), sums_b = m.put(parts.lse_more);
+  host::merge_attention<double>(m.lane(), to_o, to_lse, a, sums_a, b, sums_b, whole(c.rows), whole(tokens),
+                                whole(heads), whole(o.is.cols / heads));
+  m.take(to_o, o);
+  m.take(to_lse, lse);
 }
 
 }  // namespace attentions
@@ -180,20 +196,22 @@ void exp_sums(call& c) {
   expect_rows(logits, top, targets);
   matrix& sums = c.out("sums", logits.is.rows, 2);
   kernel_memory m;
-  const host::at to = m.room(sums), at_logits = m.put(logits), at_top = m.put(top), at_targets = m.put_ids(targets);
-  host::exp_sums<double>(m.lane(), to, at_logits, at_top, at_targets, whole(logits.is.rows), whole(logits.is.cols),
-                         whole(c.first("logits")));
+  const host::at to = m.room(sums), at_logits = m.put(logits), at_top = m.put(top),
+                 at_targets = m.put_ids(targets);
+  host::exp_sums<double>(m.lane(), to, at_logits, at_top, at_targets, whole(logits.is.rows),
+                         whole(logits.is.cols), whole(c.first("logits")));
   m.take(to, sums);
 }
 
 void exp_sums_grad(call& c) {
-  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"),
+               &targets = c.in("targets");
   expect_rows(logits, top, targets);
   expect(dsums.is.rows == logits.is.rows && dsums.is.cols == 2, "exp_sums_grad: sizes do not fit");
   matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
   kernel_memory m;
-  const host::at to = m.room(dlogits), at_dsums = m.put(dsums), at_logits = m.put(logits), at_top = m.put(top),
-                 at_targets = m.put_ids(targets);
+  const host::at to = m.room(dlogits), at_dsums = m.put(dsums), at_logits = m.put(logits),
+                 at_top = m.put(top), at_targets = m.put_ids(targets);
   host::exp_sums_grad<double>(m.lane(), to, at_dsums, at_logits, at_top, at_targets, whole(logits.is.rows),
                               whole(logits.is.cols), whole(c.first("logits")));
   m.take(to, dlogits);

@@ -16,7 +16,8 @@ void take_top(call& c, auto kernel) {
   kernel_memory m;
   const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits);
   kernel(m.lane(), to, to_chosen, from, whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
-  m.take(to, weights); m.take_ids(to_chosen, chosen);
+  m.take(to, weights);
+  m.take_ids(to_chosen, chosen);
 }
 
 void take_top_back(call& c, auto kernel) {
@@ -37,7 +38,8 @@ void take_top_back(call& c, auto kernel) {
 void take_scores(call& c, auto kernel) {
   const matrix& logits = c.in("logits");
   matrix& scores = c.out("scores");
-  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols, "scores of other tokens or experts");
+  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols,
+         "scores of other tokens or experts");
   kernel_memory m;
   const host::at to = m.room(scores), from = m.put(logits);
   kernel(m.lane(), to, from, whole(logits.is.rows), whole(logits.is.cols));
@@ -49,31 +51,35 @@ void keep(call& c, auto kernel, const auto&... bias) {
   const matrix& scores = c.in("scores");
   matrix &y = c.out("y"), &kept = c.out("kept");
   const std::int64_t each = y.is.unit, groups = scores.is.cols / each;
-  expect(y.is.rows == scores.is.rows && y.is.cols == scores.is.cols && scores.is.cols % each == 0 && kept.is.cols <= groups && c.number >= 1 &&
-             c.number <= static_cast<double>(each),
+  expect(y.is.rows == scores.is.rows && y.is.cols == scores.is.cols && scores.is.cols % each == 0 &&
+             kept.is.cols <= groups && c.number >= 1 && c.number <= static_cast<double>(each),
          "groups of other experts, or more than there are");
   kernel_memory m;
   const host::at to = m.room(y), to_kept = m.room(kept), from = m.put(scores);
   const auto call_with = [&](const auto&... at_bias) {
-    kernel(m.lane(), to, to_kept, from, at_bias..., whole(scores.is.rows), whole(groups), whole(each), whole(kept.is.cols), c.number);
+    kernel(m.lane(), to, to_kept, from, at_bias..., whole(scores.is.rows), whole(groups), whole(each),
+           whole(kept.is.cols), c.number);
   };
   call_with(m.put(bias)...);
-  m.take(to, y); m.take_ids(to_kept, kept);
+  m.take(to, y);
+  m.take_ids(to_kept, kept);
 }
 
 void take_top_by(call& c, auto kernel, const auto&... bias) {
   const matrix &logits = c.in("logits"), &scores = c.in("scores");
   matrix &weights = c.out("weights"), &chosen = c.out("chosen");
-  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols && scores.is.size() == logits.is.size() &&
-             chosen.is.size() == weights.is.size(),
+  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols &&
+             scores.is.size() == logits.is.size() && chosen.is.size() == weights.is.size(),
          "a router of other tokens, or of more picks than experts");
   kernel_memory m;
   const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits), by = m.put(scores);
   const auto call_with = [&](const auto&... at_bias) {
-    kernel(m.lane(), to, to_chosen, from, by, at_bias..., whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
+    kernel(m.lane(), to, to_chosen, from, by, at_bias..., whole(logits.is.rows), whole(logits.is.cols),
+           whole(weights.is.cols));
   };
   call_with(m.put(bias)...);
-  m.take(to, weights); m.take_ids(to_chosen, chosen);
+  m.take(to, weights);
+  m.take_ids(to_chosen, chosen);
 }
 
 /// A group's tokens.
@@ -98,7 +104,8 @@ void sum_up(call& c, auto kernel) {
     matrix one(extent{1, own.is.cols});
     const matrix of_group = rows_of_group(logits, g, groups);
     kernel_memory m;
-    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group), by = m.put_ids(rows_of_group(chosen, g, groups));
+    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group),
+                   by = m.put_ids(rows_of_group(chosen, g, groups));
     kernel(m.lane(), to, scratch, from, by, whole(of_group.is.rows), whole(experts), whole(chosen.is.cols));
     m.take(to, one);
     std::copy(one.of.begin(), one.of.end(), own.row(g));
@@ -155,10 +162,12 @@ void sigmoid_top_by(call& c) {
   take_top_by(c, [](const auto&... operands) { host::sigmoid_top_by<double>(operands...); });
 }
 void biased_softmax_top_by(call& c) {
-  take_top_by(c, [](const auto&... operands) { host::biased_softmax_top_by<double>(operands...); }, c.in("bias"));
+  take_top_by(
+      c, [](const auto&... operands) { host::biased_softmax_top_by<double>(operands...); }, c.in("bias"));
 }
 void biased_sigmoid_top_by(call& c) {
-  take_top_by(c, [](const auto&... operands) { host::biased_sigmoid_top_by<double>(operands...); }, c.in("bias"));
+  take_top_by(
+      c, [](const auto&... operands) { host::biased_sigmoid_top_by<double>(operands...); }, c.in("bias"));
 }
 
 void softmax_statistics(call& c) {

@@ -24,7 +24,8 @@ double loss_with(const specification& s, field_f64::model_run start, const std::
 }
 
 /// Central differences of fourth order.
-double derivative(const specification& s, const field_f64::model_run& start, const std::string& name, std::size_t i) {
+double derivative(const specification& s, const field_f64::model_run& start, const std::string& name,
+                  std::size_t i) {
   constexpr double h = 1e-4;  // small, for a router chooses others where it moves far
   const auto at = [&](double moved) { return loss_with(s, start, name, i, moved); };
   return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
@@ -40,7 +41,8 @@ int expect_derivatives(const rankc::plan_data& p) {
     for (std::size_t i = 0; i < of.weight.size(); i += of.weight.size() / 2 + 1) {
       CAPTURE(name);
       CAPTURE(i);
-      CHECK(std::abs(of.gradient[i] - derivative(s, start, name, i)) <= 1e-7 * std::max(1.0, run.largest_gradient));
+      CHECK(std::abs(of.gradient[i] - derivative(s, start, name, i)) <=
+            1e-7 * std::max(1.0, run.largest_gradient));
       ++elements;
     }
   return elements;
@@ -52,12 +54,15 @@ TEST_CASE("the model's gradients in f64 are those of its loss") {
   int elements = 0;
   const std::vector<rankc::plan_data> tiny = field::tiny_plans();
   for (std::size_t i : {0u, 1u}) elements += expect_derivatives(tiny[i]);
-  for (std::size_t i : {tiny.size() - 1, tiny.size() - 2}) elements += expect_derivatives(tiny[i]);  // with experts
+  for (std::size_t i : {tiny.size() - 1, tiny.size() - 2})
+    elements += expect_derivatives(tiny[i]);  // with experts
   for (const rankc::plan_data& p : field::drawn_plans(5, 4, 4)) elements += expect_derivatives(p);
   CHECK(elements > 80);
 }
 
-TEST_CASE("so they are with losses of routers: balances of all layers, of each and of a rank's tokens, of large logits, by sigmoids") {
+TEST_CASE(
+    "so they are with losses of routers: balances of all layers, of each and of a rank's tokens, of large "
+    "logits, by sigmoids") {
   int elements = 0;
   const std::vector<rankc::plan_data> balanced = field::balanced_plans();
   for (std::size_t i : {0u, 1u, 2u, 3u, 6u, 8u}) elements += expect_derivatives(balanced.at(i));
@@ -76,7 +81,9 @@ TEST_CASE("numbers in f64: differences past rounding are seen, and what was neve
   CHECK(m.load(16, 8) != m.load(24, 8));
 }
 
-TEST_CASE("an operand or a result of nothing is malformed: rows and kernels look at the first, and divide by how many there are") {
+TEST_CASE(
+    "an operand or a result of nothing is malformed: rows and kernels look at the first, and divide by how "
+    "many there are") {
   field_f64::call c;
   CHECK_THROWS_AS(c.give("logits", field_f64::matrix(field_f64::extent{2, 0})), field_f64::malformed);
   CHECK_THROWS_AS(c.want("own", {0, 6}), field_f64::malformed);

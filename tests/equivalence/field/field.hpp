@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand for
-// functions that are no polynomials. Two polynomials that differ agree at a random point with probability degree / p.
+// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand
+// for functions that are no polynomials. Two polynomials that differ agree at a random point with probability
+// degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
 #include <rankc/runtime/rope_scaling.hpp>
@@ -58,10 +59,11 @@ inline element number(double value) {
 }
 
 /// The cosine, or sine, of a position and a pair of a head's dims.
-constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, const rankc::rope_scaling& s,
-                                bool sine) {
+constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta,
+                                const rankc::rope_scaling& s, bool sine) {
   std::uint64_t key = mix(mix(key_of("rotary"), theta), static_cast<std::uint64_t>(dim));
-  for (const double number : {static_cast<double>(s.by), s.factor, s.low_freq_factor, s.high_freq_factor}) key = mix(key, number);
+  for (const double number : {static_cast<double>(s.by), s.factor, s.low_freq_factor, s.high_freq_factor})
+    key = mix(key, number);
   key = mix(key, static_cast<std::uint64_t>(s.original_positions));
   key = mix(mix(key, static_cast<std::uint64_t>(position)), static_cast<std::uint64_t>(pair));
   return draw(mix(key, std::uint64_t{sine}));

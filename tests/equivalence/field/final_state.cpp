@@ -17,7 +17,8 @@ static bool lasts(const op& end, const access& a, const holding& h) {
   for (std::size_t k = 0; k < end.reads.size(); ++k) {
     const holding& at_end = end.holds[k];
     const bool is_there = end.reads[k].begin == a.begin && end.reads[k].end == a.end;
-    if (is_there && kind_of(at_end) == kind_of(h) && at_end.name == h.name && at_end.box == h.box) return true;
+    if (is_there && kind_of(at_end) == kind_of(h) && at_end.name == h.name && at_end.box == h.box)
+      return true;
   }
   return false;
 }
@@ -35,8 +36,8 @@ std::string final_state::add(const rank_state& rank) {
   for (std::size_t k = 0; k < first.writes.size(); ++k) {
     const holding& h = first.holds[k];
     if (h.kind <= holding_kind::second_moment && !lasts(last, first.writes[k], h))
-      return "rank " + std::to_string(rank.number) + ": end does not hold " + holding_names[static_cast<int>(h.kind)] +
-             " of " + h.name + " where begin had it";
+      return "rank " + std::to_string(rank.number) + ": end does not hold " +
+             holding_names[static_cast<int>(h.kind)] + " of " + h.name + " where begin had it";
   }
   return {};
 }
@@ -45,7 +46,8 @@ void final_state::note(const holding& h) {
   const parameter_run& p = m_.parameters.at(h.name);
   std::vector<bool>& seen = seen_[{kind_of(h), h.name}];
   seen.resize(p.weight.size());
-  const box_range one{0, 1}, rows = h.box.size() == 2 ? h.box[0] : one, cols = h.box.empty() ? one : h.box.back();
+  const box_range one{0, 1}, rows = h.box.size() == 2 ? h.box[0] : one,
+                             cols = h.box.empty() ? one : h.box.back();
   for (std::int64_t i = rows.first; i < std::min(rows.first + rows.count, p.is.rows); ++i)
     for (std::int64_t j = cols.first; j < std::min(cols.first + cols.count, p.is.cols); ++j)
       seen[static_cast<std::size_t>(i * p.is.cols + j)] = true;
@@ -55,7 +57,8 @@ std::string final_state::find_missing() const {
   if (!has_loss_) return "no rank has the loss";
   if (trains_ && !has_norm_) return "no rank has the norm";
   for (const auto& [name, p] : m_.parameters)
-    for (holding_kind kind : {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
+    for (holding_kind kind :
+         {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
       const int moment = kind == holding_kind::weight ? 0 : kind == holding_kind::first_moment ? 1 : 2;
       if (moment > (trains_ && p.trainable ? m_.optimizer.moments : 0)) continue;
       const auto at = seen_.find({kind, name});

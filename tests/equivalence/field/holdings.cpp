@@ -49,7 +49,8 @@ std::vector<element> take(const std::vector<element>& from, const std::vector<st
 std::vector<std::size_t> parts(const holding& h, std::int64_t size) {
   std::vector<std::size_t> out;
   for (const rankc::codegen::box_range& b : h.box) {
-    if (b.first < 0 || b.count < 0 || b.first > size || b.count > size - b.first) throw malformed("a part outside of what there is");
+    if (b.first < 0 || b.count < 0 || b.first > size || b.count > size - b.first)
+      throw malformed("a part outside of what there is");
     for (std::int64_t i = b.first; i < b.first + b.count; ++i) out.push_back(static_cast<std::size_t>(i));
   }
   return out;
@@ -88,7 +89,8 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
     case holding_kind::padding:
       return std::vector<element>(count);
     case holding_kind::rotary:
-      if (h.positions < 0 || h.dim < 0 || h.positions * h.dim > 1 << 20) throw malformed("a rotary table of no size");
+      if (h.positions < 0 || h.dim < 0 || h.positions * h.dim > 1 << 20)
+        throw malformed("a rotary table of no size");
       return rotary_rows(h);
     case holding_kind::ids:
       return of_tokens(m.ids);
@@ -111,8 +113,8 @@ void fill(rank_state& rank, const access& a, const holding& h, const model_run& 
   matrix to(p.is);
   const std::vector<element> from = expected(h, m, false, to.of.size());
   if (from.size() != to.of.size())
-    throw malformed("begin: " + std::string(rankc::codegen::holding_names[static_cast<int>(h.kind)]) + " '" + h.name +
-                    "' is of another size than its bytes");
+    throw malformed("begin: " + std::string(rankc::codegen::holding_names[static_cast<int>(h.kind)]) + " '" +
+                    h.name + "' is of another size than its bytes");
   to.of = from;
   store(rank.arena, p, to);
 }

@@ -34,8 +34,8 @@ struct judged {
   }
 };
 
-/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of all, the
-/// program says nothing of what its sums are to be, so that nothing but its ops tells.
+/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of
+/// all, the program says nothing of what its sums are to be, so that nothing but its ops tells.
 fault draw_fault(judged& j, std::mt19937& random) {
   fault f;
   if (const unsigned of = random() % 8; of == 0) {
@@ -58,10 +58,16 @@ fault draw_fault(judged& j, std::mt19937& random) {
 }
 
 void add_to(tally& sum, const tally& one) {
-  sum.mutants += one.mutants; sum.different += one.different; sum.no_program += one.no_program;
-  sum.proven += one.proven; sum.proven_wrong += one.proven_wrong;
-  sum.accepted += one.accepted; sum.refused_equal += one.refused_equal;
-  sum.different_f64 += one.different_f64; sum.field_only += one.field_only; sum.f64_only += one.f64_only;
+  sum.mutants += one.mutants;
+  sum.different += one.different;
+  sum.no_program += one.no_program;
+  sum.proven += one.proven;
+  sum.proven_wrong += one.proven_wrong;
+  sum.accepted += one.accepted;
+  sum.refused_equal += one.refused_equal;
+  sum.different_f64 += one.different_f64;
+  sum.field_only += one.field_only;
+  sum.f64_only += one.f64_only;
 }
 
 /// What a checker says; that it came to no end is a refusal, and noted.
@@ -91,7 +97,8 @@ void judge(const judged& j, const fault& f, const opinion& checker, unsigned see
                   !in_f64.equal,
                   !o.equal && in_f64.equal,
                   o.equal && !in_f64.equal};
-  add_to(r.total, one); add_to(r.by_kind[f.kind], one);
+  add_to(r.total, one);
+  add_to(r.by_kind[f.kind], one);
   if (reason.empty() && !o.equal) r.false_accepts.push_back(text + o.difference);
   if (reason.empty() && !in_f64.equal) r.false_accepts.push_back(text + "in f64 " + in_f64.difference);
   if (one.field_only) r.field_only[f.kind].push_back(text + o.difference);
@@ -128,11 +135,12 @@ std::string to_text(const report& r) {
   std::string text;
   const auto line = [&](const std::string& kind, const tally& t) {
     char buffer[300];
-    std::snprintf(buffer, sizeof buffer,
-                  "%-32s %6d mutants %6d different (%6d no program) %6d proven (%6d different) %6d accepted %6d "
-                  "refused though equal %6d different in f64 (%d not, %d there alone)\n",
-                  kind.c_str(), t.mutants, t.different, t.no_program, t.proven, t.proven_wrong, t.accepted,
-                  t.refused_equal, t.different_f64, t.field_only, t.f64_only);
+    std::snprintf(
+        buffer, sizeof buffer,
+        "%-32s %6d mutants %6d different (%6d no program) %6d proven (%6d different) %6d accepted %6d "
+        "refused though equal %6d different in f64 (%d not, %d there alone)\n",
+        kind.c_str(), t.mutants, t.different, t.no_program, t.proven, t.proven_wrong, t.accepted,
+        t.refused_equal, t.different_f64, t.field_only, t.f64_only);
     text += buffer;
   };
   for (const auto& [kind, t] : r.by_kind) line(kind, t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of a program, each run over the field and in f64 and shown to a checker: what the checker accepts leaves what
-// the model does.
+// Mutants of a program, each run over the field and in f64 and shown to a checker: what the checker accepts
+// leaves what the model does.
 #pragma once
 #include "plans.hpp"
 
@@ -12,7 +12,8 @@
 namespace field {
 
 /// Why a program of a model is refused; nothing: it is accepted.
-using opinion = std::function<std::string(const rankc::codegen::program&, const rankc::codegen::specification&)>;
+using opinion =
+    std::function<std::string(const rankc::codegen::program&, const rankc::codegen::specification&)>;
 
 struct tally {
   int mutants = 0, different = 0;
@@ -36,8 +37,8 @@ struct report {
   std::map<std::string, std::vector<std::string>> field_only, f64_only;  // by kind, mutant and difference
 };
 
-/// Judge so many mutants of programs by a checker beside the proof of order: those that the proof is tested with, and
-/// those of what is computed. There are none of a program that is itself refused or different.
+/// Judge so many mutants of programs by a checker beside the proof of order: those that the proof is tested
+/// with, and those of what is computed. There are none of a program that is itself refused or different.
 report judge_mutants(const std::vector<subject>&, const opinion& checker, int count, unsigned seed);
 
 /// A line per kind.

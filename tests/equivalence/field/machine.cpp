@@ -40,7 +40,8 @@ class machine {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const std::deque<int>& q : queues_[r])
         if (!q.empty())
-          return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\"", false};
+          return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\"",
+                  false};
     for (const auto& [channel, messages] : sent_)
       if (!messages.empty()) return {false, "a message that nobody takes", false};
     if (!difference_.empty()) return {false, difference_};
@@ -52,7 +53,9 @@ class machine {
   }
 
  private:
-  const op& op_at(std::size_t rank, int index) const { return p_.ranks[rank].ops[static_cast<std::size_t>(index)]; }
+  const op& op_at(std::size_t rank, int index) const {
+    return p_.ranks[rank].ops[static_cast<std::size_t>(index)];
+  }
 
   void queue_ops(std::size_t r) {
     const std::vector<op>& ops = p_.ranks[r].ops;
@@ -75,7 +78,8 @@ class machine {
 
   bool is_ready(std::size_t r, int index) const {
     const std::vector<int>& waits = op_at(r, index).waits;
-    return std::all_of(waits.begin(), waits.end(), [&](int w) { return done_[r][static_cast<std::size_t>(w)]; });
+    return std::all_of(waits.begin(), waits.end(),
+                       [&](int w) { return done_[r][static_cast<std::size_t>(w)]; });
   }
   void finish(std::size_t r, std::size_t stream) {
     done_[r][static_cast<std::size_t>(queues_[r][stream].front())] = true;
@@ -150,7 +154,8 @@ class machine {
     for (std::size_t s = 0; s < queues_[r].size(); ++s) {
       if (queues_[r][s].empty()) continue;
       const op& o = op_at(r, queues_[r][s].front());
-      if (o.kind != op_kind::collective || o.communicator != communicator || !is_ready(r, queues_[r][s].front()))
+      if (o.kind != op_kind::collective || o.communicator != communicator ||
+          !is_ready(r, queues_[r][s].front()))
         continue;
       stream = s;
       return true;

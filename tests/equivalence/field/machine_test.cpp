@@ -38,7 +38,9 @@ TEST_CASE("tiny plans of every schedule and axis: programs leave what the model 
   CHECK(programs == 4 * 121);
 }
 
-TEST_CASE("experts on ranks of their own, losses of routers, and their biases: programs leave what the model does") {
+TEST_CASE(
+    "experts on ranks of their own, losses of routers, and their biases: programs leave what the model "
+    "does") {
   int programs = 0;
   for (const auto& plans : {spread_plans(), apart_plans(), balanced_plans(), biased_plans()})
     for (const rankc::plan_data& p : plans) programs += expect_equal(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges many mutants: field_mutants COUNT [SEED [PLANS]]. Of tiny plans, with experts on ranks of their own and losses of routers
-// too, and of as many plans that are drawn.
+// Judges many mutants: field_mutants COUNT [SEED [PLANS]]. Of tiny plans, with experts on ranks of their own
+// and losses of routers too, and of as many plans that are drawn.
 #include "checker.hpp"
 #include "judge.hpp"
 
@@ -16,7 +16,8 @@ namespace {
 int run(int count, unsigned seed, int drawn) {
   using namespace field;
   std::vector<rankc::plan_data> plans = tiny_plans();
-  for (auto& more : {spread_plans(), balanced_plans(), drawn_plans(seed, drawn, 8)}) plans.insert(plans.end(), more.begin(), more.end());
+  for (auto& more : {spread_plans(), balanced_plans(), drawn_plans(seed, drawn, 8)})
+    plans.insert(plans.end(), more.begin(), more.end());
   const auto begin = std::chrono::steady_clock::now();
   const report r = judge_mutants(subjects_of(plans), check_terms, count, seed);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -32,7 +33,9 @@ int run(int count, unsigned seed, int drawn) {
     std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
   for (const std::string& text : r.failures) std::printf("THE CHECKER FAILED: %s\n", text.c_str());
   for (const std::string& text : r.false_accepts) std::printf("FALSE ACCEPT: %s\n", text.c_str());
-  return r.false_accepts.empty() && r.failures.empty() && r.wrong_programs.empty() && r.total.mutants == count ? 0 : 1;
+  return r.false_accepts.empty() && r.failures.empty() && r.wrong_programs.empty() && r.total.mutants == count
+             ? 0
+             : 1;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op reads and writes: a matrix of elements, of the field or in f64. One dim is one row, a number is 1 x 1.
+// What an op reads and writes: a matrix of elements, of the field or in f64. One dim is one row, a number is
+// 1 x 1.
 #pragma once
 #ifdef FIELD_IN_F64
 #include "f64.hpp"
@@ -13,7 +14,8 @@
 
 namespace field {
 
-/// A program, or a model, that is none: sizes that do not fit, an op that is not known, bytes outside the arena.
+/// A program, or a model, that is none: sizes that do not fit, an op that is not known, bytes outside the
+/// arena.
 struct malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

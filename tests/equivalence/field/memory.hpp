@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's arena over the field: a byte is a cell, an element is as many cells as it has bytes. What is read where no such
-// element was written, or a part of one was written over, is drawn of what the cells have: no right result of it.
+// A rank's arena over the field: a byte is a cell, an element is as many cells as it has bytes. What is read
+// where no such element was written, or a part of one was written over, is drawn of what the cells have: no
+// right result of it.
 #pragma once
 #include "matrix.hpp"
 
@@ -32,8 +33,7 @@ class memory {
   }
   /// Leave nothing of what bytes held.
   void spoil(std::size_t begin, std::size_t end, std::uint64_t key) {
-    for (std::size_t c = begin; c < end && c < cells_.size(); ++c)
-      cells_[c] = {draw(mix(key, c)), 0xFF, 0};
+    for (std::size_t c = begin; c < end && c < cells_.size(); ++c) cells_[c] = {draw(mix(key, c)), 0xFF, 0};
   }
 
  private:

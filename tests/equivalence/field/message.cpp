@@ -13,7 +13,8 @@ std::vector<operand> communicated(const op& o, bool written) {
     if (a.type != element_type::bytes) out.push_back(operand_of(a));  // else scratch, which comes last
   for (const view& v : o.views)
     if (v.written == written) {
-      expect(v.accesses.first >= 0 && static_cast<std::size_t>(v.accesses.first) < out.size(), "a tensor of bytes, or none, in a message");
+      expect(v.accesses.first >= 0 && static_cast<std::size_t>(v.accesses.first) < out.size(),
+             "a tensor of bytes, or none, in a message");
       out[static_cast<std::size_t>(v.accesses.first)] = operand_of(o, v);
     }
   return out;
@@ -49,7 +50,8 @@ void put(rank_state& rank, const std::vector<operand>& to, const payload& from) 
 }
 
 payload result_of(collective_kind does, const std::vector<payload>& given, std::size_t member) {
-  if (is_shift(does)) return given[(member + (does == collective_kind::shift ? given.size() - 1 : 1)) % given.size()];
+  if (is_shift(does))
+    return given[(member + (does == collective_kind::shift ? given.size() - 1 : 1)) % given.size()];
   payload out = given.front();
   if (does == collective_kind::all_gather) {
     out = {};
@@ -72,13 +74,16 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
   return out;
 }
 
-payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to, std::size_t seq) {
+payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to,
+                  std::size_t seq) {
   const std::size_t members = given.size(), each = seq / members, half = each / 2;
   expect(from > 0 && to > 0 && from != to && (from > to ? from == to * members : to == from * members),
          "an all_to_all of other columns than its members are");
-  expect(seq > 0 && each * members == seq && half * 2 == each, "sequences that are no two chunks for each member");
+  expect(seq > 0 && each * members == seq && half * 2 == each,
+         "sequences that are no two chunks for each member");
   payload out = given.front();
-  expect(out.of.size() % to == 0 && out.of.size() / std::min(from, to) % seq == 0, "an all_to_all of parts of sequences");
+  expect(out.of.size() % to == 0 && out.of.size() / std::min(from, to) % seq == 0,
+         "an all_to_all of parts of sequences");
   for (std::size_t i = 0; i < out.of.size(); ++i) {
     const std::size_t row = i / to, column = i % to;
     std::size_t giver, source;

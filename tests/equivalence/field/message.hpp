@@ -20,7 +20,9 @@ payload take(const rank_state&, const std::vector<operand>& from);
 void put(rank_state&, const std::vector<operand>& to, const payload&);
 /// What a member of a collective gets of what all members give of one tensor.
 payload result_of(rankc::codegen::collective_kind, const std::vector<payload>& given, std::size_t member);
-/// The same of an all_to_all of rows of `from` columns into rows of `to` columns, in sequences of so many tokens.
-payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to, std::size_t seq);
+/// The same of an all_to_all of rows of `from` columns into rows of `to` columns, in sequences of so many
+/// tokens.
+payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to,
+                  std::size_t seq);
 
 }  // namespace field

@@ -31,7 +31,8 @@ class layer_run {
   layer_run(const specification::layer& l, const specification::use& use, model_run& m)
       : l_(l), use_(use), m_(m), values_(l.values.size()), gradients_(l.values.size()) {}
 
-  /// What a layer is handed by the one before, and hands on: its input, and sums of the routers so far where there are any.
+  /// What a layer is handed by the one before, and hands on: its input, and sums of the routers so far where
+  /// there are any.
   struct handed {
     std::optional<matrix> rows, statistics;
   };
@@ -93,7 +94,9 @@ class layer_run {
   extent size_of(int v) const { return extent_of(l_.values.at(static_cast<std::size_t>(v))); }
   call call_of(const specification::op& o) const {
     call c;
-    c.rows = o.rows; c.seq = o.seq; c.number = o.number;
+    c.rows = o.rows;
+    c.seq = o.seq;
+    c.number = o.number;
     return c;
   }
 
@@ -105,10 +108,12 @@ class layer_run {
     for (std::string_view p : ports.in)
       if (is_rotary(r, p)) give_rotary(c, o);
       else c.give(p, value(o.in.at(next++)));
-    expect(next == o.in.size() && ports.out.size() == o.out.size(), "an op of another number of operands than its row");
+    expect(next == o.in.size() && ports.out.size() == o.out.size(),
+           "an op of another number of operands than its row");
     for (std::size_t i = 0; i < o.out.size(); ++i) c.want(ports.out[i], size_of(o.out[i]));
     run(r, c);
-    for (std::size_t i = 0; i < o.out.size(); ++i) values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
+    for (std::size_t i = 0; i < o.out.size(); ++i)
+      values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
   }
   static bool is_rotary(const row& r, std::string_view port) { return r.name == "rope" && port == "table"; }
   void give_rotary(call& c, const specification::op& o) const {
@@ -143,10 +148,12 @@ class layer_run {
         else if (!is_gradient) c.give(ports.in[i], value(v));
         else c.give(ports.in[i], reached(v) ? *gradients_[static_cast<std::size_t>(v)] : matrix(size_of(v)));
       }
-      for (std::size_t i = 0; i < s.out.size(); ++i) c.want(ports.out[i], size_of(value_of(o, r, s.out[i].substr(2))));
+      for (std::size_t i = 0; i < s.out.size(); ++i)
+        c.want(ports.out[i], size_of(value_of(o, r, s.out[i].substr(2))));
       run(*s.does, c);
       for (std::size_t i = 0; i < s.out.size(); ++i)
-        add_to(gradients_[static_cast<std::size_t>(value_of(o, r, s.out[i].substr(2)))], c.result(ports.out[i]));
+        add_to(gradients_[static_cast<std::size_t>(value_of(o, r, s.out[i].substr(2)))],
+               c.result(ports.out[i]));
     }
   }
 
@@ -180,23 +187,26 @@ void make_parameters(const specification& s, model_run& m) {
       const auto [at, is_new] = m.parameters.try_emplace(name);
       expect(is_new || at->second.is.size() == e.size(), "a parameter of two sizes");
       if (is_new)
-        at->second = {e,
-                      t.shape.size(),
-                      l.parameters[k].trainable,
-                      l.parameters[k].balances,
-                      drawn(draw, "weight", name, count),
-                      s.optimizer.moments > 0 ? drawn(draw, "first moment", name, count) : std::vector<element>(count),
-                      s.optimizer.moments > 1 ? drawn(draw_nonzero, "second moment", name, count) : std::vector<element>(count),
-                      std::vector<element>(count),
-                      {},
-                      {},
-                      {}};
+        at->second = {
+            e,
+            t.shape.size(),
+            l.parameters[k].trainable,
+            l.parameters[k].balances,
+            drawn(draw, "weight", name, count),
+            s.optimizer.moments > 0 ? drawn(draw, "first moment", name, count) : std::vector<element>(count),
+            s.optimizer.moments > 1 ? drawn(draw_nonzero, "second moment", name, count)
+                                    : std::vector<element>(count),
+            std::vector<element>(count),
+            {},
+            {},
+            {}};
     }
   }
 }
 
 void make_tokens(const specification& s, model_run& m) {
-  const auto vocab = static_cast<std::uint64_t>(vocabulary_of(s)), tokens = static_cast<std::uint64_t>(s.tokens);
+  const auto vocab = static_cast<std::uint64_t>(vocabulary_of(s)),
+             tokens = static_cast<std::uint64_t>(s.tokens);
   for (std::uint64_t t = 0; t < tokens; ++t) {
     m.ids.push_back(draw_below(mix(key_of("ids"), t), vocab));
     m.targets.push_back(draw_below(mix(key_of("targets"), t), vocab));
@@ -214,7 +224,8 @@ std::int64_t sequence_of_documents(const specification& s) {
 void make_starts(const specification& s, model_run& m) {
   const std::int64_t seq = sequence_of_documents(s);
   for (std::int64_t t = 0; seq > 0 && t < s.tokens; ++t) {
-    const bool begins = t % seq == 0 || draw_below(mix(key_of("starts"), static_cast<std::uint64_t>(t)), 3) == 0;
+    const bool begins =
+        t % seq == 0 || draw_below(mix(key_of("starts"), static_cast<std::uint64_t>(t)), 3) == 0;
     m.starts.push_back(begins ? static_cast<element>(t % seq) : m.starts.back());
   }
 }
@@ -226,12 +237,16 @@ void update(model_run& m) {
     m.largest_gradient = std::max(m.largest_gradient, largest(p.gradient));
   }
   for (auto& [name, p] : m.parameters) {
-    p.new_weight = p.weight; p.new_first_moment = p.first_moment; p.new_second_moment = p.second_moment;
+    p.new_weight = p.weight;
+    p.new_first_moment = p.first_moment;
+    p.new_second_moment = p.second_moment;
     if (!p.trainable) continue;
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
-      const updated u = field::update(m.optimizer.row, p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
-                                      m.norm, p.ndim > 1, p.balances);
-      p.new_weight[i] = u.weight; p.new_first_moment[i] = u.first_moment; p.new_second_moment[i] = u.second_moment;
+      const updated u = field::update(m.optimizer.row, p.weight[i], p.gradient[i], p.first_moment[i],
+                                      p.second_moment[i], m.norm, p.ndim > 1, p.balances);
+      p.new_weight[i] = u.weight;
+      p.new_first_moment[i] = u.first_moment;
+      p.new_second_moment[i] = u.second_moment;
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the specification has
-// it, backward in the reverse order by each row's gradients, then the norm and the update. What the programs of all
-// ranks must come to.
+// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the
+// specification has it, backward in the reverse order by each row's gradients, then the norm and the update.
+// What the programs of all ranks must come to.
 #pragma once
 #include "rows.hpp"
 
@@ -37,12 +37,12 @@ model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
-/// An optimizer's update of one element, whose weight decays or not, or is moved as a router's bias: over the field drawn of
-/// all that it depends on. A moment that the optimizer has not is 0.
+/// An optimizer's update of one element, whose weight decays or not, or is moved as a router's bias: over the
+/// field drawn of all that it depends on. A moment that the optimizer has not is 0.
 struct updated {
   element weight, first_moment, second_moment;
 };
-updated update(std::string_view optimizer, element weight, element gradient, element first_moment, element second_moment,
-               element norm, bool decays, const rankc::load_balance& balances);
+updated update(std::string_view optimizer, element weight, element gradient, element first_moment,
+               element second_moment, element norm, bool decays, const rankc::load_balance& balances);
 
 }  // namespace field

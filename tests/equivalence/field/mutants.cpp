@@ -8,7 +8,8 @@ namespace field {
 static const std::vector<fault_kind>& all_faults() {
   static const std::vector<fault_kind> all = [] {
     std::vector<fault_kind> of;
-    for (const auto* list : {&faults_of_ops, &faults_of_views, &faults_of_communication, &faults_of_experts, &faults_of_holdings})
+    for (const auto* list : {&faults_of_ops, &faults_of_views, &faults_of_communication, &faults_of_experts,
+                             &faults_of_holdings})
       of.insert(of.end(), list->begin(), list->end());
     return of;
   }();

@@ -12,7 +12,8 @@ void each_member(program& p, const op& of, Each each) {
   const op chosen = of;
   for (int r : std::vector<int>(p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks))
     for (op& o : p.ranks[static_cast<std::size_t>(r)].ops)
-      if (o.kind == op_kind::collective && o.message == chosen.message && o.communicator == chosen.communicator)
+      if (o.kind == op_kind::collective && o.message == chosen.message &&
+          o.communicator == chosen.communicator)
         each(o);
 }
 
@@ -20,7 +21,8 @@ fault do_another_collective(mutator& m) {
   if (!m.turn_to(is_collective)) return {};
   collective_kind does = static_cast<collective_kind>(m.below(4));
   if (does == m.at().does)
-    does = does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
+    does =
+        does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
   if (m.below(4)) each_member(m.p, m.at(), [&](op& o) { o.does = does; });
   else m.at().does = does;
   return {"another collective", m.text()};
@@ -38,7 +40,8 @@ fault permute_members(mutator& m) {
 
 fault leave_out_reduction(mutator& m) {
   if (!m.turn_to([](const op& o) {
-        return is_collective(o) && (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
+        return is_collective(o) &&
+               (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
       }))
     return {};
   const std::string text = m.text();
@@ -52,14 +55,20 @@ void leave_out_sum(program& p, const op& of) {
   const std::vector<int> members = p.communicators[static_cast<std::size_t>(of.communicator)].ranks;
   each_member(p, of, [&](op& o) {
     o.kind = op_kind::compute;
-    o.views.clear(); o.row = {}; o.function.clear(); o.bytes = 0; o.communicator = o.message = -1;
+    o.views.clear();
+    o.row = {};
+    o.function.clear();
+    o.bytes = 0;
+    o.communicator = o.message = -1;
     const std::vector<access> reads = o.reads, writes = o.writes;
-    o.reads.clear(); o.writes.clear();
+    o.reads.clear();
+    o.writes.clear();
     for (std::size_t k = 0; k < writes.size() && k < reads.size(); ++k)
       for (int r : members) rename(p, r, writes[k].value, reads[k].value);
   });
 }
 
-const std::vector<fault_kind> faults_of_communication{do_another_collective, permute_members, leave_out_reduction};
+const std::vector<fault_kind> faults_of_communication{do_another_collective, permute_members,
+                                                      leave_out_reduction};
 
 }  // namespace field

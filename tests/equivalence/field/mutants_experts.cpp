@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of exchanges of slots, and of sums of what experts and routers have: among other ranks, by other offsets, in slabs too small.
+// Faults of exchanges of slots, and of sums of what experts and routers have: among other ranks, by other
+// offsets, in slabs too small.
 #include "mutator.hpp"
 
 namespace field {
@@ -39,7 +40,8 @@ fault meet_others(mutator& m) {
   const communicator own = m.p.communicators[static_cast<std::size_t>(chosen.communicator)];
   std::vector<std::string> kinds;
   for (const communicator& c : m.p.communicators)
-    if (c.ranks.size() == own.ranks.size() && c.ranks != own.ranks && has(c, m.rank)) kinds.emplace_back(kind_of(c));
+    if (c.ranks.size() == own.ranks.size() && c.ranks != own.ranks && has(c, m.rank))
+      kinds.emplace_back(kind_of(c));
   if (kinds.empty()) return {};
   const std::string kind = m.one_of(kinds), text = m.text();
   const copied_groups others(m.p, kind);
@@ -52,7 +54,8 @@ fault meet_others(mutator& m) {
 }
 
 bool has_slots(const op& o) {
-  return std::any_of(o.views.begin(), o.views.end(), [](const view& v) { return !v.written && (v.port == "offsets" || v.port == "places"); });
+  return std::any_of(o.views.begin(), o.views.end(),
+                     [](const view& v) { return !v.written && (v.port == "offsets" || v.port == "places"); });
 }
 
 /// Slots, or what says where they lie, of another microbatch or layer, on this rank or on all.
@@ -64,7 +67,8 @@ fault take_other_slots(mutator& m) {
   for (int n = 0; n < m.i; ++n) {
     const op& o = m.ops()[static_cast<std::size_t>(n)];
     if (o.kind == own.kind && o.does == own.does && o.row == own.row && o.reads.size() == own.reads.size() &&
-        o.reads[k].end - o.reads[k].begin == own.reads[k].end - own.reads[k].begin && o.reads[k].value != own.reads[k].value)
+        o.reads[k].end - o.reads[k].begin == own.reads[k].end - own.reads[k].begin &&
+        o.reads[k].value != own.reads[k].value)
       others.push_back(n);
   }
   if (others.empty()) return {};
@@ -82,7 +86,8 @@ fault take_other_slots(mutator& m) {
   return {"other slots", m.text() + " as \"" + of + "\" read " + std::to_string(k)};
 }
 
-/// All exchanges of a program by way of slabs of fewer rows: what is sent along says where slots lie in these.
+/// All exchanges of a program by way of slabs of fewer rows: what is sent along says where slots lie in
+/// these.
 fault shrink_slabs(mutator& m) {
   const auto exchanges = [](const op& o) { return is_collective(o) && exchanges_slots(o.does); };
   if (!m.turn_to(exchanges) || m.at().rows < 2) return {};
@@ -91,7 +96,8 @@ fault shrink_slabs(mutator& m) {
   for (rank_program& r : m.p.ranks)
     for (op& o : r.ops) {
       if (!exchanges(o)) continue;
-      const auto members = static_cast<std::int64_t>(m.p.communicators[static_cast<std::size_t>(o.communicator)].ranks.size());
+      const auto members =
+          static_cast<std::int64_t>(m.p.communicators[static_cast<std::size_t>(o.communicator)].ranks.size());
       for (view& v : o.views)
         if (v.port == "received") {
           o.bytes = o.bytes / static_cast<std::size_t>(o.rows) * static_cast<std::size_t>(o.rows - by);

@@ -19,14 +19,17 @@ fault change_holding(mutator& m, const char* kind, Suits suits, Change change) {
   const holding before = chosen;
   change(chosen);
   if (chosen.kind == before.kind && chosen.name == before.name && chosen.box == before.box &&
-      chosen.theta == before.theta && chosen.scaling == before.scaling && chosen.positions == before.positions)
+      chosen.theta == before.theta && chosen.scaling == before.scaling &&
+      chosen.positions == before.positions)
     return {};
   if (both)
     for (op* o : {&first, &last})
       for (holding& h : o->holds)
-        if (&h != &chosen && h.kind == before.kind && h.name == before.name && h.box == before.box) h = chosen;
+        if (&h != &chosen && h.kind == before.kind && h.name == before.name && h.box == before.box)
+          h = chosen;
   m.i = at_begin ? 0 : static_cast<int>(m.ops().size()) - 1;
-  const std::string what = m.text() + " " + holding_names[static_cast<int>(before.kind)] + " of " + before.name;
+  const std::string what =
+      m.text() + " " + holding_names[static_cast<int>(before.kind)] + " of " + before.name;
   return {kind, what + (both ? ", at begin and end" : "")};
 }
 bool has_box(const holding& h) { return !h.box.empty(); }
@@ -60,11 +63,13 @@ fault name_another(mutator& m) {
 fault change_kind(mutator& m) {
   const auto kind = static_cast<holding_kind>(m.below(static_cast<int>(holding_kind::norm) + 1));
   return change_holding(
-      m, "kind of holding", [&](const holding& h) { return h.kind != kind; }, [&](holding& h) { h.kind = kind; });
+      m, "kind of holding", [&](const holding& h) { return h.kind != kind; },
+      [&](holding& h) { h.kind = kind; });
 }
 bool has_starts(mutator& m) {
   const auto& holds = m.ops().front().holds;
-  return std::any_of(holds.begin(), holds.end(), [](const holding& h) { return h.kind == holding_kind::starts; });
+  return std::any_of(holds.begin(), holds.end(),
+                     [](const holding& h) { return h.kind == holding_kind::starts; });
 }
 /// The ids, the targets or the starts of two microbatches, or one as the other.
 fault exchange_tokens(mutator& m) {
@@ -86,8 +91,10 @@ fault change_rotary(mutator& m) {
       m, "rotary table", [](const holding& h) { return h.kind == holding_kind::rotary; },
       [&](holding& h) {
         if (way == 0) h.theta *= 2;
-        else if (way == 1) { h.positions *= 2; h.dim /= 2; }
-        else if (way == 2) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2 * h.scaling.factor};
+        else if (way == 1) {
+          h.positions *= 2;
+          h.dim /= 2;
+        } else if (way == 2) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2 * h.scaling.factor};
         else h.positions += 1;
       });
 }
@@ -104,7 +111,7 @@ fault leave_out_holding(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_holdings{shift_box,       resize_box,    name_another,     change_kind,
-                                                 exchange_tokens, change_rotary, leave_out_holding};
+const std::vector<fault_kind> faults_of_holdings{
+    shift_box, resize_box, name_another, change_kind, exchange_tokens, change_rotary, leave_out_holding};
 
 }  // namespace field

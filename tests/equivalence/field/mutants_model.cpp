@@ -28,7 +28,9 @@ struct model_mutator {
     return *one_of(all);
   }
   std::string text() const { return layer.name + ": " + op.row; }
-  const specification::tensor& tensor(int value) const { return layer.values[static_cast<std::size_t>(value)]; }
+  const specification::tensor& tensor(int value) const {
+    return layer.values[static_cast<std::size_t>(value)];
+  }
 };
 
 /// Another value of the layer that is there by then, of the same shape.
@@ -63,12 +65,15 @@ fault change_number(model_mutator& m) {
 }
 fault change_seq(model_mutator& m) {
   if (m.op.seq < 2) return {};
-  if (m.op.rows > 0 && m.op.seq % 2 == 0) { m.op.rows *= 2; m.op.seq /= 2; }
-  else m.op.seq -= 1;
+  if (m.op.rows > 0 && m.op.seq % 2 == 0) {
+    m.op.rows *= 2;
+    m.op.seq /= 2;
+  } else m.op.seq -= 1;
   return {"model: seq", m.text()};
 }
 fault take_another_row(model_mutator& m) {
-  for (const auto& pair : {std::pair{"add", "mul"}, {"gelu", "sigmoid"}, {"sigmoid", "softmax"}, {"swiglu", "add"}})
+  for (const auto& pair :
+       {std::pair{"add", "mul"}, {"gelu", "sigmoid"}, {"sigmoid", "softmax"}, {"swiglu", "add"}})
     for (const auto& [from, to] : {pair, std::pair{pair.second, pair.first}})
       if (m.op.row == from && m.below(2)) {
         m.op.row = to;
@@ -83,7 +88,9 @@ fault exchange_parameters(model_mutator& m) {
   if (u.parameters.size() < 2) return {};
   const auto a = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size()))),
              b = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size())));
-  const auto shape = [&](std::size_t k) { return l.values[static_cast<std::size_t>(l.parameters[k].value)].shape; };
+  const auto shape = [&](std::size_t k) {
+    return l.values[static_cast<std::size_t>(l.parameters[k].value)].shape;
+  };
   if (a == b || shape(a) != shape(b)) return {};
   std::swap(u.parameters[a], u.parameters[b]);
   return {"model: parameters exchanged", u.name + ": " + u.parameters[a] + " and " + u.parameters[b]};
@@ -105,8 +112,9 @@ fault freeze(model_mutator& m) {
 }  // namespace
 
 fault make_fault(specification& s, std::mt19937& random) {
-  constexpr fault (*all[])(model_mutator&) = {read_another,     exchange_operands,   change_number,   change_seq,
-                                              take_another_row, exchange_parameters, leave_out_layer, freeze};
+  constexpr fault (*all[])(model_mutator&) = {
+      read_another,     exchange_operands,   change_number,   change_seq,
+      take_another_row, exchange_parameters, leave_out_layer, freeze};
   const auto kind = all[random() % std::size(all)];
   fault made;
   for (int tries = 0; tries < 30 && made.kind.empty(); ++tries) {  // most ops offer nothing to most kinds

@@ -18,7 +18,8 @@ int value_before(const std::vector<op>& ops, int k, const access& w) {
 
 /// What read its results reads what lay there before.
 fault leave_out(mutator& m) {
-  if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute || o.kind == op_kind::collective; })) return {};
+  if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute || o.kind == op_kind::collective; }))
+    return {};
   const std::string text = m.text();
   for (const access& w : std::vector<access>(m.at().writes))
     if (const int before = value_before(m.ops(), m.i, w); before >= 0) m.rename(m.rank, w.value, before);
@@ -26,7 +27,8 @@ fault leave_out(mutator& m) {
   const int k = m.i, stream = m.at().stream;
   int previous = k - 1, next = k + 1;
   while (previous > 0 && m.ops()[static_cast<std::size_t>(previous)].stream != stream) --previous;
-  while (next + 1 < static_cast<int>(m.ops().size()) && m.ops()[static_cast<std::size_t>(next)].stream != stream)
+  while (next + 1 < static_cast<int>(m.ops().size()) &&
+         m.ops()[static_cast<std::size_t>(next)].stream != stream)
     ++next;
   waits.push_back(previous);
   for (int n = k + 1; n < static_cast<int>(m.ops().size()); ++n) {
@@ -79,13 +81,19 @@ fault insert_op(mutator& m) {
           .unit = made.unit,
           .stride = made.stride},
       from = to;
-  from.port = "x"; from.written = false;
+  from.port = "x";
+  from.written = false;
   op inserted;
-  inserted.name = own.name + ", then"; inserted.stream = own.stream; inserted.function = "scale";
+  inserted.name = own.name + ", then";
+  inserted.stream = own.stream;
+  inserted.function = "scale";
   inserted.row = m.below(3) ? "scale" : m.below(2) ? "sigmoid" : "clear";
   inserted.number = m.below(2) ? 0.5 : 2;
-  inserted.reads = {lies}; inserted.writes = {lies};
-  inserted.reads[0].replaces = -1; inserted.writes[0].replaces = 0; inserted.writes[0].value = m.fresh_value();
+  inserted.reads = {lies};
+  inserted.writes = {lies};
+  inserted.reads[0].replaces = -1;
+  inserted.writes[0].replaces = 0;
+  inserted.writes[0].value = m.fresh_value();
   inserted.views = {to};
   if (inserted.row != "clear") inserted.views.push_back(from);
   for (op& o : m.ops())
@@ -123,8 +131,9 @@ fault take_another_row(mutator& m) {
 
 fault change_number(mutator& m) {
   const bool rotary_too = m.below(4) == 0;  // whose number is the table's base
-  if (!m.turn_to(
-          [&](const op& o) { return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope")); }))
+  if (!m.turn_to([&](const op& o) {
+        return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope"));
+      }))
     return {};
   const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
   return m.done("number", " times " + std::to_string(factor),
@@ -135,21 +144,27 @@ fault change_rows(mutator& m) {
   const int way = m.below(3);
   return m.done("rows and seq", "", m.change([&](op& o) {
     if (way == 0) std::swap(o.rows, o.seq);
-    else if (way == 1 && o.seq % 2 == 0) { o.rows *= 2; o.seq /= 2; }
-    else o.rows += 1;
+    else if (way == 1 && o.seq % 2 == 0) {
+      o.rows *= 2;
+      o.seq /= 2;
+    } else o.rows += 1;
     return true;
   }));
 }
 fault change_seq(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.seq > 0 && o.rows == 0; })) return {};
   const int by = m.below(2) ? 1 : -1;
-  return m.done("seq", "", m.change([&](op& o) {  o.seq += by; return true; }));
+  return m.done("seq", "", m.change([&](op& o) {
+    o.seq += by;
+    return true;
+  }));
 }
 
 /// Another value of as many bytes that is live: a read of an op near by, on the same stream.
 fault read_another(mutator& m) {
   const bool of_send = m.below(4) == 0;
-  if (!m.turn_to([&](const op& o) { return (of_send ? o.kind == op_kind::send : computes(o)) && !o.reads.empty(); }))
+  if (!m.turn_to(
+          [&](const op& o) { return (of_send ? o.kind == op_kind::send : computes(o)) && !o.reads.empty(); }))
     return {};
   const std::size_t k = static_cast<std::size_t>(m.below(static_cast<int>(m.at().reads.size())));
   const access old = m.at().reads[k];
@@ -157,8 +172,10 @@ fault read_another(mutator& m) {
     if (w.replaces == static_cast<int>(k)) return {};
   std::vector<access> others;
   const int reach = m.below(2) ? 6 : static_cast<int>(m.ops().size());
-  for (int n = std::max(0, m.i - reach); n < std::min<int>(static_cast<int>(m.ops().size()), m.i + reach); ++n)
-    for (const auto* list : {&m.ops()[static_cast<std::size_t>(n)].reads, &m.ops()[static_cast<std::size_t>(n)].writes})
+  for (int n = std::max(0, m.i - reach); n < std::min<int>(static_cast<int>(m.ops().size()), m.i + reach);
+       ++n)
+    for (const auto* list :
+         {&m.ops()[static_cast<std::size_t>(n)].reads, &m.ops()[static_cast<std::size_t>(n)].writes})
       for (const access& a : *list)
         if (a.end - a.begin == old.end - old.begin && a.type == old.type && a.value != old.value &&
             (list == &m.ops()[static_cast<std::size_t>(n)].reads || n < m.i))
@@ -200,7 +217,8 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{leave_out,   do_twice,   insert_op,    take_another_row, change_number,
-                                            change_rows, change_seq, read_another, exchange_results};
+const std::vector<fault_kind> faults_of_ops{leave_out,        do_twice,      insert_op,
+                                            take_another_row, change_number, change_rows,
+                                            change_seq,       read_another,  exchange_results};
 
 }  // namespace field

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of lowered programs: faults of every kind are seen over the field and in f64, and those that do nothing are
-// not.
+// Mutants of lowered programs: faults of every kind are seen over the field and in f64, and those that do
+// nothing are not.
 #include <doctest/doctest.h>
 
 #include "judge.hpp"
@@ -18,7 +18,8 @@ std::string accept(const rankc::codegen::program&, const rankc::codegen::specifi
 }  // namespace
 
 TEST_CASE(
-    "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not "
+    "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order "
+    "does not "
     "see") {
   const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1400, 3);
   MESSAGE(to_text(r));
@@ -38,10 +39,12 @@ TEST_CASE(
   CHECK(r.total.mutants - r.total.different > 100);
   const auto in_f64 = [](const std::string& text) { return text.find(": in f64 ") != std::string::npos; };
   CHECK(std::count_if(r.false_accepts.begin(), r.false_accepts.end(), in_f64) * 10 > r.total.mutants * 5);
-  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's sums is none there.
+  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
+  // sums is none there.
   for (const auto& [kind, texts] : r.f64_only)
     for (const std::string& text : texts)
-      CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos, "equal over the field, different in f64: " << text);
+      CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos,
+                    "equal over the field, different in f64: " << text);
   CHECK(r.total.field_only * 100 < r.total.mutants);
 }
 

@@ -33,13 +33,15 @@ fault exchange_operands(mutator& m) {
     pairs.clear();
     for (std::size_t a = 0; a < o.views.size(); ++a)
       for (std::size_t b = a + 1; b < o.views.size(); ++b)
-        if (o.views[a].written == o.views[b].written && o.views[a].shape == o.views[b].shape) pairs.push_back({a, b});
+        if (o.views[a].written == o.views[b].written && o.views[a].shape == o.views[b].shape)
+          pairs.push_back({a, b});
     return !pairs.empty();
   };
   if (!m.turn_to(find)) return {};
   find(m.at());
   const auto [a, b] = m.one_of(pairs);
-  const std::string ports = " " + std::string(m.at().views[a].port) + " and " + std::string(m.at().views[b].port);
+  const std::string ports =
+      " " + std::string(m.at().views[a].port) + " and " + std::string(m.at().views[b].port);
   return m.done("exchange operands", ports, m.change([&, a = a, b = b](op& o) {
     if (b >= o.views.size()) return false;
     std::swap(o.views[a].accesses, o.views[b].accesses);
@@ -57,14 +59,16 @@ fault flip_adds(mutator& m) {
   for (std::size_t v = 0; v < m.at().views.size(); ++v)
     if (m.at().views[v].written) written.push_back(v);
   const std::size_t v = m.one_of(written);
-  return m.done("adds", " " + std::string(m.at().views[v].port),
-                m.change([&](op& o) { return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true); }));
+  return m.done("adds", " " + std::string(m.at().views[v].port), m.change([&](op& o) {
+    return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true);
+  }));
 }
 fault shift_offset(mutator& m) {
   const std::size_t by = std::vector<std::size_t>{4, 8, 16, 64}[static_cast<std::size_t>(m.below(4))];
   const bool back = m.below(2);
-  return change_view(m, "offset", any,
-                     [&](const op&, view& v) { v.offset = back ? v.offset - std::min(v.offset, by) : v.offset + by; });
+  return change_view(m, "offset", any, [&](const op&, view& v) {
+    v.offset = back ? v.offset - std::min(v.offset, by) : v.offset + by;
+  });
 }
 fault change_shape(mutator& m) {
   const int way = m.below(4);
@@ -90,7 +94,8 @@ fault shrink_size(mutator& m) {
       for (std::size_t d = 0; d < w.shape.size(); ++d)
         if (w.shape[d] == old) {
           if (d + 1 == w.shape.size() && w.stride == old) w.stride -= by;
-          w.shape.dim[d] -= by; changed = true;
+          w.shape.dim[d] -= by;
+          changed = true;
         }
     if (o.rows * o.seq == old && o.rows > 1 && by == old / 2) o.rows /= 2;
     return changed;
@@ -146,13 +151,15 @@ fault leave_out_view(mutator& m) {
 fault empty_access(mutator& m) {
   if (!m.turn_to([](const op& o) { return !o.reads.empty() || !o.writes.empty(); })) return {};
   const bool all = m.below(2), written = m.at().reads.empty() || (!m.at().writes.empty() && m.below(2));
-  const auto k = static_cast<std::size_t>(m.below(static_cast<int>((written ? m.at().writes : m.at().reads).size())));
-  return m.done("fewer bytes", std::string(written ? " write " : " read ") + std::to_string(k), m.change([&](op& o) {
-    auto& list = written ? o.writes : o.reads;
-    if (k >= list.size()) return false;
-    list[k].end = all ? list[k].begin : list[k].begin + (list[k].end - list[k].begin) / 2;
-    return true;
-  }));
+  const auto k =
+      static_cast<std::size_t>(m.below(static_cast<int>((written ? m.at().writes : m.at().reads).size())));
+  return m.done("fewer bytes", std::string(written ? " write " : " read ") + std::to_string(k),
+                m.change([&](op& o) {
+                  auto& list = written ? o.writes : o.reads;
+                  if (k >= list.size()) return false;
+                  list[k].end = all ? list[k].begin : list[k].begin + (list[k].end - list[k].begin) / 2;
+                  return true;
+                }));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draw of a fault: a rank, an op of it, and what is changed there, on this rank alone or on all that have the op.
+// One draw of a fault: a rank, an op of it, and what is changed there, on this rank alone or on all that have
+// the op.
 #pragma once
 #include "mutants.hpp"
 
@@ -53,7 +54,8 @@ struct mutator {
     bool changed = false;
     for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
       std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
-      if (r != rank && !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
+      if (r != rank &&
+          !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
         continue;
       const bool did = change_op(of[static_cast<std::size_t>(i)]);
       changed |= did && r == rank;
@@ -87,6 +89,7 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
-extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication, faults_of_experts, faults_of_holdings;
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication,
+    faults_of_experts, faults_of_holdings;
 
 }  // namespace field

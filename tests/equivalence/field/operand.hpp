@@ -41,7 +41,8 @@ inline const rankc::codegen::access& access_of(const rankc::codegen::op& o, cons
 
 inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::view& v) {
   const rankc::codegen::access& a = access_of(o, v);
-  operand p{a.begin + v.offset, size_of(a.type), extent_of({v.shape.begin(), v.shape.end()}, v.unit), v.stride};
+  operand p{a.begin + v.offset, size_of(a.type), extent_of({v.shape.begin(), v.shape.end()}, v.unit),
+            v.stride};
   if (p.is.rows < 2) p.stride = p.is.cols;
   if (p.size == 0) throw malformed("port '" + std::string(v.port) + "' has no elements");
   return p;
@@ -50,7 +51,8 @@ inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::vie
 /// An access as a row of elements.
 inline operand operand_of(const rankc::codegen::access& a) {
   const std::size_t size = size_of(a.type);
-  if (size == 0 || a.end < a.begin || (a.end - a.begin) % size) throw malformed("an access of no whole elements");
+  if (size == 0 || a.end < a.begin || (a.end - a.begin) % size)
+    throw malformed("an access of no whole elements");
   const auto count = static_cast<std::int64_t>((a.end - a.begin) / size);
   return {a.begin, size, {1, count}, count};
 }

@@ -60,7 +60,8 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 4, true, true},
                            {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 1, 6, true, true}};
 
-plan_data make(const auto& model, const std::string& name, const layout& l, training recipe = {.seq = 4, .global_batch = 4}) {
+plan_data make(const auto& model, const std::string& name, const layout& l,
+               training recipe = {.seq = 4, .global_batch = 4}) {
   recipe.precision = f64;
   if (l.cp > 2) recipe.seq = 2 * l.cp;
   const parallel_dims dims{.world = l.dp * l.shards * l.cp * l.tp * l.pp,
@@ -69,13 +70,22 @@ plan_data make(const auto& model, const std::string& name, const layout& l, trai
                            .cp = l.cp,
                            .tp = l.tp,
                            .pp = l.pp,
-                           .ulysses = !l.exchanges_heads ? 1 : l.rings ? 2 : l.cp,
+                           .ulysses = !l.exchanges_heads ? 1
+                                      : l.rings          ? 2
+                                                         : l.cp,
                            .sequence_parallel = l.sequence_parallel,
                            .cp_attention = l.rings ? cp_attention::ring : cp_attention::gather};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
-  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? (l.exchanges_heads && l.rings ? " pairs" : l.exchanges_heads ? " heads" : l.rings ? " ring" : " cp") + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
-                       (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
-                       std::string(schedule.name),
+  return make_plan(name + " dp" + std::to_string(l.dp) +
+                       (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") +
+                       (l.cp > 1 ? (l.exchanges_heads && l.rings ? " pairs"
+                                    : l.exchanges_heads          ? " heads"
+                                    : l.rings                    ? " ring"
+                                                                 : " cp") +
+                                       std::to_string(l.cp)
+                                 : "") +
+                       " tp" + std::to_string(l.tp) + (l.sequence_parallel ? " sp" : "") + " pp" +
+                       std::to_string(l.pp) + " " + std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);
 }
 
@@ -85,40 +95,70 @@ std::vector<plan_data> tiny_plans() {
   std::vector<plan_data> all;
   for (const layout& l : layouts) {
     const int layers = std::max(2, l.pp * l.stages_per_rank);
-    const bool is_odd = all.size() / 2 % 2;  // tied or not
+    const bool is_odd = all.size() / 2 % 2;                                             // tied or not
     const double momentum = all.size() % 5 == 4 ? 0.9 : all.size() % 11 == 0 ? 0 : -1;  // of SGD
     training recipe{.seq = 4, .global_batch = 4};
-    if (momentum >= 0) { recipe.optimizer = sgd; recipe.momentum = momentum; }
+    if (momentum >= 0) {
+      recipe.optimizer = sgd;
+      recipe.momentum = momentum;
+    }
     const int ffn = l.shards == 4 ? 10 : 12;  // rows that do not divide by 4 shards
-    all.push_back(make(
-        models::gpt2{
-            .layers = layers, .hidden = 8, .heads = 2, .ffn = ffn, .vocab = 12, .vocab_used = 10, .tied = !is_odd},
-        "gpt2", l, recipe));
-    all.push_back(make(
-        models::llama{
-            .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = ffn, .vocab = 16, .tied = is_odd},
-        "llama", l));
+    all.push_back(make(models::gpt2{.layers = layers,
+                                    .hidden = 8,
+                                    .heads = 2,
+                                    .ffn = ffn,
+                                    .vocab = 12,
+                                    .vocab_used = 10,
+                                    .tied = !is_odd},
+                       "gpt2", l, recipe));
+    all.push_back(make(models::llama{.layers = layers,
+                                     .hidden = 16,
+                                     .heads = 4,
+                                     .kv_heads = 2,
+                                     .ffn = ffn,
+                                     .vocab = 16,
+                                     .tied = is_odd},
+                       "llama", l));
   }
   const models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 12};
   const low_rank_adaptation lora{.rank = 2, .alpha = 3, .targets = {"wq", "wo", "w2"}, .trained = {"wpe"}};
   for (std::size_t i = 3; i < std::size(layouts); i += 4) {
     all.push_back(make(gpt, "lora", layouts[i], {.seq = 4, .global_batch = 4, .lora = lora}));
-    all.push_back(make(gpt, "frozen", layouts[i], {.seq = 4, .global_batch = 4, .frozen = {"wte", "wpe", "wk", "w1"}}));
+    all.push_back(
+        make(gpt, "frozen", layouts[i], {.seq = 4, .global_batch = 4, .frozen = {"wte", "wpe", "wk", "w1"}}));
   }
   for (std::size_t i = 0; i < std::size(layouts); i += 3) {
     const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
-    const models::mixtral mixtral{
-        .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 4, .vocab = 16};
-    const models::qwen3_moe qwen{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 3,
-                                 .expert_ffn = 4, .vocab = 16, .ffn = 8, .mlp_only_layers = {1}, .norm_topk_prob = i % 4 != 0};
+    const models::mixtral mixtral{.layers = layers,
+                                  .hidden = 16,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .experts = 4,
+                                  .top_k = 2,
+                                  .expert_ffn = 4,
+                                  .vocab = 16};
+    const models::qwen3_moe qwen{.layers = layers,
+                                 .hidden = 16,
+                                 .heads = 4,
+                                 .kv_heads = 2,
+                                 .head_dim = 4,
+                                 .experts = 5,
+                                 .top_k = 3,
+                                 .expert_ffn = 4,
+                                 .vocab = 16,
+                                 .ffn = 8,
+                                 .mlp_only_layers = {1},
+                                 .norm_topk_prob = i % 4 != 0};
     all.push_back(i % 2 ? make(mixtral, "mixtral", layouts[i]) : make(qwen, "qwen3_moe", layouts[i]));
   }
   for (std::size_t i = 0; i < std::size(layouts); i += layouts[i].cp > 1 ? 1 : 7) {
     const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
     const training recipe{.seq = 4, .global_batch = 4, .end_of_document = 3};
     const models::gpt2 packed_gpt{.layers = layers, .hidden = 16, .heads = 4, .ffn = 12, .vocab = 12};
-    const models::llama packed_llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 12, .vocab = 12};
-    all.push_back(i % 2 ? make(packed_gpt, "documents gpt2", layouts[i], recipe) : make(packed_llama, "documents llama", layouts[i], recipe));
+    const models::llama packed_llama{
+        .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 12, .vocab = 12};
+    all.push_back(i % 2 ? make(packed_gpt, "documents gpt2", layouts[i], recipe)
+                        : make(packed_llama, "documents llama", layouts[i], recipe));
   }
   return all;
 }
@@ -129,13 +169,16 @@ std::vector<plan_data> narrowed_plans() {
     const training recipe{.seq = 16, .global_batch = 4, .linears = all.size() % 2 ? fp8_rows : fp8};
     const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
     const models::gpt2 gpt{.layers = layers, .hidden = 32, .heads = 4, .ffn = 32, .vocab = 12};
-    const models::llama llama{.layers = layers, .hidden = 32, .heads = 4, .kv_heads = 4, .ffn = 32, .vocab = 12};
-    all.push_back(i % 2 ? make(gpt, "fp8 gpt2", layouts[i], recipe) : make(llama, "fp8 llama", layouts[i], recipe));
+    const models::llama llama{
+        .layers = layers, .hidden = 32, .heads = 4, .kv_heads = 4, .ffn = 32, .vocab = 12};
+    all.push_back(i % 2 ? make(gpt, "fp8 gpt2", layouts[i], recipe)
+                        : make(llama, "fp8 llama", layouts[i], recipe));
   }
   return all;
 }
 
-void each_drawn_plan(std::uint64_t seed, int count, int most_ranks, const std::function<void(const plan_data&)>& take) {
+void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,
+                     const std::function<void(const plan_data&)>& take) {
   int found = 0;
   for (std::uint64_t i = 0; found < count; ++i) {
     const fuzz::plan drawn = fuzz::draw_plan(seed, i);

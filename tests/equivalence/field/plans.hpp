@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiny plans of every kind that the field has the time for: few layers of few numbers, every axis and schedule.
+// Tiny plans of every kind that the field has the time for: few layers of few numbers, every axis and
+// schedule.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -10,14 +11,15 @@
 
 namespace field {
 
-/// Valid plans of GPT-2, Llama and models with experts: every schedule, every axis, tied tables, split of a batch into microbatches.
+/// Valid plans of GPT-2, Llama and models with experts: every schedule, every axis, tied tables, split of a
+/// batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
 /// The same whose linear layers are in eight bits.
 std::vector<rankc::plan_data> narrowed_plans();
 
-/// The same whose experts are on ranks of their own; whose routers have losses, some of them with experts so too; and whose routers
-/// choose of groups and with a bias.
+/// The same whose experts are on ranks of their own; whose routers have losses, some of them with experts so
+/// too; and whose routers choose of groups and with a bias.
 std::vector<rankc::plan_data> spread_plans(), apart_plans(), balanced_plans(), biased_plans();
 
 /// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.

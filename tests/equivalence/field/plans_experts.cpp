@@ -18,7 +18,8 @@ struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}, 8}, 2, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}, 8},
+                               2, 1e-5, c);
   }
 };
 struct sigmoid_model {
@@ -29,8 +30,10 @@ struct sigmoid_model {
   constexpr auto stack() const {
     const dim c{"hidden", 8};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}}, models::llama_layers::head{table});
+    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"},
+                                                         dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}},
+                      models::llama_layers::head{table});
   }
 };
 
@@ -40,7 +43,8 @@ struct biased_block {
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const router_rule by{.scores = router_rule::sigmoid, .groups = 2, .groups_taken = 1, .bias_rate = 0.01};
-    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 4, .router = by}, 2, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 4, .router = by},
+                               2, 1e-5, c);
   }
 };
 struct biased_model {
@@ -49,41 +53,60 @@ struct biased_model {
   constexpr auto stack() const {
     const dim c{"hidden", 8};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, biased_block{attention}}, models::llama_layers::head{table});
+    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"},
+                                                         dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, biased_block{attention}},
+                      models::llama_layers::head{table});
   }
 };
 
 /// `picks` of 4 experts; of every second layer, or of all.
 models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, bool dense = false) {
-  models::qwen3_moe m{.layers = layers, .hidden = 8, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = picks,
-                      .expert_ffn = 4, .vocab = 16, .norm_topk_prob = picks != 3, .router_losses = losses};
-  if (dense) { m.ffn = 8; m.mlp_only_layers = {0}; }
+  models::qwen3_moe m{.layers = layers,
+                      .hidden = 8,
+                      .heads = 2,
+                      .kv_heads = 2,
+                      .head_dim = 4,
+                      .experts = 4,
+                      .top_k = picks,
+                      .expert_ffn = 4,
+                      .vocab = 16,
+                      .norm_topk_prob = picks != 3,
+                      .router_losses = losses};
+  if (dense) {
+    m.ffn = 8;
+    m.mlp_only_layers = {0};
+  }
   return m;
 }
 
 /// Experts that take an even share of the picks of so many positions: some are dropped.
 models::qwen3_moe limited(int layers, int group, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m = qwen(layers, 2, losses, dense);
-  m.capacity = 1; m.capacity_group = group;
+  m.capacity = 1;
+  m.capacity_group = group;
   return m;
 }
 
 class list {
  public:
   void add(const auto& model, parallel_dims dims, const fuzz::schedule_choice& by) {
-    dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp * (dims.expert_layout == expert_layout::independent ? dims.ep : 1);
+    dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp *
+                 (dims.expert_layout == expert_layout::independent ? dims.ep : 1);
     const fuzz::schedule schedule = fuzz::make_schedule(by, dims.pp);
-    all.push_back(make_plan("experts " + std::to_string(all.size()) + " " + std::string(schedule.name), model, dims, schedule,
-                            training{.seq = 4, .global_batch = 4, .precision = f64}, clusters::cpu));
+    all.push_back(make_plan("experts " + std::to_string(all.size()) + " " + std::string(schedule.name), model,
+                            dims, schedule, training{.seq = 4, .global_batch = 4, .precision = f64},
+                            clusters::cpu));
   }
   std::vector<plan_data> all;
 };
 
-constexpr fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2}, by_turns{order::one_f_one_b, 2}, halves{order::zero_bubble_v, 2, 2};
+constexpr fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2},
+    by_turns{order::one_f_one_b, 2}, halves{order::zero_bubble_v, 2, 2};
 // Coefficients so large that these losses are seen beside the model's own.
-constexpr router_losses both{.balance = 0.5, .z = 0.25}, each{.balance = 0.5, .over = router_losses::each_layer},
-    local{.balance = 0.5, .z = 0.25, .local = true}, z{.z = 0.25};
+constexpr router_losses both{.balance = 0.5, .z = 0.25},
+    each{.balance = 0.5, .over = router_losses::each_layer}, local{.balance = 0.5, .z = 0.25, .local = true},
+    z{.z = 0.25};
 
 }  // namespace
 
@@ -98,21 +121,35 @@ std::vector<plan_data> spread_plans() {
   l.add(qwen(2, 3), {.dp_shard = 2, .ep = 2}, twice);
   l.add(qwen(2, 3), {.dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, once);
   l.add(qwen(2, 2), {.dp_replicate = 2, .dp_shard = 2, .ep = 2}, once);
-  l.add(qwen(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
+  l.add(qwen(2, 2),
+        {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
   l.add(limited(2, 0), {.dp_shard = 2, .ep = 2}, twice);
   l.add(limited(2, 2), {.tp = 2, .sequence_parallel = true}, once);
-  l.add(limited(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
+  l.add(limited(2, 2),
+        {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
   l.add(limited(4, 0, both, true), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
   l.add(qwen(2, 2), {.dp_shard = 4, .ep = 2, .etp = 2}, once);
   l.add(qwen(2, 3), {.dp_shard = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true}, twice);
   l.add(qwen(4, 2, {}, true), {.dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .etp = 2}, halves);
-  l.add(limited(2, 2), {.dp_shard = 4, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .reshard = reshard::after_step}, once);
+  l.add(
+      limited(2, 2),
+      {.dp_shard = 4, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .reshard = reshard::after_step},
+      once);
   constexpr expert_layout over = expert_layout::folded_over_replicas;
   l.add(qwen(2, 2), {.dp_replicate = 2, .dp_shard = 2, .ep = 2, .expert_layout = over}, once);
   l.add(limited(2, 0), {.dp_replicate = 4, .ep = 2, .expert_layout = over}, once);
-  l.add(qwen(2, 3), {.dp_replicate = 2, .tp = 2, .ep = 2, .etp = 2, .sequence_parallel = true, .expert_layout = over, .reshard = reshard::after_step}, twice);
+  l.add(qwen(2, 3),
+        {.dp_replicate = 2,
+         .tp = 2,
+         .ep = 2,
+         .etp = 2,
+         .sequence_parallel = true,
+         .expert_layout = over,
+         .reshard = reshard::after_step},
+        twice);
   models::qwen3_moe four_heads = qwen(2, 2);
-  four_heads.heads = four_heads.kv_heads = 4; four_heads.head_dim = 2;
+  four_heads.heads = four_heads.kv_heads = 4;
+  four_heads.head_dim = 2;
   l.add(four_heads, {.tp = 4, .ep = 2, .sequence_parallel = true}, twice);
   return l.all;
 }

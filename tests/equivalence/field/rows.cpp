@@ -68,15 +68,17 @@ void run_definition(const row& r, call& c) {
   for (std::string_view p : ports_of(r).in) known[p] = &c.in(p);
   for (const statement& s : definition) {
     call& inner = steps.emplace_back();
-    inner.rows = c.rows; inner.seq = c.seq; inner.number = c.number;
+    inner.rows = c.rows;
+    inner.seq = c.seq;
+    inner.number = c.number;
     const signature& ports = ports_of(*s.does);
     for (std::size_t i = 0; i < s.in.size(); ++i) {
-      const bool is_own = std::find(ports_of(r).in.begin(), ports_of(r).in.end(), s.in[i]) != ports_of(r).in.end();
+      const bool is_own =
+          std::find(ports_of(r).in.begin(), ports_of(r).in.end(), s.in[i]) != ports_of(r).in.end();
       inner.give(ports.in[i], *known.at(s.in[i]), is_own ? c.first(s.in[i]) : 0);
     }
     for (std::size_t i = 0; i < s.out.size(); ++i)
-      if (c.wants(s.out[i]))
-        inner.want(ports.out[i], c.wanted(s.out[i]));
+      if (c.wants(s.out[i])) inner.want(ports.out[i], c.wanted(s.out[i]));
     run(*s.does, inner);
     for (std::size_t i = 0; i < s.out.size(); ++i) known[s.out[i]] = &inner.result(ports.out[i]);
   }
@@ -185,7 +187,8 @@ bool takes_stride(const row& r, std::string_view port) {
 
 std::int64_t token_of_chunks(const call& c, std::int64_t n) {
   const auto ranks = static_cast<std::int64_t>(c.number);
-  expect(c.number >= 1 && c.number <= 1 << 10 && c.rows > 0 && c.seq > 0 && c.seq % (2 * ranks) == 0, "sequences that do not divide into chunks");
+  expect(c.number >= 1 && c.number <= 1 << 10 && c.rows > 0 && c.seq > 0 && c.seq % (2 * ranks) == 0,
+         "sequences that do not divide into chunks");
   expect(n >= 0 && n < c.rows * c.seq, "a token of no rank");
   const std::int64_t chunk = c.seq / (2 * ranks), of_rank = 2 * chunk * c.rows;
   const std::int64_t rank = n / of_rank, row = n % of_rank / (2 * chunk), place = n % (2 * chunk);

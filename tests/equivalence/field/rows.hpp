@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each row of the table of ops computes, over the field. Sums and products are themselves; a function that is no
-// polynomial is drawn, keyed by all that one of its results depends on: the element, the row, the keys of a query. Its
-// gradient is linear in the gradient that it is given, with coefficients that are drawn likewise.
+// What each row of the table of ops computes, over the field. Sums and products are themselves; a function
+// that is no polynomial is drawn, keyed by all that one of its results depends on: the element, the row, the
+// keys of a query. Its gradient is linear in the gradient that it is given, with coefficients that are drawn
+// likewise.
 #pragma once
 #include "matrix.hpp"
 
@@ -50,16 +51,17 @@ class call {
 /// Errors: malformed.
 void expect(bool holds, const char* what);
 
-/// Of an op of chunks: `number` ranks share out each of `rows` sequences, each with a chunk from the front and its
-/// counterpart from the back. The token, among those of whole sequences, that is the n-th of all ranks' in line.
+/// Of an op of chunks: `number` ranks share out each of `rows` sequences, each with a chunk from the front
+/// and its counterpart from the back. The token, among those of whole sequences, that is the n-th of all
+/// ranks' in line.
 std::int64_t token_of_chunks(const call&, std::int64_t n);
 
 /// Where documents begin in their sequences, of the op's whole sequences.
 /// Errors: malformed where one begins after its token.
 const matrix& starts_of(const call&);
 
-/// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows
-/// that make the gradients of its operands, those of a value v called d_v.
+/// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row
+/// the rows that make the gradients of its operands, those of a value v called d_v.
 struct row {
   std::string_view name;
   std::string_view ports;  // "y = x w"
@@ -86,7 +88,8 @@ struct signature {
 /// The ports of a row.
 const signature& ports_of(const row&);
 const std::vector<statement>& backward_of(const row&);
-/// Whether a result may be written where an operand is read: each element after it was used, and for nothing else.
+/// Whether a result may be written where an operand is read: each element after it was used, and for nothing
+/// else.
 bool may_lie_over(const row&, std::string_view result, std::string_view operand);
 /// Whether the rows of a port may lie apart.
 bool takes_stride(const row&, std::string_view port);
@@ -96,9 +99,11 @@ namespace products {
 void linear(call&), linear_dx(call&), linear_dw(call&), bias(call&), bias_grad(call&);
 }
 namespace tables {
-void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&), rope_grad(call&);
+void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&),
+    rope_grad(call&);
 void chunk_position(call&), chunk_position_grad(call&);
-void document_position(call&), document_position_grad(call&), document_chunk_position(call&), document_chunk_position_grad(call&);
+void document_position(call&), document_position_grad(call&), document_chunk_position(call&),
+    document_chunk_position_grad(call&);
 /// The cosines and sines of so many positions.
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
@@ -108,28 +113,33 @@ void gelu(call&), gelu_grad(call&), sigmoid(call&), sigmoid_grad(call&), swiglu(
 void split(call&), split_heads(call&), concat(call&), concat_heads(call&);
 }  // namespace elements
 namespace norms {
-void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&), norm_dx(call&), softmax(call&),
-    softmax_dx(call&);
+void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&), norm_dx(call&),
+    softmax(call&), softmax_dx(call&);
 }
 namespace attentions {
 void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_attention_grad(call&);
 void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
-void document_attention(call&), document_attention_grad(call&), document_chunk_attention(call&), document_chunk_attention_grad(call&);
+void document_attention(call&), document_attention_grad(call&), document_chunk_attention(call&),
+    document_chunk_attention_grad(call&);
 void document_ring_attention(call&), document_ring_attention_grad(call&);
-}
+}  // namespace attentions
 namespace experts {
-void arrange(call&), arrange_limited(call&), own_slots(call&), dropped_statistics(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
-void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&), normalize(call&), normalize_grad(call&), count_choices(call&);
+void arrange(call&), arrange_limited(call&), own_slots(call&), dropped_statistics(call&), dispatch(call&),
+    collect(call&), combine(call&), combine_grad(call&);
+void expert_up(call&), expert_down(call&), expert_down_add(call&), expert_down_two(call&), expert_dw(call&),
+    normalize(call&), normalize_grad(call&), count_choices(call&);
 }  // namespace experts
 namespace routers {
 void softmax_top(call&), softmax_top_grad(call&), sigmoid_top(call&), sigmoid_top_grad(call&);
-void softmax_scores(call&), sigmoid_scores(call&), keep_groups(call&), biased_keep_groups(call&), softmax_top_by(call&), sigmoid_top_by(call&),
-    biased_softmax_top_by(call&), biased_sigmoid_top_by(call&);
-void softmax_statistics(call&), softmax_statistics_grad(call&), sigmoid_statistics(call&), sigmoid_statistics_grad(call&);
+void softmax_scores(call&), sigmoid_scores(call&), keep_groups(call&), biased_keep_groups(call&),
+    softmax_top_by(call&), sigmoid_top_by(call&), biased_softmax_top_by(call&), biased_sigmoid_top_by(call&);
+void softmax_statistics(call&), softmax_statistics_grad(call&), sigmoid_statistics(call&),
+    sigmoid_statistics_grad(call&);
 }  // namespace routers
 namespace balance {
 void push(call&), push_grad(call&);
-void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_grad(call&), z(call&), z_grad(call&), overflow(call&), overflow_grad(call&);
+void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_grad(call&), z(call&),
+    z_grad(call&), overflow(call&), overflow_grad(call&);
 }  // namespace balance
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);

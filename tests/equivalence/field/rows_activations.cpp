@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations, which are drawn. Of a product with a drawn factor, such as swiglu = silu(gate) up, only the factor is.
+// Activations, which are drawn. Of a product with a drawn factor, such as swiglu = silu(gate) up, only the
+// factor is.
 #include "map.hpp"
 
 namespace field::elements {
 
 namespace {
 
-constexpr std::uint64_t gelu_key = key_of("gelu"), gelu_slope = key_of("gelu'"), sigmoid_key = key_of("sigmoid"),
-                        sigmoid_slope = key_of("sigmoid'"), silu_key = key_of("silu"), silu_slope = key_of("silu'");
+constexpr std::uint64_t gelu_key = key_of("gelu"), gelu_slope = key_of("gelu'"),
+                        sigmoid_key = key_of("sigmoid"), sigmoid_slope = key_of("sigmoid'"),
+                        silu_key = key_of("silu"), silu_slope = key_of("silu'");
 
 }  // namespace
 
@@ -28,7 +30,8 @@ void swiglu(call& c) {
 }
 void swiglu_grad(call& c) {
   const matrix &dy = c.in("dy"), &gate = c.in("gate"), &up = c.in("up");
-  expect_alike(dy, gate); expect_alike(dy, up);
+  expect_alike(dy, gate);
+  expect_alike(dy, up);
   matrix &dgate = out_like(c, "dgate", gate), &dup = out_like(c, "dup", up);
   for (std::size_t i = 0; i < dy.of.size(); ++i) {
     dgate.of[i] = multiply(dy.of[i], multiply(draw(mix(silu_slope, gate.of[i])), up.of[i]));

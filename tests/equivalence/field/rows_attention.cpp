@@ -42,7 +42,9 @@ struct of_ring {
   explicit of_ring(const call& told) : first(told.first("q")) {
     const std::int64_t tokens = told.in("q").is.rows, ranks = told.rows * told.seq / tokens,
                        own = first / tokens;
-    c.rows = told.rows; c.seq = told.seq; c.number = static_cast<double>(ranks);
+    c.rows = told.rows;
+    c.seq = told.seq;
+    c.number = static_cast<double>(ranks);
     of_keys = (own - static_cast<std::int64_t>(told.number) + ranks) % ranks * tokens;
   }
   std::int64_t query(std::int64_t t) const { return token_of_chunks(c, first + t); }
@@ -50,9 +52,12 @@ struct of_ring {
 };
 
 /// Visit the keys, by their rows, that a query sees: of its sequence, or of its document.
-void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t, auto visit) {
+void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t,
+              auto visit) {
   const std::int64_t query = by.query(t), sequence = query / c.seq * c.seq,
-                     first = sequence + (starts ? static_cast<std::int64_t>(starts->of[static_cast<std::size_t>(query)]) : 0);
+                     first = sequence +
+                             (starts ? static_cast<std::int64_t>(starts->of[static_cast<std::size_t>(query)])
+                                     : 0);
   for (std::int64_t s = 0; s < k.is.rows; ++s)
     if (const std::int64_t key = by.key(s); key >= first && key <= query) visit(s);
 }
@@ -111,15 +116,21 @@ void ring_attention_grad(call& c) {
   attend_back(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c));
 }
 
-void document_attention(call& c) { attend(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c)); }
-void document_attention_grad(call& c) { attend_back(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c)); }
+void document_attention(call& c) {
+  attend(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c));
+}
+void document_attention_grad(call& c) {
+  attend_back(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}, &starts_of(c));
+}
 void document_chunk_attention(call& c) {
   attend(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}, &starts_of(c));
 }
 void document_chunk_attention_grad(call& c) {
   attend_back(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}, &starts_of(c));
 }
-void document_ring_attention(call& c) { attend(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c), &starts_of(c)); }
+void document_ring_attention(call& c) {
+  attend(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c), &starts_of(c));
+}
 void document_ring_attention_grad(call& c) {
   attend_back(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c), &starts_of(c));
 }

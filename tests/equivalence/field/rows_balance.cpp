@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of routers, and losses of them. A row is of a group of tokens: of each layer how often each expert was chosen, the sums of
-// their scores, and in a row of their own, the sum of squares and the number of picks that were dropped.
+// Sums of routers, and losses of them. A row is of a group of tokens: of each layer how often each expert was
+// chosen, the sums of their scores, and in a row of their own, the sum of squares and the number of picks
+// that were dropped.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -12,14 +13,20 @@ namespace {
 /// What a loss multiplies each number of a group with.
 class factors {
  public:
-  factors(const matrix& whole, std::int64_t group) : whole_(whole), group_(group), experts_(whole.is.unit), of_(extent{1, whole.is.cols}) {
-    expect(experts_ > 0 && whole.is.cols % (3 * experts_) == 0, "sums of routers that are not of whole layers");
+  factors(const matrix& whole, std::int64_t group)
+      : whole_(whole), group_(group), experts_(whole.is.unit), of_(extent{1, whole.is.cols}) {
+    expect(experts_ > 0 && whole.is.cols % (3 * experts_) == 0,
+           "sums of routers that are not of whole layers");
   }
   std::int64_t layers() const { return whole_.is.cols / (3 * experts_); }
   std::int64_t experts() const { return experts_; }
-  element choices(std::int64_t layer, std::int64_t expert) const { return whole_.row(group_)[3 * layer * experts_ + expert]; }
+  element choices(std::int64_t layer, std::int64_t expert) const {
+    return whole_.row(group_)[3 * layer * experts_ + expert];
+  }
   element dropped(std::int64_t layer) const { return whole_.row(group_)[(3 * layer + 2) * experts_ + 1]; }
-  element& of_score(std::int64_t layer, std::int64_t expert) { return of_.row(0)[(3 * layer + 1) * experts_ + expert]; }
+  element& of_score(std::int64_t layer, std::int64_t expert) {
+    return of_.row(0)[(3 * layer + 1) * experts_ + expert];
+  }
   element& of_squares(std::int64_t layer) { return of_.row(0)[(3 * layer + 2) * experts_]; }
   const matrix& all() const { return of_; }
 
@@ -75,7 +82,8 @@ void take_gradient(call& c, take_factors take) {
   for (std::int64_t g = 0; g < whole.is.rows; ++g) {
     factors f(whole, g);
     take(f);
-    for (std::int64_t i = 0; i < ds.is.cols; ++i) ds.row(g)[i] = multiply(number(c.number), f.all().row(0)[i]);
+    for (std::int64_t i = 0; i < ds.is.cols; ++i)
+      ds.row(g)[i] = multiply(number(c.number), f.all().row(0)[i]);
   }
 }
 
@@ -96,7 +104,8 @@ void push(call& c) {
   expect(s.is.rows == own.is.rows && own.is.cols <= s.is.cols, "push: no room for a layer's sums");
   matrix& y = c.out("y", s.is.rows, s.is.cols, s.is.unit);
   for (std::int64_t g = 0; g < y.is.rows; ++g)
-    std::copy_n(own.row(g), own.is.cols, std::copy_n(s.row(g) + own.is.cols, s.is.cols - own.is.cols, y.row(g)));
+    std::copy_n(own.row(g), own.is.cols,
+                std::copy_n(s.row(g) + own.is.cols, s.is.cols - own.is.cols, y.row(g)));
 }
 void push_grad(call& c) {
   const matrix& dy = c.in("dy");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers sum up, and losses of it, over the field: sums of parts add up, groups are apart, and gradients are transposes.
+// What routers sum up, and losses of it, over the field: sums of parts add up, groups are apart, and
+// gradients are transposes.
 #include <doctest/doctest.h>
 
 #include "rows.hpp"
@@ -12,7 +13,8 @@ using namespace field;
 
 namespace {
 
-constexpr std::int64_t tokens = 12, expert_count = 4, layers = 3, picks = 2, of_layer = 3 * expert_count, of_layers = layers * of_layer;
+constexpr std::int64_t tokens = 12, expert_count = 4, layers = 3, picks = 2, of_layer = 3 * expert_count,
+                       of_layers = layers * of_layer;
 
 matrix drawn(extent e, std::string_view name) {
   matrix m(e);
@@ -39,8 +41,8 @@ struct operand {
   std::string_view port;
   const matrix* is;
 };
-call run_row(std::string_view name, std::initializer_list<operand> given, std::initializer_list<std::pair<std::string_view, extent>> made,
-             double number = picks) {
+call run_row(std::string_view name, std::initializer_list<operand> given,
+             std::initializer_list<std::pair<std::string_view, extent>> made, double number = picks) {
   call c;
   c.number = number;
   for (const operand& o : given) c.give(o.port, *o.is);
@@ -49,11 +51,14 @@ call run_row(std::string_view name, std::initializer_list<operand> given, std::i
   return c;
 }
 matrix chosen_of(const matrix& logits) {
-  return run_row("softmax_top", {{"logits", &logits}}, {{"weights", {logits.is.rows, picks}}, {"chosen", {logits.is.rows, picks}}}).result("chosen");
+  return run_row("softmax_top", {{"logits", &logits}},
+                 {{"weights", {logits.is.rows, picks}}, {"chosen", {logits.is.rows, picks}}})
+      .result("chosen");
 }
 matrix summed_up(std::string_view row, const matrix& logits, std::int64_t groups) {
   const matrix chosen = chosen_of(logits);
-  return run_row(row, {{"logits", &logits}, {"chosen", &chosen}}, {{"own", {groups, of_layer, expert_count}}}).result("own");
+  return run_row(row, {{"logits", &logits}, {"chosen", &chosen}}, {{"own", {groups, of_layer, expert_count}}})
+      .result("own");
 }
 matrix slopes(std::string_view row, const matrix& logits, const matrix& down) {
   return run_row(std::string(row) + "_grad", {{"down", &down}, {"logits", &logits}}, {}).result("dlogits");
@@ -63,10 +68,13 @@ const matrix logits = drawn({tokens, expert_count}, "logits");
 
 }  // namespace
 
-TEST_CASE("sums of routers: of parts they add up, of groups each is its own, and choices are as many as picks") {
+TEST_CASE(
+    "sums of routers: of parts they add up, of groups each is its own, and choices are as many as picks") {
   for (std::string_view row : {"softmax_statistics", "sigmoid_statistics"}) {
-    const matrix all = summed_up(row, logits, 1), groups = summed_up(row, logits, 3), down = drawn({3, of_layer}, "down");
-    CHECK(sum(summed_up(row, rows_of(logits, 0, 5), 1), summed_up(row, rows_of(logits, 5, 7), 1)).of == all.of);
+    const matrix all = summed_up(row, logits, 1), groups = summed_up(row, logits, 3),
+                 down = drawn({3, of_layer}, "down");
+    CHECK(sum(summed_up(row, rows_of(logits, 0, 5), 1), summed_up(row, rows_of(logits, 5, 7), 1)).of ==
+          all.of);
     const matrix dlogits = slopes(row, logits, down);
     for (std::int64_t g = 0; g < 3; ++g) {
       const matrix part = rows_of(logits, g * 4, 4);
@@ -76,7 +84,8 @@ TEST_CASE("sums of routers: of parts they add up, of groups each is its own, and
     element choices = 0;
     for (std::int64_t e = 0; e < expert_count; ++e) choices += all.of[static_cast<std::size_t>(e)];
     CHECK(choices == tokens * picks);
-    CHECK(std::count(all.of.end() - (expert_count - 1), all.of.end(), 0) == expert_count - 1);  // squares are one number
+    CHECK(std::count(all.of.end() - (expert_count - 1), all.of.end(), 0) ==
+          expert_count - 1);  // squares are one number
     CHECK_THROWS_AS(summed_up(row, logits, 5), malformed);
   }
   CHECK(summed_up("softmax_statistics", logits, 1).of != summed_up("sigmoid_statistics", logits, 1).of);
@@ -85,7 +94,8 @@ TEST_CASE("sums of routers: of parts they add up, of groups each is its own, and
 TEST_CASE("choices that are summed up are those given, none of another expert") {
   const std::vector<element> chosen = chosen_of(logits).of;
   for (element e = 0; e < expert_count; ++e)
-    CHECK(summed_up("softmax_statistics", logits, 1).of[e] == static_cast<element>(std::count(chosen.begin(), chosen.end(), e)));
+    CHECK(summed_up("softmax_statistics", logits, 1).of[e] ==
+          static_cast<element>(std::count(chosen.begin(), chosen.end(), e)));
 }
 
 TEST_CASE("gradients of sums are linear, and of each score and the squares, not of choices") {
@@ -95,13 +105,15 @@ TEST_CASE("gradients of sums are linear, and of each score and the squares, not 
     for (std::int64_t i = 0; i < of_layer; ++i) {
       matrix moved = a;
       moved.of[static_cast<std::size_t>(i)] = add(moved.of[static_cast<std::size_t>(i)], 1);
-      CHECK((slopes(row, logits, moved).of != slopes(row, logits, a).of) == (i >= expert_count && i <= 2 * expert_count));
+      CHECK((slopes(row, logits, moved).of != slopes(row, logits, a).of) ==
+            (i >= expert_count && i <= 2 * expert_count));
     }
   }
 }
 
 TEST_CASE("sums of a layer are put behind the others, and gradients are taken apart so") {
-  const matrix s = drawn({2, of_layers}, "s"), own = drawn({2, of_layer}, "own"), dy = drawn({2, of_layers}, "dy");
+  const matrix s = drawn({2, of_layers}, "s"), own = drawn({2, of_layer}, "own"),
+               dy = drawn({2, of_layers}, "dy");
   const matrix y = run_row("push", {{"s", &s}, {"own", &own}}, {}).result("y");
   const call back = run_row("push_grad", {{"dy", &dy}}, {{"down", own.is}});
   CHECK(inner(dy, y) == add(inner(back.result("ds"), s), inner(back.result("down"), own)));
@@ -111,12 +123,16 @@ TEST_CASE("sums of a layer are put behind the others, and gradients are taken ap
     all = run_row("push", {{"s", &all}, {"own", &of}}, {}).result("y");
   }
   for (std::int64_t l = 0; l < layers; ++l)
-    CHECK(std::equal(all.of.begin() + l * of_layer, all.of.begin() + (l + 1) * of_layer, drawn({1, of_layer}, std::to_string(l)).of.begin()));
+    CHECK(std::equal(all.of.begin() + l * of_layer, all.of.begin() + (l + 1) * of_layer,
+                     drawn({1, of_layer}, std::to_string(l)).of.begin()));
 }
 
-TEST_CASE("losses of routers are linear in scores or squares, by choices: of all layers, of each, or as many as a layer's") {
+TEST_CASE(
+    "losses of routers are linear in scores or squares, by choices: of all layers, of each, or as many as a "
+    "layer's") {
   constexpr double scale = 0.5;
-  const matrix whole = drawn({2, of_layers, expert_count}, "whole"), s = drawn({2, of_layers, expert_count}, "sums");
+  const matrix whole = drawn({2, of_layers, expert_count}, "whole"),
+               s = drawn({2, of_layers, expert_count}, "sums");
   const auto at = [](const matrix& m, std::int64_t g, std::int64_t l, std::int64_t kind, std::int64_t e) {
     return m.row(g)[l * of_layer + kind * expert_count + e];
   };

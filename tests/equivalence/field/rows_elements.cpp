@@ -23,7 +23,8 @@ template <class Pieces>
 void take_apart(call& c, Pieces pieces) {
   const matrix& x = c.in("x");
   matrix &first = c.out("first"), &second = c.out("second");
-  expect(first.is.rows == x.is.rows && second.is.rows == x.is.rows && first.is.cols + second.is.cols == x.is.cols,
+  expect(first.is.rows == x.is.rows && second.is.rows == x.is.rows &&
+             first.is.cols + second.is.cols == x.is.cols,
          "split: sizes do not fit");
   const parts p = pieces(first.is, second.is);
   for (std::int64_t n = 0; n < p.count; ++n) {
@@ -40,7 +41,8 @@ void put_together(call& c, Pieces pieces) {
   const parts p = pieces(first.is, second.is);
   for (std::int64_t n = 0; n < p.count; ++n) {
     element* to = y.of.data() + n * (p.left + p.right);
-    std::copy_n(second.of.data() + n * p.right, p.right, std::copy_n(first.of.data() + n * p.left, p.left, to));
+    std::copy_n(second.of.data() + n * p.right, p.right,
+                std::copy_n(first.of.data() + n * p.left, p.left, to));
   }
 }
 

@@ -60,11 +60,13 @@ void arrange(call& c) {
   }
 }
 
-/// Of each group of c.seq tokens an expert takes its first c.number picks; a model on one device does not say how many groups there are.
+/// Of each group of c.seq tokens an expert takes its first c.number picks; a model on one device does not say
+/// how many groups there are.
 void arrange_limited(call& c) {
   const matrix& chosen = c.in("chosen");
   matrix &places = c.out("places", chosen.is.rows, chosen.is.cols), &offsets = c.out("offsets");
-  expect(offsets.is.rows == 2 && c.seq >= 1 && chosen.is.rows % c.seq == 0 && (c.rows == 0 || c.rows * c.seq == chosen.is.rows),
+  expect(offsets.is.rows == 2 && c.seq >= 1 && chosen.is.rows % c.seq == 0 &&
+             (c.rows == 0 || c.rows * c.seq == chosen.is.rows),
          "arrange_limited: tokens that are not whole groups");
   std::fill(places.of.begin(), places.of.end(), nowhere);
   std::int64_t next = 0;
@@ -85,13 +87,16 @@ void own_slots(call& c) {
   const matrix &places = c.in("places"), &offsets = c.in("offsets");
   matrix &own = c.out("own_places", places.is.rows, places.is.cols), &of_own = c.out("own_offsets");
   const std::int64_t first = c.first("own_offsets"), slots = places.is.size();
-  expect(offsets.is.rows == 2 && of_own.is.rows == 2 && first >= 0 && of_own.is.cols >= 1 && first + of_own.is.cols <= offsets.is.cols,
+  expect(offsets.is.rows == 2 && of_own.is.rows == 2 && first >= 0 && of_own.is.cols >= 1 &&
+             first + of_own.is.cols <= offsets.is.cols,
          "own_slots: experts that there are not");
   std::fill(own.of.begin(), own.of.end(), nowhere);
   const std::int64_t begin = index_of(offsets.row(0)[first], slots + 1);
   for (std::int64_t e = 0; e < of_own.is.cols; ++e) {
-    const std::int64_t from = index_of(offsets.row(0)[first + e], slots + 1), to = index_of(offsets.row(1)[first + e], slots + 1);
-    of_own.row(0)[e] = static_cast<element>(from - begin); of_own.row(1)[e] = static_cast<element>(to - begin);
+    const std::int64_t from = index_of(offsets.row(0)[first + e], slots + 1),
+                       to = index_of(offsets.row(1)[first + e], slots + 1);
+    of_own.row(0)[e] = static_cast<element>(from - begin);
+    of_own.row(1)[e] = static_cast<element>(to - begin);
     each_pick(places, slots, [&](std::int64_t t, std::int64_t j, std::int64_t slot) {
       if (slot >= from && slot < to) own.row(t)[j] = static_cast<element>(slot - begin);
     });
@@ -156,10 +161,13 @@ void expert_up(call& c) {
   });
 }
 
-/// Products x w[e]^T, added up, and `residual` where there is one. Shapes: x (slots, out), w (experts * in, out).
-static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const matrix*>> products, const matrix* residual) {
+/// Products x w[e]^T, added up, and `residual` where there is one. Shapes: x (slots, out), w (experts * in,
+/// out).
+static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const matrix*>> products,
+                            const matrix* residual) {
   const matrix& offsets = c.in("offsets");
-  const std::int64_t in = c.wanted("y").cols, rows = products[0].first->is.rows, experts = products[0].second->is.rows / in;
+  const std::int64_t in = c.wanted("y").cols, rows = products[0].first->is.rows,
+                     experts = products[0].second->is.rows / in;
   for (const auto& [x, w] : products)
     expect(in > 0 && w->is.rows == experts * in && x->is.cols == w->is.cols && x->is.rows == rows,
            "expert_down: w is not of whole experts as wide as x");
@@ -168,7 +176,8 @@ static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const 
     for (std::int64_t i = 0; i < in; ++i) {
       element sum = residual ? residual->row(n)[i] : 0;
       for (const auto& [x, w] : products)
-        for (std::int64_t o = 0; o < w->is.cols; ++o) sum = add(sum, multiply(x->row(n)[o], w->row(e * in + i)[o]));
+        for (std::int64_t o = 0; o < w->is.cols; ++o)
+          sum = add(sum, multiply(x->row(n)[o], w->row(e * in + i)[o]));
       y.row(n)[i] = sum;
     }
   });
@@ -176,7 +185,9 @@ static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const 
 
 void expert_down(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, nullptr); }
 void expert_down_add(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}}, &c.in("residual")); }
-void expert_down_two(call& c) { sum_of_products(c, {{&c.in("x"), &c.in("w")}, {&c.in("x2"), &c.in("w2")}}, nullptr); }
+void expert_down_two(call& c) {
+  sum_of_products(c, {{&c.in("x"), &c.in("w")}, {&c.in("x2"), &c.in("w2")}}, nullptr);
+}
 
 /// dw[e] = x^T y over the slots of expert e. Shapes: x (slots, in), y (slots, out), dw (experts * in, out).
 void expert_dw(call& c) {
@@ -197,7 +208,8 @@ void dropped_statistics(call& c) {
   const matrix& places = c.in("places");
   const extent wanted = c.wanted("own");
   const std::int64_t experts = wanted.cols / 3;
-  expect(experts >= 2 && wanted.cols % 3 == 0 && places.is.rows % wanted.rows == 0, "dropped_statistics: sizes do not fit");
+  expect(experts >= 2 && wanted.cols % 3 == 0 && places.is.rows % wanted.rows == 0,
+         "dropped_statistics: sizes do not fit");
   matrix& own = c.out("own", wanted.rows, wanted.cols, experts);
   for (std::int64_t t = 0; t < places.is.rows; ++t)
     for (std::int64_t j = 0; j < places.is.cols; ++j) {

@@ -114,11 +114,17 @@ const matrix x = drawn({tokens, in}, "x"), logits = drawn({tokens, expert_count}
 TEST_CASE("experts: what fused rows make is the sum of what they fuse") {
   const arranged at = route("softmax_top", logits);
   const matrix slots = dispatched(x, at), one = multiplied("expert_up", slots, w, at.offsets, wide),
-               more = drawn({expert_count * in, wide}, "more"), two = multiplied("expert_up", slots, more, at.offsets, wide);
-  const matrix down = multiplied("expert_down", one, w, at.offsets, in), of_two = multiplied("expert_down", two, more, at.offsets, in);
+               more = drawn({expert_count * in, wide}, "more"),
+               two = multiplied("expert_up", slots, more, at.offsets, wide);
+  const matrix down = multiplied("expert_down", one, w, at.offsets, in),
+               of_two = multiplied("expert_down", two, more, at.offsets, in);
   const extent rows{slots.is.rows, in};
-  const call added = run_row("expert_down_add", {{"x", &one}, {"w", &w}, {"offsets", &at.offsets}, {"residual", &slots}}, {{"y", rows}}),
-             both = run_row("expert_down_two", {{"x", &one}, {"w", &w}, {"x2", &two}, {"w2", &more}, {"offsets", &at.offsets}}, {{"y", rows}});
+  const call added = run_row("expert_down_add",
+                             {{"x", &one}, {"w", &w}, {"offsets", &at.offsets}, {"residual", &slots}},
+                             {{"y", rows}}),
+             both = run_row("expert_down_two",
+                            {{"x", &one}, {"w", &w}, {"x2", &two}, {"w2", &more}, {"offsets", &at.offsets}},
+                            {{"y", rows}});
   CHECK(added.result("y").of == sum(down, slots).of);
   CHECK(both.result("y").of == sum(down, of_two).of);
 }
@@ -194,41 +200,56 @@ TEST_CASE("experts: gradients are transposes, and those of normalised rows chang
   }
 }
 
-TEST_CASE("experts: of each group they take the first picks; what is past these has no slot and adds nothing") {
+TEST_CASE(
+    "experts: of each group they take the first picks; what is past these has no slot and adds nothing") {
   matrix chosen(extent{4, 2});
   chosen.of = {0, 1, 0, 2, 0, 1, 1, 0};
   call c;
-  c.rows = 2; c.seq = 2; c.number = 1;
+  c.rows = 2;
+  c.seq = 2;
+  c.number = 1;
   c.give("chosen", chosen);
-  c.want("places", {4, 2}); c.want("offsets", {2, expert_count});
+  c.want("places", {4, 2});
+  c.want("offsets", {2, expert_count});
   run(find_row("arrange_limited"), c);
   const matrix &places = c.result("places"), &offsets = c.result("offsets");
   constexpr element none = negate(1);
   CHECK(places.of == std::vector<element>{0, 2, none, 4, 1, 3, none, none});
   CHECK(offsets.of == std::vector<element>{0, 2, 4, 5, 2, 4, 5, 5});
   const matrix slots = drawn({8, wide}, "slots"), weights = drawn({4, 2}, "weights");
-  const matrix y = run_row("combine", {{"slots", &slots}, {"weights", &weights}, {"places", &places}}, {{"y", {4, wide}}}).result("y");
+  const matrix y =
+      run_row("combine", {{"slots", &slots}, {"weights", &weights}, {"places", &places}}, {{"y", {4, wide}}})
+          .result("y");
   for (std::int64_t i = 0; i < wide; ++i) {
     CHECK(y.row(1)[i] == multiply(weights.row(1)[1], slots.row(4)[i]));
     CHECK(y.row(3)[i] == 0);
   }
   const call dropped = run_row("dropped_statistics", {{"places", &places}}, {{"own", {1, 3 * expert_count}}});
-  for (std::int64_t i = 0; i < 3 * expert_count; ++i) CHECK(dropped.result("own").of[static_cast<std::size_t>(i)] == (i == 2 * expert_count + 1 ? 3u : 0u));
+  for (std::int64_t i = 0; i < 3 * expert_count; ++i)
+    CHECK(dropped.result("own").of[static_cast<std::size_t>(i)] == (i == 2 * expert_count + 1 ? 3u : 0u));
 }
 
 TEST_CASE("experts: what some make of their own slots and the others of theirs adds up to what all make") {
   const arranged at = route("softmax_top", logits);
   const matrix slots = dispatched(x, at), up = multiplied("expert_up", slots, w, at.offsets, wide);
-  const matrix all = run_row("combine", {{"slots", &up}, {"weights", &at.weights}, {"places", &at.places}}, {{"y", {tokens, wide}}}).result("y");
+  const matrix all = run_row("combine", {{"slots", &up}, {"weights", &at.weights}, {"places", &at.places}},
+                             {{"y", {tokens, wide}}})
+                         .result("y");
   matrix parts(all.is);
   for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, 1), {1, expert_count}}) {
     call c;
-    c.give("places", at.places); c.give("offsets", at.offsets);
-    c.want("own_places", at.places.is); c.want("own_offsets", {2, end - begin}, begin);
+    c.give("places", at.places);
+    c.give("offsets", at.offsets);
+    c.want("own_places", at.places.is);
+    c.want("own_offsets", {2, end - begin}, begin);
     run(find_row("own_slots"), c);
     const arranged own{at.weights, at.chosen, c.result("own_places"), c.result("own_offsets")};
-    const matrix of_own = multiplied("expert_up", dispatched(x, own), rows_of(w, begin * in, (end - begin) * in), own.offsets, wide);
-    parts = sum(parts, run_row("combine", {{"slots", &of_own}, {"weights", &own.weights}, {"places", &own.places}}, {{"y", {tokens, wide}}}).result("y"));
+    const matrix of_own = multiplied("expert_up", dispatched(x, own),
+                                     rows_of(w, begin * in, (end - begin) * in), own.offsets, wide);
+    parts = sum(parts,
+                run_row("combine", {{"slots", &of_own}, {"weights", &own.weights}, {"places", &own.places}},
+                        {{"y", {tokens, wide}}})
+                    .result("y"));
   }
   CHECK(parts.of == all.of);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the largest by
-// the order that is drawn, any number for what the loss is concerned, and e^(l - top) is E(l) / E(top). The sums of a
-// row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l - top: sums over parts
-// of the vocabulary are sums of both. The loss of a row, log S - (l - top), is drawn of S / T, from which the maximum
-// has gone; the gradients are as they are: 1 / S for S, of which E(l) / E(top) makes E(l) / sum E, and -1 for the
-// target's logit.
+// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the
+// largest by the order that is drawn, any number for what the loss is concerned, and e^(l - top) is E(l) /
+// E(top). The sums of a row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the
+// target's l - top: sums over parts of the vocabulary are sums of both. The loss of a row, log S - (l - top),
+// is drawn of S / T, from which the maximum has gone; the gradients are as they are: 1 / S for S, of which
+// E(l) / E(top) makes E(l) / sum E, and -1 for the target's logit.
 #include "rows.hpp"
 
 #include <numeric>
@@ -53,13 +53,15 @@ void exp_sums(call& c) {
 }
 
 void exp_sums_grad(call& c) {
-  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"),
+               &targets = c.in("targets");
   expect_rows(logits, top, targets);
   expect(dsums.is.rows == logits.is.rows && dsums.is.cols == 2, "exp_sums_grad: sizes do not fit");
   matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
   for (std::int64_t t = 0; t < logits.is.rows; ++t) {
     const element shift = multiply(dsums.row(t)[0], inverse(exp_of(top.of[t])));
-    for (std::int64_t i = 0; i < logits.is.cols; ++i) dlogits.row(t)[i] = multiply(exp_of(logits.row(t)[i]), shift);
+    for (std::int64_t i = 0; i < logits.is.cols; ++i)
+      dlogits.row(t)[i] = multiply(exp_of(logits.row(t)[i]), shift);
     if (std::int64_t i; has(targets.of[t], c.first("logits"), logits.is.cols, i))
       dlogits.row(t)[i] = add(dlogits.row(t)[i], dsums.row(t)[1]);
   }

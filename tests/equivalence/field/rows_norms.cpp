@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax: what is drawn is keyed by eps and a whole row, or head, of x; gain and shift count as they do. The rows of
-// a head norm are heads, as wide as its gain.
+// Norms and softmax: what is drawn is keyed by eps and a whole row, or head, of x; gain and shift count as
+// they do. The rows of a head norm are heads, as wide as its gain.
 #include "rows.hpp"
 
 namespace field::norms {
 
 namespace {
 
-constexpr std::uint64_t norm_key = key_of("norm"), statistic_key = key_of("statistic"), slope_key = key_of("norm'"),
-                        gain_key = key_of("gain'"), softmax_key = key_of("softmax"), softmax_slope = key_of("softmax'");
+constexpr std::uint64_t norm_key = key_of("norm"), statistic_key = key_of("statistic"),
+                        slope_key = key_of("norm'"), gain_key = key_of("gain'"),
+                        softmax_key = key_of("softmax"), softmax_slope = key_of("softmax'");
 
 /// dx of a row: linear in dy, every element of which counts in each.
 void apply_slope(std::uint64_t key, const element* dy, element* dx, std::int64_t width) {
@@ -27,7 +28,8 @@ std::int64_t count_parts(const matrix& x, std::int64_t width) {
 }
 
 /// The statistics of part n of the parts of x.
-const element* statistics_of(const matrix& statistics, std::int64_t parts, std::int64_t n, std::int64_t& count) {
+const element* statistics_of(const matrix& statistics, std::int64_t parts, std::int64_t n,
+                             std::int64_t& count) {
   expect(parts > 0 && statistics.is.size() % parts == 0, "a norm with statistics of other rows");
   count = statistics.is.size() / parts;
   return statistics.of.data() + n * count;
@@ -46,7 +48,8 @@ void normalize(call& c, std::int64_t statistics_of_part, const matrix* shift) {
       y.of[n * width + i] = add(multiply(normal, gain.of[i]), shift ? shift->of[i] : 0);
     }
     for (std::int64_t s = 0; s < statistics_of_part; ++s)
-      statistics.of[n * statistics_of_part + s] = draw(mix(mix(statistic_key, key), static_cast<std::uint64_t>(s)));
+      statistics.of[n * statistics_of_part + s] =
+          draw(mix(mix(statistic_key, key), static_cast<std::uint64_t>(s)));
   }
 }
 
@@ -88,7 +91,8 @@ void norm_dx(call& c) {
   for (std::int64_t n = 0; n < parts; ++n) {
     std::int64_t count;
     const element* of_part = statistics_of(statistics, parts, n, count);
-    const std::uint64_t key = field::key_of(field::key_of(gains, x.of.data() + n * width, width), of_part, count);
+    const std::uint64_t key =
+        field::key_of(field::key_of(gains, x.of.data() + n * width, width), of_part, count);
     apply_slope(key, dy.of.data() + n * width, dx.of.data() + n * width, width);
   }
 }

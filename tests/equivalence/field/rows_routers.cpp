@@ -64,15 +64,18 @@ void take_top_back(call& c, bool of_all, auto key_of_score) {
     }
 }
 
-// ---- choices by other scores than the logits': scores are drawn and never 0, which is that of an expert that cannot be chosen
+// ---- choices by other scores than the logits': scores are drawn and never 0, which is that of an expert
+// that cannot be chosen
 
 void take_scores(call& c, auto key_of_score) {
   const matrix& logits = c.in("logits");
   matrix& scores = c.out("scores");
-  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols, "scores of other tokens or experts");
+  expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols,
+         "scores of other tokens or experts");
   for (std::int64_t t = 0; t < logits.is.rows; ++t)
     for (std::int64_t e = 0; e < logits.is.cols; ++e)
-      scores.row(t)[e] = draw_nonzero(mix(mix(key_of_score(logits, t, e), key_of("score")), static_cast<std::uint64_t>(e)));
+      scores.row(t)[e] =
+          draw_nonzero(mix(mix(key_of_score(logits, t, e), key_of("score")), static_cast<std::uint64_t>(e)));
 }
 
 /// A row's scores, with a bias where there is one.
@@ -87,7 +90,8 @@ std::vector<element> biased(const element* scores, std::int64_t experts, const m
 /// The first of a row, those that cannot be chosen last.
 std::vector<std::int64_t> by_score(const std::vector<element>& scores) {
   std::vector<std::int64_t> all = by_logit(scores.data(), static_cast<std::int64_t>(scores.size()));
-  std::stable_partition(all.begin(), all.end(), [&](std::int64_t e) { return scores[static_cast<std::size_t>(e)] != 0; });
+  std::stable_partition(all.begin(), all.end(),
+                        [&](std::int64_t e) { return scores[static_cast<std::size_t>(e)] != 0; });
   return all;
 }
 
@@ -97,8 +101,8 @@ void keep(call& c, const matrix* bias) {
   matrix &y = c.out("y"), &kept = c.out("kept");
   const std::int64_t experts = scores.is.cols, each = y.is.unit, groups = experts / each;
   const auto best = static_cast<std::size_t>(c.number);
-  expect(y.is.rows == scores.is.rows && y.is.cols == experts && experts % each == 0 && kept.is.cols <= groups && c.number >= 1 &&
-             static_cast<std::int64_t>(best) <= each,
+  expect(y.is.rows == scores.is.rows && y.is.cols == experts && experts % each == 0 &&
+             kept.is.cols <= groups && c.number >= 1 && static_cast<std::int64_t>(best) <= each,
          "groups of other experts, or more than there are");
   for (std::int64_t t = 0; t < scores.is.rows; ++t) {
     const std::vector<element> all = biased(scores.row(t), experts, bias);
@@ -122,8 +126,9 @@ void keep(call& c, const matrix* bias) {
 void take_top_by(call& c, const matrix* bias, auto key_of_score) {
   const matrix &logits = c.in("logits"), &scores = c.in("scores");
   matrix &weights = c.out("weights"), &chosen = c.out("chosen");
-  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols && scores.is.size() == logits.is.size() &&
-             chosen.is.rows == weights.is.rows && chosen.is.cols == weights.is.cols,
+  expect(weights.is.rows == logits.is.rows && weights.is.cols <= logits.is.cols &&
+             scores.is.size() == logits.is.size() && chosen.is.rows == weights.is.rows &&
+             chosen.is.cols == weights.is.cols,
          "a router of other tokens, or of more picks than experts");
   for (std::int64_t t = 0; t < logits.is.rows; ++t) {
     const std::vector<std::int64_t> experts = by_score(biased(scores.row(t), scores.is.cols, bias));
@@ -149,7 +154,8 @@ std::int64_t tokens_of_group(const matrix& logits, std::int64_t groups) {
 
 void sum_up(call& c, std::string_view score) {
   const matrix &logits = c.in("logits"), &chosen = c.in("chosen");
-  const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows, tokens = tokens_of_group(logits, groups);
+  const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows,
+                     tokens = tokens_of_group(logits, groups);
   expect(chosen.is.rows == logits.is.rows, "choices of other tokens");
   matrix& own = c.out("own", groups, 3 * experts, experts);
   for (std::int64_t t = 0; t < logits.is.rows; ++t) {
@@ -159,7 +165,8 @@ void sum_up(call& c, std::string_view score) {
       expect(e < static_cast<element>(experts), "a choice that is no expert");
       choices[e] = add(choices[e], 1);
     }
-    for (std::int64_t e = 0; e < experts; ++e) scores[e] = add(scores[e], draw(key_of_sum(score, logits, t, e)));
+    for (std::int64_t e = 0; e < experts; ++e)
+      scores[e] = add(scores[e], draw(key_of_sum(score, logits, t, e)));
     squares[0] = add(squares[0], draw(key_of_sum(square, logits, t, 0)));
   }
 }

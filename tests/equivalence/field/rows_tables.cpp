@@ -46,7 +46,8 @@ void embedding(call& c) {
   const matrix &ids = c.in("ids"), &table = c.in("table");
   matrix& y = c.out("y", ids.is.size(), table.is.cols);
   for (std::int64_t t = 0; t < ids.is.size(); ++t)
-    if (const element* row = held(table, ids.of[t], c.first("table"))) std::copy_n(row, table.is.cols, y.row(t));
+    if (const element* row = held(table, ids.of[t], c.first("table")))
+      std::copy_n(row, table.is.cols, y.row(t));
 }
 
 void embedding_grad(call& c) {
@@ -63,7 +64,8 @@ void position(call& c) {
   expect(c.seq <= table.is.rows && table.is.cols == x.is.cols, "position: the table is of another size");
   matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
   for (std::int64_t t = 0; t < x.is.rows; ++t)
-    for (std::int64_t i = 0; i < x.is.cols; ++i) y.row(t)[i] = add(x.row(t)[i], table.row(position_of(c, t))[i]);
+    for (std::int64_t i = 0; i < x.is.cols; ++i)
+      y.row(t)[i] = add(x.row(t)[i], table.row(position_of(c, t))[i]);
 }
 
 void position_grad(call& c) {
@@ -79,7 +81,8 @@ void position_grad(call& c) {
 
 void chunk_position(call& c) {
   const matrix &x = c.in("x"), &table = c.in("table");
-  expect(c.seq == table.is.rows && table.is.cols == x.is.cols, "chunk_position: the table is of another size");
+  expect(c.seq == table.is.rows && table.is.cols == x.is.cols,
+         "chunk_position: the table is of another size");
   matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
   for (std::int64_t t = 0; t < x.is.rows; ++t) {
     const element* row = table.row(token_of_chunks(c, c.first("x") + t) % c.seq);
@@ -90,7 +93,8 @@ void chunk_position(call& c) {
 void chunk_position_grad(call& c) {
   const matrix& dy = c.in("dy");
   matrix& dtable = c.out("dtable");
-  expect(c.seq == dtable.is.rows && dtable.is.cols == dy.is.cols, "chunk_position_grad: the table is of another size");
+  expect(c.seq == dtable.is.rows && dtable.is.cols == dy.is.cols,
+         "chunk_position_grad: the table is of another size");
   for (std::int64_t t = 0; t < dy.is.rows; ++t) {
     element* row = dtable.row(token_of_chunks(c, c.first("dy") + t) % c.seq);
     for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
@@ -107,7 +111,8 @@ std::int64_t position_in_document(const call& c, const matrix& starts, std::int6
 
 void add_positions(call& c, auto token) {
   const matrix &x = c.in("x"), &table = c.in("table"), &starts = starts_of(c);
-  expect(c.seq <= table.is.rows && table.is.cols == x.is.cols, "document_position: the table is of another size");
+  expect(c.seq <= table.is.rows && table.is.cols == x.is.cols,
+         "document_position: the table is of another size");
   matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
   for (std::int64_t t = 0; t < x.is.rows; ++t) {
     const element* row = table.row(position_in_document(c, starts, token(c.first("x") + t)));
@@ -118,7 +123,8 @@ void add_positions(call& c, auto token) {
 void sum_positions(call& c, auto token) {
   const matrix &dy = c.in("dy"), &starts = starts_of(c);
   matrix& dtable = c.out("dtable");
-  expect(c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols, "document_position_grad: the table is of another size");
+  expect(c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols,
+         "document_position_grad: the table is of another size");
   for (std::int64_t t = 0; t < dy.is.rows; ++t) {
     element* row = dtable.row(position_in_document(c, starts, token(c.first("dy") + t)));
     for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
@@ -147,7 +153,8 @@ matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rank
   for (std::int64_t sines = 0; sines < 2; ++sines)
     for (std::int64_t p = 0; p < positions; ++p)
       for (std::int64_t j = 0; j < half; ++j)
-        table.of[static_cast<std::size_t>((sines * positions + p) * half + j)] = rotary_number(p, j, dim, theta, scaling, sines);
+        table.of[static_cast<std::size_t>((sines * positions + p) * half + j)] =
+            rotary_number(p, j, dim, theta, scaling, sines);
   return table;
 }
 

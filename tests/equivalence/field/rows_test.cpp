@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are given,
-// results of a part the part of the results, and a loss that no shift of the maximum changes.
+// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are
+// given, results of a part the part of the results, and a loss that no shift of the maximum changes.
 #include <doctest/doctest.h>
 
 #include "memory.hpp"
@@ -51,10 +51,13 @@ matrix operand_of(const row& r, std::string_view port) {
     for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key, i)) % width;
     return m;
   }
-  if (port == "starts") {  // a document of two tokens, and one of the rest; of rings' sequences there are twice as many
+  if (port ==
+      // a document of two tokens, and one of the rest; of rings' sequences there are twice as many
+      "starts") {
     const std::int64_t times = r.name.find("ring") == r.name.npos ? 1 : 2;
     matrix m(times == 1 ? extent{1, tokens} : extent{tokens, times});
-    for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = i % static_cast<std::size_t>(times * seq) < 2 ? 0 : 2;
+    for (std::size_t i = 0; i < m.of.size(); ++i)
+      m.of[i] = i % static_cast<std::size_t>(times * seq) < 2 ? 0 : 2;
     return m;
   }
   if (r.name.starts_with("rope") && port == "table") return tables::rotary(seq, unit, 100);
@@ -68,14 +71,22 @@ matrix operand_of(const row& r, std::string_view port) {
   if (port == "sums" || port == "dsums") return drawn({tokens, 2}, key);
   if (port.starts_with("lse")) return drawn({tokens, width / unit}, key);
   if (port == "statistics")
-    return drawn({tokens, r.name.starts_with("head") ? width / unit : r.name.starts_with("rms") ? 1 : 2}, key);
+    return drawn({tokens, r.name.starts_with("head")  ? width / unit
+                          : r.name.starts_with("rms") ? 1
+                                                      : 2},
+                 key);
   return drawn({tokens, width, unit}, key);
 }
 
 call call_with(const row& r, const operands& given, std::int64_t of_tokens = tokens) {
   call c;
-  c.rows = of_tokens / seq; c.seq = seq; c.number = r.name.find("chunk") != r.name.npos ? 1 : factor;
-  if (r.name.find("ring") != r.name.npos) { c.seq = 2 * seq; c.number = 0; }  // the first of two ranks, and its own keys
+  c.rows = of_tokens / seq;
+  c.seq = seq;
+  c.number = r.name.find("chunk") != r.name.npos ? 1 : factor;
+  if (r.name.find("ring") != r.name.npos) {
+    c.seq = 2 * seq;
+    c.number = 0;
+  }  // the first of two ranks, and its own keys
   for (std::string_view p : ports_of(r).in) c.give(p, given.at(p));
   const bool of_heads = r.name.starts_with("head");
   for (std::string_view p : ports_of(r).out) {
@@ -103,21 +114,56 @@ operands results_of(const row& r, const operands& given, std::int64_t of_tokens 
 
 /// Exchanges of slots, which a program has as collectives, and a model on one device not at all.
 bool exchanges_slots(const rankc::op_row* r) {
-  return r->converts >= rankc::conversion::to_experts || r == &rankc::ops::gather_slots || r == &rankc::ops::scatter_slots;
+  return r->converts >= rankc::conversion::to_experts || r == &rankc::ops::gather_slots ||
+         r == &rankc::ops::scatter_slots;
 }
 
-/// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp, rows_balance_test.cpp.
+/// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp,
+/// rows_balance_test.cpp.
 bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
-  const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::softmax_scores,
-                                   &ops::sigmoid_scores, &ops::keep_groups, &ops::biased_keep_groups, &ops::softmax_top_by, &ops::sigmoid_top_by,
-                                   &ops::biased_softmax_top_by, &ops::biased_sigmoid_top_by, &ops::count_choices, &ops::normalize,
-                                   &ops::normalize_grad, &ops::arrange, &ops::arrange_limited, &ops::own_slots, &ops::dropped_statistics, &ops::dispatch, &ops::collect, &ops::combine,
-                                   &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw, &ops::expert_down_add, &ops::expert_down_two,
-                                   &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
-                                   &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::balance_loss,
-                                   &ops::balance_loss_grad, &ops::layer_balance_loss, &ops::layer_balance_loss_grad,
-                                   &ops::z_loss, &ops::z_loss_grad, &ops::overflow_loss, &ops::overflow_loss_grad};
+  const rankc::op_row* const all[]{&ops::softmax_top,
+                                   &ops::softmax_top_grad,
+                                   &ops::sigmoid_top,
+                                   &ops::sigmoid_top_grad,
+                                   &ops::softmax_scores,
+                                   &ops::sigmoid_scores,
+                                   &ops::keep_groups,
+                                   &ops::biased_keep_groups,
+                                   &ops::softmax_top_by,
+                                   &ops::sigmoid_top_by,
+                                   &ops::biased_softmax_top_by,
+                                   &ops::biased_sigmoid_top_by,
+                                   &ops::count_choices,
+                                   &ops::normalize,
+                                   &ops::normalize_grad,
+                                   &ops::arrange,
+                                   &ops::arrange_limited,
+                                   &ops::own_slots,
+                                   &ops::dropped_statistics,
+                                   &ops::dispatch,
+                                   &ops::collect,
+                                   &ops::combine,
+                                   &ops::combine_grad,
+                                   &ops::expert_up,
+                                   &ops::expert_down,
+                                   &ops::expert_dw,
+                                   &ops::expert_down_add,
+                                   &ops::expert_down_two,
+                                   &ops::softmax_statistics,
+                                   &ops::softmax_statistics_grad,
+                                   &ops::sigmoid_statistics,
+                                   &ops::sigmoid_statistics_grad,
+                                   &ops::push,
+                                   &ops::push_grad,
+                                   &ops::balance_loss,
+                                   &ops::balance_loss_grad,
+                                   &ops::layer_balance_loss,
+                                   &ops::layer_balance_loss_grad,
+                                   &ops::z_loss,
+                                   &ops::z_loss_grad,
+                                   &ops::overflow_loss,
+                                   &ops::overflow_loss_grad};
   return std::find(std::begin(all), std::end(all), r) != std::end(all);
 }
 
@@ -147,7 +193,8 @@ matrix part_of(const matrix& m, std::int64_t first, std::int64_t count) {
 }  // namespace
 
 TEST_CASE(
-    "every row of the table of ops is a row of the field, with its ports, its strides and the places it may write to") {
+    "every row of the table of ops is a row of the field, with its ports, its strides and the places it may "
+    "write to") {
   for (const rankc::op_row* of : table()) {
     CAPTURE(of->name);
     const row& r = find_row(of->name);
@@ -181,7 +228,8 @@ TEST_CASE("numbers: fractions are exact, and a hole in memory is no element") {
   CHECK(above_zero > 0);
   CHECK(above_zero < 100);
   memory m(64);
-  m.store(8, 4, 7); m.store(12, 4, 9);
+  m.store(8, 4, 7);
+  m.store(12, 4, 9);
   CHECK(m.load(8, 4) == 7);
   m.store(10, 2, 7);
   CHECK(m.load(8, 4) != 7);
@@ -225,24 +273,25 @@ TEST_CASE("of an operand in which a row is linear the gradient is the transpose"
     for (std::size_t i = 0; i < a.of.size(); ++i) total = add(total, multiply(a.of[i], b.of[i]));
     return total;
   };
-  const std::map<std::string_view, std::vector<std::string_view>> linear_in{{"linear", {"x", "w"}},
-                                                                            {"bias", {"x", "b"}},
-                                                                            {"embedding", {"table"}},
-                                                                            {"position", {"x", "table"}},
-                                                                            {"rope", {"x"}},
-                                                                            {"add", {"a", "b"}},
-                                                                            {"mul", {"a", "b"}},
-                                                                            {"scale", {"x"}},
-                                                                            {"swiglu", {"up"}},
-                                                                            {"split", {"x"}},
-                                                                            {"split_heads", {"x"}},
-                                                                            {"concat", {"first", "second"}},
-                                                                            {"concat_heads", {"first", "second"}},
-                                                                            {"layer_norm", {"shift"}},
-                                                                            {"attention", {"v"}},
-                                                                            {"document_position", {"x", "table"}},
-                                                                            {"document_attention", {"v"}},
-                                                                            {"all_gather", {"x"}}};
+  const std::map<std::string_view, std::vector<std::string_view>> linear_in{
+      {"linear", {"x", "w"}},
+      {"bias", {"x", "b"}},
+      {"embedding", {"table"}},
+      {"position", {"x", "table"}},
+      {"rope", {"x"}},
+      {"add", {"a", "b"}},
+      {"mul", {"a", "b"}},
+      {"scale", {"x"}},
+      {"swiglu", {"up"}},
+      {"split", {"x"}},
+      {"split_heads", {"x"}},
+      {"concat", {"first", "second"}},
+      {"concat_heads", {"first", "second"}},
+      {"layer_norm", {"shift"}},
+      {"attention", {"v"}},
+      {"document_position", {"x", "table"}},
+      {"document_attention", {"v"}},
+      {"all_gather", {"x"}}};
   for (const auto& [name, operands_of_row] : linear_in)
     for (std::string_view operand : operands_of_row) {
       CAPTURE(name);
@@ -262,7 +311,9 @@ TEST_CASE("of an operand in which a row is linear the gradient is the transpose"
       }
       for (const statement& s : backward_of(r)) {
         call c;
-        c.rows = tokens / seq; c.seq = seq; c.number = factor;
+        c.rows = tokens / seq;
+        c.seq = seq;
+        c.number = factor;
         for (std::size_t i = 0; i < s.in.size(); ++i) c.give(ports_of(*s.does).in[i], known.at(s.in[i]));
         for (std::size_t i = 0; i < s.out.size(); ++i)
           c.want(ports_of(*s.does).out[i], given.at(s.out[i].substr(2)).is);
@@ -280,7 +331,8 @@ TEST_CASE("what a row makes of half the sequences is half of what it makes of al
   int rows = 0;
   for (const rankc::op_row* of : rows_of_tokens()) {
     const row& r = find_row(of->name);
-    if (ports_of(r).in.empty() || of == &rankc::ops::weight_to_e4m3 || of == &rankc::ops::weight_to_e4m3_rows) continue;
+    if (ports_of(r).in.empty() || of == &rankc::ops::weight_to_e4m3 || of == &rankc::ops::weight_to_e4m3_rows)
+      continue;
     CAPTURE(of->name);
     ++rows;
     const operands given = operands_of(r), whole = results_of(r, given);
@@ -303,7 +355,8 @@ TEST_CASE("what a row makes of half the sequences is half of what it makes of al
 }
 
 TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
-  const row &sums = find_row("exp_sums"), &gradient = find_row("exp_sums_grad"), &entropy = find_row("cross_entropy");
+  const row &sums = find_row("exp_sums"), &gradient = find_row("exp_sums_grad"),
+            &entropy = find_row("cross_entropy");
   operands given = operands_of(sums);
   const auto loss_and_gradient = [&](int parts) {
     matrix total(extent{tokens, 2});
@@ -312,8 +365,11 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
     const auto part = [&](const row& r, int k, const matrix* dsums) {
       call c;
       matrix logits(extent{tokens, each});
-      for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(given["logits"].row(t) + k * each, each, logits.row(t));
-      c.give("logits", logits, k * each); c.give("top", given["top"]); c.give("targets", given["targets"]);
+      for (std::int64_t t = 0; t < tokens; ++t)
+        std::copy_n(given["logits"].row(t) + k * each, each, logits.row(t));
+      c.give("logits", logits, k * each);
+      c.give("top", given["top"]);
+      c.give("targets", given["targets"]);
       if (dsums) c.give("dsums", *dsums);
       run(r, c);
       return c;
@@ -321,8 +377,10 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
     for (int k = 0; k < parts; ++k) total = sum(total, 1, part(sums, k, nullptr).result("sums"));
     call last, back;
     last.number = back.number = 0.25;
-    last.give("sums", total); back.give("sums", total);
-    run(entropy, last); run(find_row("cross_entropy_grad"), back);
+    last.give("sums", total);
+    back.give("sums", total);
+    run(entropy, last);
+    run(find_row("cross_entropy_grad"), back);
     for (int k = 0; k < parts; ++k) {
       const call c = part(gradient, k, &back.result("dsums"));
       for (std::int64_t t = 0; t < tokens; ++t)

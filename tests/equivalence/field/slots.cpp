@@ -15,7 +15,8 @@ std::int64_t offset_of(element e) {
   return n;
 }
 
-/// Slots of one expert: where they lie among those of their member's tokens, and where the expert's member has them.
+/// Slots of one expert: where they lie among those of their member's tokens, and where the expert's member
+/// has them.
 struct segment {
   std::int64_t column;  // of the table of what the expert's member has received
   std::int64_t first, received, count;
@@ -24,12 +25,15 @@ struct segment {
 /// Visit the segments of a member's slots that are of another's experts.
 void each_segment(const slot_exchange& x, std::size_t of_tokens, std::size_t of_experts, auto visit) {
   const matrix& offsets = x.offsets[of_tokens];
-  const auto members = static_cast<std::int64_t>(x.offsets.size()), giver = static_cast<std::int64_t>(of_tokens),
-             taker = static_cast<std::int64_t>(of_experts), each = offsets.is.cols / members;
-  expect(offsets.is.rows == 2 && each > 0 && offsets.is.cols == each * members, "experts that its members do not share out");
+  const auto members = static_cast<std::int64_t>(x.offsets.size()),
+             giver = static_cast<std::int64_t>(of_tokens), taker = static_cast<std::int64_t>(of_experts),
+             each = offsets.is.cols / members;
+  expect(offsets.is.rows == 2 && each > 0 && offsets.is.cols == each * members,
+         "experts that its members do not share out");
   std::int64_t next = giver * x.slab;
   for (std::int64_t i = 0; i < each; ++i) {
-    const std::int64_t first = offset_of(offsets.row(0)[taker * each + i]), end = offset_of(offsets.row(1)[taker * each + i]);
+    const std::int64_t first = offset_of(offsets.row(0)[taker * each + i]),
+                       end = offset_of(offsets.row(1)[taker * each + i]);
     expect(first <= end && next + end - first <= (giver + 1) * x.slab, "slots that have no room in a slab");
     visit(segment{giver * each + i, first, next, end - first});
     next += end - first;
@@ -50,13 +54,15 @@ void copy_rows(const matrix& from, std::int64_t first, matrix& to, std::int64_t 
 void send_to_experts(const slot_exchange& x, std::size_t member, matrix& received) {
   draw_all(received);
   for (std::size_t m = 0; m < x.given.size(); ++m)
-    each_segment(x, m, member, [&](const segment& s) { copy_rows(x.given[m], s.first, received, s.received, s.count); });
+    each_segment(x, m, member,
+                 [&](const segment& s) { copy_rows(x.given[m], s.first, received, s.received, s.count); });
 }
 
 void send_from_experts(const slot_exchange& x, std::size_t member, matrix& slots) {
   draw_all(slots);
   for (std::size_t m = 0; m < x.given.size(); ++m)
-    each_segment(x, member, m, [&](const segment& s) { copy_rows(x.given[m], s.received, slots, s.first, s.count); });
+    each_segment(x, member, m,
+                 [&](const segment& s) { copy_rows(x.given[m], s.received, slots, s.first, s.count); });
 }
 
 void send_offsets(const slot_exchange& x, std::size_t member, matrix& shared) {
@@ -70,7 +76,8 @@ void send_offsets(const slot_exchange& x, std::size_t member, matrix& shared) {
 
 void gather_offsets(const slot_exchange& x, std::size_t, matrix& gathered) {
   const std::int64_t each = x.offsets.front().is.cols;
-  expect(gathered.is.rows == 2 && gathered.is.cols == each * static_cast<std::int64_t>(x.offsets.size()), "a table of other segments");
+  expect(gathered.is.rows == 2 && gathered.is.cols == each * static_cast<std::int64_t>(x.offsets.size()),
+         "a table of other segments");
   for (std::size_t m = 0; m < x.offsets.size(); ++m)
     for (int which = 0; which < 2; ++which)
       for (std::int64_t s = 0; s < each; ++s) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding a step: this program links gpt_program, gives it memory, weights and batches, and trains. What it prints is its own.
+// Embedding a step: this program links gpt_program, gives it memory, weights and batches, and trains. What it
+// prints is its own.
 #include <gpt_program/program.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 
@@ -52,7 +53,9 @@ int main() {
   counted_memory memory;
   {
     embedded rank;
-    need(rankc::host::embed(gpt::program, {.memory = &memory, .log = [](const char* line) { std::printf("log: %s\n", line); }}, rank));
+    need(rankc::host::embed(
+        gpt::program, {.memory = &memory, .log = [](const char* line) { std::printf("log: %s\n", line); }},
+        rank));
     fill_weights(rank);
 
     std::vector<std::int32_t> tokens(gpt::about.tokens_of_microbatch()), next(tokens.size());

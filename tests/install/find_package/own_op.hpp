@@ -15,7 +15,8 @@ struct silu_mlp {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c);
     value up = linear(h, t.parameter("up", {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.02));
-    value down = linear(user::silu(up), t.parameter("down", {hidden, ffn}, {{axis::tp, "ffn"}}, initial::normal, 0.02));
+    value down = linear(user::silu(up),
+                        t.parameter("down", {hidden, ffn}, {{axis::tp, "ffn"}}, initial::normal, 0.02));
     return x + leave_tp(down, c);
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, make the losses and
-// weights of a trainer's ranks; what is the application's is left as it was.
+// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, make the
+// losses and weights of a trainer's ranks; what is the application's is left as it was.
 #include <rankc/runtime/cuda/embedded.hpp>
 
 #include <doctest/doctest.h>
@@ -24,7 +24,9 @@ class counted final : public std::pmr::memory_resource {
  private:
   void* do_allocate(std::size_t bytes, std::size_t) override {
     void* made = nullptr;
-    const cudaError_t status = pinned_ ? cudaHostAlloc(&made, bytes, cudaHostAllocPortable | cudaHostAllocMapped) : cudaMalloc(&made, bytes);
+    const cudaError_t status = pinned_
+                                   ? cudaHostAlloc(&made, bytes, cudaHostAllocPortable | cudaHostAllocMapped)
+                                   : cudaMalloc(&made, bytes);
     if (status != cudaSuccess) return nullptr;
     most = std::max<std::size_t>(most, out += bytes);
     return made;
@@ -57,7 +59,8 @@ outcome of_engine(const registered& program) {
 
 /// By rank and communicator, as an application might make them.
 std::vector<std::vector<ncclComm_t>> make_communicators(const description& about) {
-  std::vector<std::vector<ncclComm_t>> all(static_cast<std::size_t>(about.world()), std::vector<ncclComm_t>(about.communicators.size()));
+  std::vector<std::vector<ncclComm_t>> all(static_cast<std::size_t>(about.world()),
+                                           std::vector<ncclComm_t>(about.communicators.size()));
   for (std::size_t g = 0; g < about.communicators.size(); ++g) {
     const std::span<const int> ranks = about.communicators[g].ranks;
     ncclUniqueId id;
@@ -67,8 +70,9 @@ std::vector<std::vector<ncclComm_t>> make_communicators(const description& about
     REQUIRE(ncclGroupStart() == ncclSuccess);
     for (std::size_t place = 0; place < ranks.size(); ++place) {
       cudaSetDevice(ranks[place]);
-      REQUIRE(ncclCommInitRankConfig(&all[static_cast<std::size_t>(ranks[place])][g], static_cast<int>(ranks.size()), id,
-                                     static_cast<int>(place), &config) == ncclSuccess);
+      REQUIRE(ncclCommInitRankConfig(&all[static_cast<std::size_t>(ranks[place])][g],
+                                     static_cast<int>(ranks.size()), id, static_cast<int>(place),
+                                     &config) == ncclSuccess);
     }
     REQUIRE(ncclGroupEnd() == ncclSuccess);
   }
@@ -76,8 +80,8 @@ std::vector<std::vector<ncclComm_t>> make_communicators(const description& about
 }
 
 struct given {
-  std::vector<double> weights;       // of the rank
-  std::vector<batch> batches;        // of three steps
+  std::vector<double> weights;  // of the rank
+  std::vector<batch> batches;   // of three steps
 };
 
 status one_rank(const program& p, const surroundings& s, const given& from, outcome& out) {
@@ -90,12 +94,16 @@ status one_rank(const program& p, const surroundings& s, const given& from, outc
   for (int step = 0; step < 3; ++step) {
     const batch& b = from.batches[static_cast<std::size_t>(step)];
     for (int m = 0; m < about.microbatches; ++m) {
-      const std::size_t first = static_cast<std::size_t>(m * about.dp + about.ranks[static_cast<std::size_t>(s.rank)].dp) * size;
-      if (status st = here.set_batch(m, std::span(b.tokens).subspan(first, size), std::span(b.targets).subspan(first, size)); !st.ok())
+      const std::size_t first =
+          static_cast<std::size_t>(m * about.dp + about.ranks[static_cast<std::size_t>(s.rank)].dp) * size;
+      if (status st = here.set_batch(m, std::span(b.tokens).subspan(first, size),
+                                     std::span(b.targets).subspan(first, size));
+          !st.ok())
         return st;
     }
     step_output o{};
-    if (status st = here.step({3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, step + 1}, o); !st.ok()) return st;
+    if (status st = here.step({3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, step + 1}, o); !st.ok())
+      return st;
     if (s.rank == reporter_of(about)) out.losses.push_back(o.loss);
     CHECK(here.has_loss() == std::isfinite(o.loss));
   }
@@ -116,10 +124,13 @@ outcome of_embedded(const registered& registered_program) {
     run beginning(registered_program);
     for (int step = 0; step < 3; ++step)
       for (given& each : from)
-        each.batches.push_back(read_batch(about, beginning.data, static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(about.global_batch())));
+        each.batches.push_back(
+            read_batch(about, beginning.data,
+                       static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(about.global_batch())));
     for (std::size_t r = 0; r < world; ++r) {
       from[r].weights.resize(layout_of(about, static_cast<int>(r)).parameter_count);
-      beginning.engine->read(static_cast<int>(r), region::weights, 0, from[r].weights.size(), from[r].weights.data());
+      beginning.engine->read(static_cast<int>(r), region::weights, 0, from[r].weights.size(),
+                             from[r].weights.data());
     }
   }
   const auto communicators = make_communicators(about);
@@ -171,7 +182,8 @@ void check_embedded(const char* job, const char* layout, const char* type) {
   CAPTURE(found->layout);
   const outcome expected = of_engine(*found), got = of_embedded(*found);
   REQUIRE(got.losses.size() == expected.losses.size());
-  for (std::size_t i = 0; i < got.losses.size(); ++i) CHECK(std::abs(got.losses[i] - expected.losses[i]) <= 1e-6 * expected.losses[i]);
+  for (std::size_t i = 0; i < got.losses.size(); ++i)
+    CHECK(std::abs(got.losses[i] - expected.losses[i]) <= 1e-6 * expected.losses[i]);
   double worst = 0;
   std::size_t elements = 0;
   for (std::size_t r = 0; r < got.weights.size(); ++r)
@@ -194,8 +206,10 @@ TEST_CASE("1 GPU: an embedded rank") {
 }
 
 TEST_CASE("2 GPUs: embedded ranks over an application's communicators") {
-  for (const char* layout : {"dp2", "tp2_sp", "pp2_1f1b", "pp2_zbv"}) check_embedded("gpt2_16", layout, "f32");
-  const auto two = std::find_if(cuda_registry.begin(), cuda_registry.end(), [](const registered& r) { return r.layout == "dp2"; });
+  for (const char* layout : {"dp2", "tp2_sp", "pp2_1f1b", "pp2_zbv"})
+    check_embedded("gpt2_16", layout, "f32");
+  const auto two = std::find_if(cuda_registry.begin(), cuda_registry.end(),
+                                [](const registered& r) { return r.layout == "dp2"; });
   embedded here;
   const status st = embed(*std::get<const rankc::cuda::program*>(two->program), {}, here);
   CHECK(st.code == 1);

@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   if (needed == nullptr || devices < std::atoi(needed)) {
-    std::printf("skipped: these tests need %s GPUs, and there are %d\n", needed ? needed : "RANKC_TEST_GPUS (1, 2 or 4)", devices);
+    std::printf("skipped: these tests need %s GPUs, and there are %d\n",
+                needed ? needed : "RANKC_TEST_GPUS (1, 2 or 4)", devices);
     return 77;
   }
   doctest::Context context(argc, argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a program really take of each GPU, from their contexts to their communicators, against what
-// the plan counts with. This process has its own contexts before it begins to measure.
+// What the processes of a program really take of each GPU, from their contexts to their communicators,
+// against what the plan counts with. This process has its own contexts before it begins to measure.
 #include "plans.hpp"
 
 #include <cuda_runtime_api.h>
@@ -82,7 +82,8 @@ std::vector<std::size_t> most_taken(const std::vector<std::vector<std::string>>&
   for (bool ready = false; !ready; usleep(2000)) {
     ready = std::all_of(children.begin(), children.end(), [](const auto& c) { return c->is_ready(); });
     for (int d = 0; d < gpus; ++d)
-      if (const std::size_t now = free_memory(d); now < before[d]) most[d] = std::max(most[d], before[d] - now);
+      if (const std::size_t now = free_memory(d); now < before[d])
+        most[d] = std::max(most[d], before[d] - now);
   }
   for (const auto& c : children) c->release();
   return most;
@@ -93,23 +94,30 @@ struct counted {
   std::size_t arena, beside;
 };
 std::vector<counted> count(const std::string& layout, rankc::cuda::edges_by by) {
-  const auto shape = std::find_if(std::begin(programs::layouts), std::end(programs::layouts), [&](const auto& l) { return layout == l.name; });
+  const auto shape = std::find_if(std::begin(programs::layouts), std::end(programs::layouts),
+                                  [&](const auto& l) { return layout == l.name; });
   const rankc::plan_data plan = programs::make(programs::jobs[1], *shape, true);
-  const rankc::codegen::lowered l = rankc::codegen::lower(plan, rankc::runtime::dtype::bf16, rankc::codegen::target::cuda);
+  const rankc::codegen::lowered l =
+      rankc::codegen::lower(plan, rankc::runtime::dtype::bf16, rankc::codegen::target::cuda);
   const rankc::layout mesh(plan.dims);
   std::vector<counted> ranks;
   for (int rank = 0; rank < plan.dims.world; ++rank) {
     const auto& r = l.ranks[static_cast<std::size_t>(mesh.at(rank)[rankc::axis::pp])];
-    const bool ties = std::any_of(r.links.begin(), r.links.end(), [](const auto& k) { return k.over == rankc::runtime::over::tied; });
-    ranks.push_back({r.arena.bytes, rankc::cuda::bytes_beside_arena(rankc::opened_by(mesh, plan.actions, r.index, ties), by, plan.dims.world)});
-    if (by == rankc::cuda::edges_by::nccl) CHECK(ranks.back().beside == rankc::codegen::bytes_beside_arena(l, r));
+    const bool ties = std::any_of(r.links.begin(), r.links.end(),
+                                  [](const auto& k) { return k.over == rankc::runtime::over::tied; });
+    ranks.push_back(
+        {r.arena.bytes, rankc::cuda::bytes_beside_arena(rankc::opened_by(mesh, plan.actions, r.index, ties),
+                                                        by, plan.dims.world)});
+    if (by == rankc::cuda::edges_by::nccl)
+      CHECK(ranks.back().beside == rankc::codegen::bytes_beside_arena(l, r));
   }
   return ranks;
 }
 
 bool map_each_other() {
   int there = 0, back = 0;
-  return cudaDeviceCanAccessPeer(&there, 0, 1) == cudaSuccess && cudaDeviceCanAccessPeer(&back, 1, 0) == cudaSuccess && there && back;
+  return cudaDeviceCanAccessPeer(&there, 0, 1) == cudaSuccess &&
+         cudaDeviceCanAccessPeer(&back, 1, 0) == cudaSuccess && there && back;
 }
 
 }  // namespace
@@ -124,8 +132,9 @@ TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either
       const auto ranks = count(layout, !processes && map_each_other() ? edges_by::mapped : edges_by::nccl);
       REQUIRE(ranks.size() == gpus);
       const std::string port = std::to_string(20000 + getpid() % 20000);
-      const auto taken = processes ? most_taken({{"gpt2_8", layout, "0", "0", port}, {"gpt2_8", layout, "1", "1", port}})
-                                   : most_taken({{"gpt2_8", layout, "-1", "0", ""}});
+      const auto taken =
+          processes ? most_taken({{"gpt2_8", layout, "0", "0", port}, {"gpt2_8", layout, "1", "1", port}})
+                    : most_taken({{"gpt2_8", layout, "-1", "0", ""}});
       for (int d = 0; d < gpus; ++d) {
         CHECK(taken[d] >= ranks[d].arena);
         CHECK(taken[d] <= ranks[d].arena + ranks[d].beside);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs for GPUs against PyTorch and against the host: losses, every element of every gradient, repeated runs.
+// The programs for GPUs against PyTorch and against the host: losses, every element of every gradient,
+// repeated runs.
 #include "losses.hpp"
 
 #include <cuda_runtime_api.h>
@@ -35,7 +36,8 @@ void reproduce_losses(int gpus) {
     CHECK(d.late <= 5e-4);
     worst = {std::max(worst.early, d.early), std::max(worst.late, d.late)};
   });
-  MESSAGE("f32, " << gpus << " GPUs: largest difference " << worst.early << " in the first 5 steps, " << worst.late << " after");
+  MESSAGE("f32, " << gpus << " GPUs: largest difference " << worst.early << " in the first 5 steps, "
+                  << worst.late << " after");
 }
 
 /// The gradients of a first step; of the host's: by one rank, in f64.
@@ -48,13 +50,14 @@ const tensors& host_gradients(const std::string& job) {
   static std::map<std::string, tensors> known;
   if (known.count(job) == 0)
     for (const registered& program : host_registry)
-      if (program.job == job && program.layout == "one" && program.type == "f64") known[job] = first_gradients(program);
+      if (program.job == job && program.layout == "one" && program.type == "f64")
+        known[job] = first_gradients(program);
   REQUIRE(known.count(job) == 1);
   return known[job];
 }
 
-/// Largest error of an element, relative to the largest element of its tensor; and of a tensor, as a ratio of norms.
-/// A key's bias has no gradient in exact arithmetic: its errors are measured against the query's.
+/// Largest error of an element, relative to the largest element of its tensor; and of a tensor, as a ratio of
+/// norms. A key's bias has no gradient in exact arithmetic: its errors are measured against the query's.
 struct gradient_difference {
   double element = 0, tensor = 0;
 };
@@ -69,7 +72,10 @@ gradient_difference difference(const tensors& wanted, const tensors& got) {
     std::string scale = name;
     if (const auto at = scale.find("wk.bias"); at != scale.npos) scale[at + 1] = 'q';
     double largest = 0, square = 0, error = 0, error_square = 0;
-    for (double v : wanted.at(scale)) { largest = std::max(largest, std::abs(v)); square += v * v; }
+    for (double v : wanted.at(scale)) {
+      largest = std::max(largest, std::abs(v));
+      square += v * v;
+    }
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double off = std::abs(values[i] - others[i]);
       error = off <= error ? error : off;
@@ -91,14 +97,16 @@ void compare_gradients(int gpus, const std::string& type, double element, double
     CHECK(d.tensor <= tensor);
     worst = {std::max(worst.element, d.element), std::max(worst.tensor, d.tensor)};
   });
-  MESSAGE(type << ", " << gpus << " GPUs: gradients differ from the host's f64 by " << worst.element << " (element), " << worst.tensor
-               << " (tensor)");
+  MESSAGE(type << ", " << gpus << " GPUs: gradients differ from the host's f64 by " << worst.element
+               << " (element), " << worst.tensor << " (tensor)");
 }
 
-/// What a rank takes of its GPU beside the arena, once CUDA has its context there: workspaces, graphs, communicators.
+/// What a rank takes of its GPU beside the arena, once CUDA has its context there: workspaces, graphs,
+/// communicators.
 std::size_t beside_the_arena(const rankc::runtime::description& about, const rankc::runtime::rank_row& rank) {
   const auto lanes = about.layouts[rank.pp].lanes;
-  const auto computing = std::count_if(lanes.begin(), lanes.end(), [](const auto& lane) { return lane.computes; });
+  const auto computing =
+      std::count_if(lanes.begin(), lanes.end(), [](const auto& lane) { return lane.computes; });
   return (std::size_t{64} << 20) + rankc::cuda::workspace_bytes * static_cast<std::size_t>(computing) +
          rankc::cuda::communicator_bytes * rank.links.size();
 }
@@ -126,7 +134,8 @@ std::pair<std::vector<double>, tensors> three_steps(const registered& program) {
 struct actions_beside {
   int all = 0, overlapping = 0;
 };
-actions_beside count_overlaps(const rankc::runtime::layout& where, const std::vector<rankc::runtime::traced>& did, int rank) {
+actions_beside count_overlaps(const rankc::runtime::layout& where,
+                              const std::vector<rankc::runtime::traced>& did, int rank) {
   actions_beside counted;
   for (const auto& b : did) {
     if (b.rank != rank || b.lane == 0 || !where.lanes[static_cast<std::size_t>(b.lane)].computes) continue;
@@ -146,8 +155,9 @@ std::string times_of(const std::vector<rankc::runtime::traced>& did, int rank) {
   return text.str();
 }
 
-/// Of a rank with one pair of actions alone, the second may come when the first is done: a rank that begins a step before the
-/// other, by more than a tiny action takes, waits for the other's message. The other rank then does not.
+/// Of a rank with one pair of actions alone, the second may come when the first is done: a rank that begins a
+/// step before the other, by more than a tiny action takes, waits for the other's message. The other rank
+/// then does not.
 void check_overlaps(const registered& program, const std::vector<rankc::runtime::traced>& did) {
   int ranks = 0, ranks_that_overlap = 0;
   for (int rank = 0; rank < program.about->world(); ++rank) {
@@ -163,7 +173,9 @@ void check_overlaps(const registered& program, const std::vector<rankc::runtime:
 }
 
 void check_all(int gpus) {
-  SUBCASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") { reproduce_losses(gpus); }
+  SUBCASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") {
+    reproduce_losses(gpus);
+  }
   SUBCASE("f32 gradients are the host's") { compare_gradients(gpus, "f32", 1e-5, 1e-5); }
   SUBCASE("bf16 gradients are the host's to bf16's rounding") { compare_gradients(gpus, "bf16", 5e-2, 2e-2); }
   SUBCASE("a deterministic plan gives the same bits again, in the memory that was planned") {

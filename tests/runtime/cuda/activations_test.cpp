@@ -44,8 +44,10 @@ TEST_CASE_TEMPLATE("gelu's gradient with that of the bias before it is the two o
     CAPTURE(tokens);
     bench b;
     const std::size_t count = static_cast<std::size_t>(tokens) * width;
-    const at x_at = b.put<T>(random_numbers<T>(count, 4.0, 1)), dy_at = b.put<T>(random_numbers<T>(count, 2.0, 2));
-    const at dx_at = b.room<T>(count), db_at = b.room<float>(width), wanted_dx = b.room<T>(count), wanted_db = b.room<float>(width);
+    const at x_at = b.put<T>(random_numbers<T>(count, 4.0, 1)),
+             dy_at = b.put<T>(random_numbers<T>(count, 2.0, 2));
+    const at dx_at = b.room<T>(count), db_at = b.room<float>(width), wanted_dx = b.room<T>(count),
+             wanted_db = b.room<float>(width);
     gelu_grad<T>(b.on(), wanted_dx, dy_at, x_at, count);
     bias_grad<T>(b.on(), wanted_db, wanted_dx, tokens, width, false);
     gelu_grad_bias<T>(b.on(), dx_at, db_at, dy_at, x_at, tokens, width, false);

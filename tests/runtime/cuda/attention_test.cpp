@@ -8,8 +8,9 @@ struct shape {
   int rows, seq, heads, kv_heads, dim;
 };
 // Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
-// multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the kernels for
-// Hopper, whose blocks take four tiles of queries forward, and three of queries and two of keys for gradients.
+// multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the
+// kernels for Hopper, whose blocks take four tiles of queries forward, and three of queries and two of keys
+// for gradients.
 constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128},
                             {2, 70, 3, 1, 40},  {1, 60, 2, 2, 12},   {2, 128, 2, 2, 16}, {1, 256, 4, 2, 32},
                             {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
@@ -87,18 +88,26 @@ struct call {
   }
 
   /// Scores of the first keys are larger by a power of two.
-  call(shape of, place where, bool deterministic = false, int first_keys = 0, double larger = 1.0) : s(of), packed(where == place::packed) {
+  call(shape of, place where, bool deterministic = false, int first_keys = 0, double larger = 1.0)
+      : s(of), packed(where == place::packed) {
     about.deterministic = deterministic;
     b.of().about = &about;
     if (where == place::misplaced) b.misplace();
     q_stride = packed ? width() : query_width();
     kv_stride = packed ? width() : key_width();
-    n_q = tokens() * query_width(); n_k = tokens() * key_width(); n_lse = tokens() * s.heads;
-    q = random_numbers<T>(n_q, 1.5, 1); k = random_numbers<T>(n_k, 1.5, 2);
+    n_q = tokens() * query_width();
+    n_k = tokens() * key_width();
+    n_lse = tokens() * s.heads;
+    q = random_numbers<T>(n_q, 1.5, 1);
+    k = random_numbers<T>(n_k, 1.5, 2);
     for (int row = 0; row < s.rows; ++row)
-      for (int i = 0; i < first_keys * key_width(); ++i) k[static_cast<std::size_t>(row) * s.seq * key_width() + i] *= larger;
-    v = random_numbers<T>(n_k, 1.0, 3); dout = random_numbers<T>(n_q, 1.0, 4);
-    dout_at = b.put<T>(dout); o_at = b.room<T>(n_q); lse_at = b.room<float>(n_lse);
+      for (int i = 0; i < first_keys * key_width(); ++i)
+        k[static_cast<std::size_t>(row) * s.seq * key_width() + i] *= larger;
+    v = random_numbers<T>(n_k, 1.0, 3);
+    dout = random_numbers<T>(n_q, 1.0, 4);
+    dout_at = b.put<T>(dout);
+    o_at = b.room<T>(n_q);
+    lse_at = b.room<float>(n_lse);
     if (packed) {
       numbers all(tokens() * width());
       for (std::size_t t = 0; t < tokens(); ++t) {
@@ -109,12 +118,19 @@ struct call {
         copy(k, key_width(), query_width());
         copy(v, key_width(), query_width() + key_width());
       }
-      q_at = b.put<T>(all); dq_at = b.room<T>(all.size());
-      k_at = q_at + query_width() * sizeof(T); dk_at = dq_at + query_width() * sizeof(T);
-      v_at = k_at + key_width() * sizeof(T); dv_at = dk_at + key_width() * sizeof(T);
+      q_at = b.put<T>(all);
+      dq_at = b.room<T>(all.size());
+      k_at = q_at + query_width() * sizeof(T);
+      dk_at = dq_at + query_width() * sizeof(T);
+      v_at = k_at + key_width() * sizeof(T);
+      dv_at = dk_at + key_width() * sizeof(T);
     } else {
-      q_at = b.put<T>(q); k_at = b.put<T>(k); v_at = b.put<T>(v);
-      dq_at = b.room<T>(n_q); dk_at = b.room<T>(n_k); dv_at = b.room<T>(n_k);
+      q_at = b.put<T>(q);
+      k_at = b.put<T>(k);
+      v_at = b.put<T>(v);
+      dq_at = b.room<T>(n_q);
+      dk_at = b.room<T>(n_k);
+      dv_at = b.room<T>(n_k);
     }
     scratch_at = b.room<float>(attention_scratch(planned()) / sizeof(float));
     grad_scratch_at = b.room<float>(attention_grad_scratch(planned()) / sizeof(float));

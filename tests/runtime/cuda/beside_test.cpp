@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: what they compute is what one lane computes, and they run next to lane 0's.
+// Actions on a second lane that computes: what they compute is what one lane computes, and they run next to
+// lane 0's.
 #include "lone_rank.hpp"
 #include "meet.hpp"
 #include "regions.hpp"
@@ -19,7 +20,8 @@ namespace {
 
 constexpr int tokens = 512, seq = 128, heads = 4, dim = 64, width = heads * dim, rows = tokens / seq;
 constexpr int vocabulary = 64;
-constexpr std::size_t piece_bytes = 512 << 10, region_floats = 1 << 21, region_bytes = region_floats * sizeof(float);
+constexpr std::size_t piece_bytes = 512 << 10, region_floats = 1 << 21,
+                      region_bytes = region_floats * sizeof(float);
 constexpr at inputs{0}, own{region_bytes}, other{2 * region_bytes}, scratch{3 * region_bytes};
 
 /// Places within a region; none holds more.
@@ -30,7 +32,8 @@ constexpr at piece(at base, int index) { return base + static_cast<std::size_t>(
 void half(const lane& on, at out, at temporary) {
   const at x = piece(inputs, 0), dy = piece(inputs, 1), w = piece(inputs, 2), gain = piece(inputs, 3);
   const at ids = piece(inputs, 4);
-  const at y = piece(out, 0), dx = piece(out, 1), dw = piece(out, 2), sums = piece(out, 3), stats = piece(out, 4);
+  const at y = piece(out, 0), dx = piece(out, 1), dw = piece(out, 2), sums = piece(out, 3),
+           stats = piece(out, 4);
   const at vectors = piece(out, 5), o = piece(out, 6), lse = piece(out, 7), table = piece(out, 8);
   for (int i = 0; i < 6; ++i) {
     linear<bf16>(on, y, x, w, tokens, width, width);
@@ -105,7 +108,8 @@ std::vector<std::uint32_t> random_inputs() {
   std::vector<std::uint32_t> words(region_floats);
   for (std::uint32_t& w : words) w = number() << 16 | number();
   const std::size_t ids = piece(inputs, 4).byte / sizeof(std::uint32_t);
-  for (std::size_t n = ids; n < ids + tokens; ++n) words[n] = static_cast<std::uint32_t>(generator()) % vocabulary;
+  for (std::size_t n = ids; n < ids + tokens; ++n)
+    words[n] = static_cast<std::uint32_t>(generator()) % vocabulary;
   return words;
 }
 
@@ -128,7 +132,8 @@ TEST_CASE("two lanes compute what one computes, every bit, step after step") {
     };
     e->evaluate();
     const auto expected = both();
-    CHECK(std::count(expected.begin(), expected.end(), 0u) < static_cast<std::ptrdiff_t>(expected.size()) - 500'000);
+    CHECK(std::count(expected.begin(), expected.end(), 0u) <
+          static_cast<std::ptrdiff_t>(expected.size()) - 500'000);
     const std::vector<std::uint32_t> zeros(region_floats);
     for (int step = 0; step < 20; ++step) {
       CAPTURE(step);
@@ -150,7 +155,8 @@ TEST_CASE("kernels of two lanes run at once: enqueued one by one, in a graph, an
       REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
       if (time == 0) continue;  // the first loads the kernels, one after the other
       float met[2]{};
-      REQUIRE(cudaMemcpy(met, c.of().at<float>(gradients), sizeof met, cudaMemcpyDeviceToHost) == cudaSuccess);
+      REQUIRE(cudaMemcpy(met, c.of().at<float>(gradients), sizeof met, cudaMemcpyDeviceToHost) ==
+              cudaSuccess);
       CHECK(met[0] == 1);
       CHECK(met[1] == 1);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that move between GPUs while a product of others runs, on two GPUs, and on four where there are so many: every element, in
-// f32 and bf16, of odd numbers of rows and columns at odd places.
+// Rows that move between GPUs while a product of others runs, on two GPUs, and on four where there are so
+// many: every element, in f32 and bf16, of odd numbers of rows and columns at odd places.
 #include "regions.hpp"
 
 #include <rankc/runtime/calls.hpp>
@@ -16,9 +16,11 @@
 namespace rankc::cuda::test {
 namespace {
 
-using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatter, runtime::calls::run_by_rows;
+using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatter,
+    runtime::calls::run_by_rows;
 
-constexpr step_input nothing{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
+constexpr step_input nothing{
+    .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 constexpr std::size_t rows = 37, columns = 1031;  // of a part
 
 /// A product of which each row is of one row.
@@ -33,30 +35,33 @@ constexpr std::size_t whole = Ranks * rows * columns;
 template <std::size_t Ranks>
 constexpr std::size_t behind = 1 + whole<Ranks>;  // a second tensor of a region
 
-/// Of the weights a: gradients = the first part of every rank; first moment = 2 of that; second moment, behind = the rank's part of
-/// the sum of 2 a. Behind the weights, and behind the gradients, 2 of the rank's first part, made while rows move.
+/// Of the weights a: gradients = the first part of every rank; first moment = 2 of that; second moment,
+/// behind = the rank's part of the sum of 2 a. Behind the weights, and behind the gradients, 2 of the rank's
+/// first part, made while rows move.
 template <class T, std::size_t Ranks>
 void move(rank& r) {
   const lane& on = r[compute];
   const layout& l = *r.where;
   begin(on, "move");
   const auto at_element = [](at region, std::size_t i) { return region + i * sizeof(T); };
-  const matrix<T, Ranks * rows, columns> a{at_element(l.weights, 1)}, all{at_element(l.gradients, 1)}, twice{at_element(l.first_moment, 1)},
-      dealt{at_element(l.second_moment, 1)};
+  const matrix<T, Ranks * rows, columns> a{at_element(l.weights, 1)}, all{at_element(l.gradients, 1)},
+      twice{at_element(l.first_moment, 1)}, dealt{at_element(l.second_moment, 1)};
   const matrix<T, rows, columns> own{a.where}, sum{at_element(l.second_moment, behind<Ranks>)};
-  run_by_rows(on, all_gather{.over = over::tp, .to = all, .from = own, .site = {0, "rows"}},
-              [&](auto part) {
-                const auto y = part(twice);
-                return doubled<T, decltype(y)::count / columns>{y, part(all)};
-              },
-              doubled<T, rows>{{at_element(l.weights, behind<Ranks>)}, own});
-  run_by_rows(on,
-              [&](auto part) {
-                const auto y = part(dealt);
-                return doubled<T, decltype(y)::count / columns>{y, part(a)};
-              },
-              reduce_scatter{.over = over::tp, .to = sum, .from = dealt, .site = {1, "sums"}},
-              doubled<T, rows>{{at_element(l.gradients, behind<Ranks>)}, own});
+  run_by_rows(
+      on, all_gather{.over = over::tp, .to = all, .from = own, .site = {0, "rows"}},
+      [&](auto part) {
+        const auto y = part(twice);
+        return doubled<T, decltype(y)::count / columns>{y, part(all)};
+      },
+      doubled<T, rows>{{at_element(l.weights, behind<Ranks>)}, own});
+  run_by_rows(
+      on,
+      [&](auto part) {
+        const auto y = part(dealt);
+        return doubled<T, decltype(y)::count / columns>{y, part(a)};
+      },
+      reduce_scatter{.over = over::tp, .to = sum, .from = dealt, .site = {1, "sums"}},
+      doubled<T, rows>{{at_element(l.gradients, behind<Ranks>)}, own});
 }
 
 template <class T>
@@ -84,7 +89,8 @@ void check_rows(const placement& way = {}) {
   for (int time = 0; time < 4; ++time) {
     std::vector<T> a[Ranks];
     for (std::size_t rank = 0; rank < Ranks; ++rank) {
-      for (std::size_t i = 0; i < count; ++i) a[rank].push_back(number<T>(std::sin(static_cast<double>(i + 100003 * rank) + time)));
+      for (std::size_t i = 0; i < count; ++i)
+        a[rank].push_back(number<T>(std::sin(static_cast<double>(i + 100003 * rank) + time)));
       put(*e, static_cast<int>(rank), region::weights, a[rank]);
     }
     std::vector<traced> calls;
@@ -99,7 +105,8 @@ void check_rows(const placement& way = {}) {
       CHECK(count_wrong(all, 1, Ranks * part, gathered) == 0);
       CHECK(count_wrong(twice, 1, Ranks * part, [&](std::size_t i) { return 2 * gathered(i); }) == 0);
       for (const auto& meanwhile : {beside_gathers, all})
-        CHECK(count_wrong(meanwhile, behind<Ranks>, part, [&](std::size_t i) { return 2 * value(a[rank][1 + i]); }) == 0);
+        CHECK(count_wrong(meanwhile, behind<Ranks>, part,
+                          [&](std::size_t i) { return 2 * value(a[rank][1 + i]); }) == 0);
       CHECK(count_wrong(sums, behind<Ranks>, part, [&](std::size_t i) {
               float sum = 0;
               for (const auto& of : a) sum += static_cast<float>(2 * value(of[1 + rank * part + i]));

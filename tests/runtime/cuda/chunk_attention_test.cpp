@@ -9,14 +9,10 @@ namespace {
 struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
 };
-// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those for Hopper, which around
-// a ring take chunks of 64 tokens as well.
-constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
-                            {1, 160, 4, 2, 2, 40},
-                            {2, 512, 2, 4, 2, 64},
-                            {1, 1024, 4, 4, 1, 128},
-                            {2, 768, 3, 2, 2, 32},
-                            {1, 1536, 3, 2, 1, 64},
+// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those
+// for Hopper, which around a ring take chunks of 64 tokens as well.
+constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},    {1, 160, 4, 2, 2, 40}, {2, 512, 2, 4, 2, 64},
+                            {1, 1024, 4, 4, 1, 128}, {2, 768, 3, 2, 2, 32}, {1, 1536, 3, 2, 1, 64},
                             {2, 384, 3, 2, 1, 64}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
@@ -140,29 +136,36 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
         check_close("dq", b.take<T>(dq, own * width), by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2,
                     f32 ? 2e-5 : 3e-2);
         const numbers more_k = b.take<T>(at_dk, k.size()), more_v = b.take<T>(at_dv, v.size());
-        for (std::size_t i = 0; i < dk.size(); ++i) { dk[i] += more_k[i]; dv[i] += more_v[i]; }
+        for (std::size_t i = 0; i < dk.size(); ++i) {
+          dk[i] += more_k[i];
+          dv[i] += more_v[i];
+        }
       }
       check_close("dk", dk, by.gathered(wanted.dk, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
       check_close("dv", dv, by.gathered(wanted.dv, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
     }
 }
 
-TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those of whole sequences", T, float, bf16) {
+TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those of whole sequences", T,
+                   float, bf16) {
   constexpr bool f32 = std::is_same_v<T, float>;
   for (const shape s : shapes) {
     CAPTURE(s.seq);
     CAPTURE(s.ranks);
     const int width = s.heads * s.dim, kv_width = s.kv_heads * s.dim, count = s.seq / s.ranks;
     const std::size_t tokens = static_cast<std::size_t>(s.rows) * s.seq, own = tokens / s.ranks;
-    const numbers q = random_numbers<T>(tokens * width, 1.5, 1), k = random_numbers<T>(tokens * kv_width, 1.5, 2),
-                  v = random_numbers<T>(tokens * kv_width, 1, 3), dout = random_numbers<T>(tokens * width, 1, 4);
+    const numbers q = random_numbers<T>(tokens * width, 1.5, 1),
+                  k = random_numbers<T>(tokens * kv_width, 1.5, 2),
+                  v = random_numbers<T>(tokens * kv_width, 1, 3),
+                  dout = random_numbers<T>(tokens * width, 1, 4);
     const reference wanted(s, q, k, v, dout);
     const order by{s};
     std::vector<numbers> dk(s.ranks, numbers(own * kv_width, 0.0)), dv = dk;
     for (int rank = 0; rank < s.ranks; ++rank) {
       CAPTURE(rank);
       bench b;
-      const attention_shape planned{s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), b.of().about->deterministic};
+      const attention_shape planned{
+          s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), b.of().about->deterministic};
       const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
                scratch = b.room<float>(attention_scratch(planned) / sizeof(float) + 1),
                grad_scratch = b.room<float>(attention_grad_scratch(planned) / sizeof(float) + 1);
@@ -171,29 +174,38 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
         keys.push_back(b.put<T>(by.of_rank(k, other, kv_width)));
         values.push_back(b.put<T>(by.of_rank(v, other, kv_width)));
       }
-      const at o = b.room<T>(own * width), lse = b.room<float>(own * s.heads), o_more = b.room<T>(own * width),
-               lse_more = b.room<float>(own * s.heads), dq = b.room<T>(own * width), at_dk = b.room<T>(own * kv_width),
+      const at o = b.room<T>(own * width), lse = b.room<float>(own * s.heads),
+               o_more = b.room<T>(own * width), lse_more = b.room<float>(own * s.heads),
+               dq = b.room<T>(own * width), at_dk = b.room<T>(own * kv_width),
                at_dv = b.room<T>(own * kv_width);
       const int first = rank * static_cast<int>(own);
-      const auto holder = [&](int step) { return static_cast<std::size_t>((rank - step + s.ranks) % s.ranks); };
+      const auto holder = [&](int step) {
+        return static_cast<std::size_t>((rank - step + s.ranks) % s.ranks);
+      };
       for (int step = 0; step < s.ranks; ++step) {
         const at to = step == 0 ? o : o_more, sums = step == 0 ? lse : lse_more;
-        ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows, s.seq, s.heads, s.kv_heads,
-                          s.dim, s.ranks, step, first);
+        ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
+                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first);
         if (step > 0)
-          merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads, s.dim);
+          merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads,
+                             s.dim);
       }
-      check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count), by.of_rank(wanted.lse, rank, s.heads),
-                  1e-5, 2e-5);
-      check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2, f32 ? 8e-6 : 8e-3);
+      check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
+                  by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
+      check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2,
+                  f32 ? 8e-6 : 8e-3);
       numbers sum(own * width, 0.0);
       for (int step = 0; step < s.ranks; ++step) {
-        ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)], values[holder(step)], o, lse,
-                               s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first);
+        ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
+                               values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
+                               s.ranks, step, first);
         const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
                       more_v = b.take<T>(at_dv, own * kv_width);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-        for (std::size_t i = 0; i < more_k.size(); ++i) { dk[holder(step)][i] += more_k[i]; dv[holder(step)][i] += more_v[i]; }
+        for (std::size_t i = 0; i < more_k.size(); ++i) {
+          dk[holder(step)][i] += more_k[i];
+          dv[holder(step)][i] += more_v[i];
+        }
       }
       check_close("dq", sum, by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2, f32 ? 2e-5 : 3e-2);
     }

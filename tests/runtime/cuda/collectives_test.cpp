@@ -45,8 +45,7 @@ void exchange(rank& r) {
     const std::size_t here = first * sizeof(T), second = here + n * sizeof(T);
     all_reduce<T>(r[lane], axis, {0, "sum"}, l.gradients + here, 2 * n);
     all_gather<T>(r[lane], axis, {1, "gather"}, l.first_moment + here, l.weights + here, n);
-    reduce_scatter<T>(r[lane], axis, {2, "scatter"}, l.second_moment + here, l.weights + here,
-                      n);
+    reduce_scatter<T>(r[lane], axis, {2, "scatter"}, l.second_moment + here, l.weights + here, n);
     all_reduce<T>(r[lane], axis, {3, "most"}, l.second_moment + second, n, reduction::max);
     first += 2 * n + 1;
   }
@@ -105,7 +104,8 @@ void check_exchange(const placement& way = {}) {
   }
 }
 
-/// The tensors of a layer, as each of two ranks keeps half of them; what a rank keeps lies side by side, and what it gathers.
+/// The tensors of a layer, as each of two ranks keeps half of them; what a rank keeps lies side by side, and
+/// what it gathers.
 constexpr std::size_t halves[] = {2048, 8388608, 2097152, 2097152, 8388608, 2048, 29360128};
 constexpr std::size_t kept = std::accumulate(std::begin(halves), std::end(halves), std::size_t{0});
 template <std::size_t N>
@@ -126,12 +126,18 @@ void share(rank& r) {
   const runtime::vector<T, 2 * kept> whole{l.gradients};
   record(r[compute], {0});
   wait(r[reduce], {0});
-  runtime::calls::run(r[reduce], runtime::calls::gather_shards{.over = over::dp, .to = whole, .from = own, .of = shards, .site = {0, "gather"}});
-  runtime::calls::run(r[reduce], runtime::calls::scatter_sums{.over = over::dp, .to = sums, .from = whole, .of = shards, .site = {1, "scatter"}});
+  runtime::calls::run(r[reduce],
+                      runtime::calls::gather_shards{
+                          .over = over::dp, .to = whole, .from = own, .of = shards, .site = {0, "gather"}});
+  runtime::calls::run(r[reduce],
+                      runtime::calls::scatter_sums{
+                          .over = over::dp, .to = sums, .from = whole, .of = shards, .site = {1, "scatter"}});
 }
 
 /// Of the element of a rank's own: few enough bits for the sum of two to be exact.
-float own_element(int rank, std::size_t i) { return static_cast<float>((i * 2654435761u + 40503u * static_cast<unsigned>(rank)) >> 8 & 63); }
+float own_element(int rank, std::size_t i) {
+  return static_cast<float>((i * 2654435761u + 40503u * static_cast<unsigned>(rank)) >> 8 & 63);
+}
 
 template <class T>
 void check_shards() {
@@ -153,7 +159,8 @@ void check_shards() {
     for (const shard_range& s : shards)
       for (std::size_t i = 0; i < s.count; ++i) {
         for (std::size_t of = 0; of < 2; ++of)
-          wrong_gathered += value(whole[s.gathered + of * s.count + i]) != own_element(static_cast<int>(of), s.kept + i);
+          wrong_gathered +=
+              value(whole[s.gathered + of * s.count + i]) != own_element(static_cast<int>(of), s.kept + i);
         const float half = own_element(rank, s.kept + i);
         wrong_sums += value(sums[s.kept + i]) != 2 * half;
       }
@@ -162,28 +169,40 @@ void check_shards() {
   }
 }
 
-TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in f32") { check_shards<float>(); }
-TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in bf16") { check_shards<bf16>(); }
+TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in f32") {
+  check_shards<float>();
+}
+TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one beside another in bf16") {
+  check_shards<bf16>();
+}
 
 /// More tensors, of odd sizes too, than are rounded at once, and more numbers.
-constexpr std::size_t odd_halves[] = {1, 8, 4099, 3, 17, 5, 64, 2, 7, 30000001, 1, 12, 9, 33, 40000000, 6, 4, 11, 2097152, 13};
-constexpr std::size_t odd_kept = std::accumulate(std::begin(odd_halves), std::end(odd_halves), std::size_t{0});
+constexpr std::size_t odd_halves[] = {1, 8,  4099, 3,  17,       5, 64, 2,  7,       30000001,
+                                      1, 12, 9,    33, 40000000, 6, 4,  11, 2097152, 13};
+constexpr std::size_t odd_kept =
+    std::accumulate(std::begin(odd_halves), std::end(odd_halves), std::size_t{0});
 static_assert(2 * odd_kept * sizeof(bf16) > rounded_bytes);
 constexpr auto odd_shards = side_by_side(odd_halves);
 
-/// Gradients = the sums of the weights, sent in bf16 and dealt out; then first moment = the first numbers of the weights, summed so.
+/// Gradients = the sums of the weights, sent in bf16 and dealt out; then first moment = the first numbers of
+/// the weights, summed so.
 constexpr std::size_t summed = 100'003;
 void share_rounded(rank& r) {
   const layout& l = *r.where;
   begin(r[compute], "share");
   const runtime::vector<float, odd_kept> sums{l.gradients};
   const runtime::vector<float, 2 * odd_kept> whole{l.weights};
-  REQUIRE(cudaMemcpyAsync(r.at<float>(l.first_moment), r.at<float>(l.weights), summed * sizeof(float), cudaMemcpyDeviceToDevice,
-                          r[compute].stream) == cudaSuccess);
+  REQUIRE(cudaMemcpyAsync(r.at<float>(l.first_moment), r.at<float>(l.weights), summed * sizeof(float),
+                          cudaMemcpyDeviceToDevice, r[compute].stream) == cudaSuccess);
   record(r[compute], {0});
   wait(r[reduce], {0});
-  runtime::calls::run(r[reduce], runtime::calls::scatter_sums_in_bf16{.over = over::dp, .to = sums, .from = whole, .of = odd_shards, .site = {0, "scatter"}});
-  runtime::calls::run(r[reduce], runtime::calls::all_reduce_in_bf16{.over = over::dp, .data = runtime::vector<float, summed>{l.first_moment}, .site = {1, "sum"}});
+  runtime::calls::run(
+      r[reduce], runtime::calls::scatter_sums_in_bf16{
+                     .over = over::dp, .to = sums, .from = whole, .of = odd_shards, .site = {0, "scatter"}});
+  runtime::calls::run(
+      r[reduce],
+      runtime::calls::all_reduce_in_bf16{
+          .over = over::dp, .data = runtime::vector<float, summed>{l.first_moment}, .site = {1, "sum"}});
 }
 
 TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and their sum, wherever it lies") {
@@ -195,7 +214,9 @@ TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and th
   void (*const bodies[])(rank&) = {share_rounded};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
   const auto part = [](int rank, std::size_t i) { return 1.00097656f * own_element(rank, i); };
-  const auto sum = [&](std::size_t i) { return value(number<bf16>(value(number<bf16>(part(0, i))) + value(number<bf16>(part(1, i))))); };
+  const auto sum = [&](std::size_t i) {
+    return value(number<bf16>(value(number<bf16>(part(0, i))) + value(number<bf16>(part(1, i)))));
+  };
   for (int rank = 0; rank < 2; ++rank) {
     std::vector<float> own(2 * odd_kept);
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = part(rank, i);
@@ -206,7 +227,8 @@ TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and th
     const auto sums = take<float>(*e, rank, region::gradients, odd_kept);
     std::size_t wrong = 0;
     for (const shard_range& s : odd_shards)
-      for (std::size_t i = 0; i < s.count; ++i) wrong += value(sums[s.kept + i]) != sum(s.gathered + static_cast<std::size_t>(rank) * s.count + i);
+      for (std::size_t i = 0; i < s.count; ++i)
+        wrong += value(sums[s.kept + i]) != sum(s.gathered + static_cast<std::size_t>(rank) * s.count + i);
     CHECK(wrong == 0);
     const auto all = take<float>(*e, rank, region::first_moment, summed);
     wrong = 0;
@@ -235,8 +257,8 @@ TEST_CASE("a collective that gives wrong numbers is found before the first step"
   CHECK_MESSAGE(told.find("is wrong, by NCCL") != std::string::npos, told);
 }
 
-/// What the check says of two ranks whose GPUs map each other, of which the first may take its own memory for the other's; NCCL has
-/// no part in it.
+/// What the check says of two ranks whose GPUs map each other, of which the first may take its own memory for
+/// the other's; NCCL has no part in it.
 std::string told_of_peers(bool takes_its_own) {
   tables t(1, 2);
   enlarge(t, 1 << 16);
@@ -247,7 +269,8 @@ std::string told_of_peers(bool takes_its_own) {
   std::string told[2];
   {
     std::vector<std::unique_ptr<context>> ranks;
-    for (int i = 0; i < 2; ++i) ranks.emplace_back(std::make_unique<context>(i, t.about, i))->of().stop = stop;
+    for (int i = 0; i < 2; ++i)
+      ranks.emplace_back(std::make_unique<context>(i, t.about, i))->of().stop = stop;
     const peer_groups groups(t.about, ranks);
     for (const auto& each : ranks) each->of().find_link(0)->place = each->of().index;
     lane_link& link = *ranks[0]->of().find_link(0);
@@ -279,7 +302,8 @@ TEST_CASE("kernels that read other memory than the other GPU's are found before 
   CHECK(told_of_peers(false) == "");
   const std::string told = told_of_peers(true);
   CHECK_MESSAGE(told.find("all_gather over tp: element ") != std::string::npos, told);
-  CHECK_MESSAGE(told.find("is wrong, by kernels that read the other GPUs' memory") != std::string::npos, told);
+  CHECK_MESSAGE(told.find("is wrong, by kernels that read the other GPUs' memory") != std::string::npos,
+                told);
 }
 
 TEST_CASE("collectives over two ranks in f32") { check_exchange<float, reduce, over::dp>(); }

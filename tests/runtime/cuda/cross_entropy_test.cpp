@@ -54,9 +54,11 @@ TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, flo
     int tokens, vocab;
     bool misplaced;
   };
-  // Packs of several rounds; fewer than a block; no packs; packs that addresses forbid; more than shared memory holds.
+  // Packs of several rounds; fewer than a block; no packs; packs that addresses forbid; more than shared
+  // memory holds.
   for (const auto [tokens, vocab, misplaced] :
-       {shape{9, 40000, false}, shape{300, 2000, false}, shape{20, 333, false}, shape{11, 1000, true}, shape{3, 60000, false}})
+       {shape{9, 40000, false}, shape{300, 2000, false}, shape{20, 333, false}, shape{11, 1000, true},
+        shape{3, 60000, false}})
     for (const double size : {5.0, 60.0}) {
       CAPTURE(vocab);
       CAPTURE(size);
@@ -87,7 +89,8 @@ TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, flo
       check_close("top", b.take<float>(top_at, tokens), top, 0.0, 0.0);
       check_close("sums", b.take<float>(sums_at, 2 * tokens), sums, 2e-5, 1e-6);
       check_rounded<T>("dlogits", b.take<T>(dlogits_at, count), dlogits);
-      const at again_at = b.put<T>(logits), once_at = b.room<T>(count), sums_once_at = b.room<float>(2 * tokens);
+      const at again_at = b.put<T>(logits), once_at = b.room<T>(count),
+               sums_once_at = b.room<float>(2 * tokens);
       softmax_grad<T>(b.on(), logits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
       check_rounded<T>("dlogits in place", b.take<T>(logits_at, count), dlogits);
       softmax_sums_grad<T>(b.on(), once_at, sums_once_at, again_at, targets_at, tokens, vocab, scale);

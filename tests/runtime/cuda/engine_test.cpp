@@ -150,10 +150,9 @@ TEST_CASE("a program with forwards alone evaluates, and refuses a step and what 
 TEST_CASE("an action that cannot be run is named by install, with rank and message") {
   const tables t = one_rank();
   const body train[] = {lonely_step}, evaluate[] = {evaluate_step};
-  CHECK_THROWS_WITH_AS(
-      install({.about = t.about, .train = train, .evaluate = evaluate}),
-      "rank 0, install, B3: B3: block 2: wq: lane reduce has no communicator over tp",
-      failure);
+  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = train, .evaluate = evaluate}),
+                       "rank 0, install, B3: B3: block 2: wq: lane reduce has no communicator over tp",
+                       failure);
 }
 
 TEST_CASE("install leaves regions of zeros and rope tables in place") {
@@ -260,7 +259,8 @@ TEST_CASE("an action costs its GPU a few microseconds, and is seen from outside"
     CHECK(s.action.starts_with("F"));
   }
   const double each = (seconds[1] - seconds[0]) / 2000;
-  std::printf("2000 kernels: %.3f ms; with an action each: %.3f ms: %.2f us an action\n", 1e3 * seconds[0], 1e3 * seconds[1], 1e6 * each);
+  std::printf("2000 kernels: %.3f ms; with an action each: %.3f ms: %.2f us an action\n", 1e3 * seconds[0],
+              1e3 * seconds[1], 1e6 * each);
   CHECK(each < 3e-6);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of eight bits, with one scale or one for each row and column: the same as the host's rounding of each number, by rows and
-// by columns, past tiles and within one; and what kernels round that make the numbers.
+// Tensors of eight bits, with one scale or one for each row and column: the same as the host's rounding of
+// each number, by rows and by columns, past tiles and within one; and what kernels round that make the
+// numbers.
 #include "bench.hpp"
 
 #include <rankc/runtime/fp8.hpp>
@@ -38,13 +39,17 @@ template <class V>
 std::vector<V> copied(bench& b, at from, std::size_t count) {
   std::vector<V> all(count);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  REQUIRE(cudaMemcpy(all.data(), b.of().at<V>(from), count * sizeof(V), cudaMemcpyDeviceToHost) == cudaSuccess);
+  REQUIRE(cudaMemcpy(all.data(), b.of().at<V>(from), count * sizeof(V), cudaMemcpyDeviceToHost) ==
+          cudaSuccess);
   return all;
 }
 template <class Layout>
 parts taken(bench& b, at q, size s) {
   const Layout l = layout_of<Layout>(s);
-  parts p{copied<unsigned char>(b, q, s.count()), copied<unsigned char>(b, q + l.by_columns(), s.count()), {}, {}};
+  parts p{copied<unsigned char>(b, q, s.count()),
+          copied<unsigned char>(b, q + l.by_columns(), s.count()),
+          {},
+          {}};
   if constexpr (std::is_same_v<Layout, fp8_rows_layout>) {
     p.row_factors = copied<float>(b, q + l.row_factors(), l.rows);
     p.column_factors = copied<float>(b, q + l.column_factors(), l.columns);
@@ -62,17 +67,23 @@ parts expected(const numbers& x, size s) {
   const float scale = runtime::fp8_scale<F>(static_cast<float>(largest));
   p.row_factors = {1 / scale};
   for (std::size_t i = 0; i < x.size(); ++i)
-    p.by_rows[i] = p.by_columns[i % s.columns * s.rows + i / s.columns] = runtime::to_fp8<F>(static_cast<float>(x[i]) * scale).bits;
+    p.by_rows[i] = p.by_columns[i % s.columns * s.rows + i / s.columns] =
+        runtime::to_fp8<F>(static_cast<float>(x[i]) * scale).bits;
   return p;
 }
 parts expected_rows(const numbers& x, size s) {
   std::vector<double> of_rows(s.rows), of_columns(s.columns);
   for (std::size_t i = 0; i < x.size(); ++i)
-    for (double* most : {&of_rows[i / s.columns], &of_columns[i % s.columns]}) *most = std::max(*most, std::abs(x[i]));
+    for (double* most : {&of_rows[i / s.columns], &of_columns[i % s.columns]})
+      *most = std::max(*most, std::abs(x[i]));
   parts p{bytes(x.size()), bytes(x.size()), {}, {}};
-  for (const double most : of_rows) p.row_factors.push_back(1 / runtime::fp8_row_scale(static_cast<float>(most)));
-  for (const double most : of_columns) p.column_factors.push_back(1 / runtime::fp8_row_scale(static_cast<float>(most)));
-  const auto bits = [](double x, float factor) { return runtime::to_fp8<runtime::e4m3>(static_cast<float>(x) * (1 / factor)).bits; };
+  for (const double most : of_rows)
+    p.row_factors.push_back(1 / runtime::fp8_row_scale(static_cast<float>(most)));
+  for (const double most : of_columns)
+    p.column_factors.push_back(1 / runtime::fp8_row_scale(static_cast<float>(most)));
+  const auto bits = [](double x, float factor) {
+    return runtime::to_fp8<runtime::e4m3>(static_cast<float>(x) * (1 / factor)).bits;
+  };
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t row = i / s.columns, column = i % s.columns;
     p.by_rows[i] = bits(x[i], p.row_factors[row]);
@@ -90,13 +101,16 @@ TEST_CASE_TEMPLATE("numbers are rounded as on the host, by rows and by columns",
       CAPTURE(most);
       bench b;
       numbers x = random_numbers<T>(s.count(), most, 1);
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::ldexp(x[i], static_cast<int>(i / s.columns % 5) - static_cast<int>(i % s.columns % 3));
-      const at x_at = b.put<T>(x), q_at = room_for<fp8_layout>(b, s), rows_at = room_for<fp8_rows_layout>(b, s);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = std::ldexp(x[i], static_cast<int>(i / s.columns % 5) - static_cast<int>(i % s.columns % 3));
+      const at x_at = b.put<T>(x), q_at = room_for<fp8_layout>(b, s),
+               rows_at = room_for<fp8_rows_layout>(b, s);
       to_e4m3<T>(b.on(), q_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e4m3>(x, s)));
       to_e5m2<T>(b.on(), q_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e5m2>(x, s)));
-      for (int again = 0; again < 2; ++again) to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);  // over what was there
+      for (int again = 0; again < 2; ++again)
+        to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);  // over what was there
       CHECK((taken<fp8_rows_layout>(b, rows_at, s) == expected_rows(x, s)));
     }
 }
@@ -104,11 +118,14 @@ TEST_CASE_TEMPLATE("numbers are rounded as on the host, by rows and by columns",
 TEST_CASE_TEMPLATE("a number that is none stays one, and so does infinity", T, float, bf16) {
   bench b;
   constexpr size s{32, 32};
-  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double odd :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     numbers x = random_numbers<T>(s.count(), 1.0, 2);
     x[40] = odd;
     const at x_at = b.put<T>(x), q_at = room_for<fp8_layout>(b, s), rows_at = room_for<fp8_rows_layout>(b, s);
-    const auto is_nan = [](unsigned char bits) { return std::isnan(runtime::from_fp8<double>(runtime::e4m3{bits})); };
+    const auto is_nan = [](unsigned char bits) {
+      return std::isnan(runtime::from_fp8<double>(runtime::e4m3{bits}));
+    };
     to_e4m3<T>(b.on(), q_at, x_at, s.rows, s.columns);
     CHECK(is_nan(taken<fp8_layout>(b, q_at, s).by_rows[40]));
     to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);
@@ -148,8 +165,10 @@ void check_norms(size s, bool is_misplaced) {
   bench b;
   const std::size_t aside = is_misplaced ? sizeof(T) : 0;
   const at x = b.put<T>(random_numbers<T>(s.count(), 3.0, 5));
-  const at gain = b.put<T>(random_numbers<T>(s.columns + 1, 2.0, 6)) + aside, shift = b.put<T>(random_numbers<T>(s.columns + 1, 1.0, 7)) + aside;
-  const at plain = b.room<T>(s.count()), stats = b.room<float>(2 * s.rows), wanted_stats = b.room<float>(2 * s.rows);
+  const at gain = b.put<T>(random_numbers<T>(s.columns + 1, 2.0, 6)) + aside,
+           shift = b.put<T>(random_numbers<T>(s.columns + 1, 1.0, 7)) + aside;
+  const at plain = b.room<T>(s.count()), stats = b.room<float>(2 * s.rows),
+           wanted_stats = b.room<float>(2 * s.rows);
   const at apart = room_for<layout>(b, s), fused = room_for<layout>(b, s);
   layer_norm<T>(b.on(), plain, wanted_stats, x, gain, shift, s.rows, s.columns, 1e-5);
   By::cast(b.on(), apart, plain, s.rows, s.columns);
@@ -163,7 +182,8 @@ void check_norms(size s, bool is_misplaced) {
   CHECK((b.take<float>(stats, s.rows) == b.take<float>(wanted_stats, s.rows)));
 }
 
-TEST_CASE_TEMPLATE("norms that round what they make give the bits of the two, and the same statistics", T, float, bf16) {
+TEST_CASE_TEMPLATE("norms that round what they make give the bits of the two, and the same statistics", T,
+                   float, bf16) {
   for (const size s : sizes)
     for (const bool is_misplaced : {false, true}) {
       CAPTURE(s.rows);
@@ -178,7 +198,8 @@ void check_activations(size s) {
   using layout = typename By::layout;
   const size wide{s.rows, 2 * s.columns};
   bench b;
-  const at gate_up = b.put<T>(random_numbers<T>(wide.count(), 3.0, 3)), dy = b.put<T>(random_numbers<T>(s.count(), 1.0, 4));
+  const at gate_up = b.put<T>(random_numbers<T>(wide.count(), 3.0, 3)),
+           dy = b.put<T>(random_numbers<T>(s.count(), 1.0, 4));
   const at gate = gate_up, up = gate_up + s.columns * sizeof(T), plain = b.room<T>(wide.count());
   const at apart = room_for<layout>(b, wide), fused = room_for<layout>(b, wide);
   swiglu<T>(b.on(), plain, gate, up, s.rows, s.columns, wide.columns);

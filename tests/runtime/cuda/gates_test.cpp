@@ -65,7 +65,9 @@ TEST_CASE_TEMPLATE("the sigmoid and its gradient, to its far ends", T, float, bf
   for (const std::size_t count : counts) {
     bench b;
     numbers x = random_numbers<T>(count, 8.0, 1);
-    x[0] = -1000; x[1] = 1000; x[2] = 0;
+    x[0] = -1000;
+    x[1] = 1000;
+    x[2] = 0;
     const numbers dy = random_numbers<T>(count, 2.0, 2);
     const at x_at = b.put<T>(x), y_at = b.room<T>(count), dy_at = b.put<T>(dy), dx_at = b.room<T>(count);
     sigmoid<T>(b.on(), y_at, x_at, count);

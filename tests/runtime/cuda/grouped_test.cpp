@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of experts against sums in double: rows dealt out to segments in every uneven way,
-// NaN in the rows that belong to none.
+// Products of rows with the weights of experts against sums in double: rows dealt out to segments in every
+// uneven way, NaN in the rows that belong to none.
 #include "bench.hpp"
 
 #include <cstring>
@@ -109,7 +109,8 @@ class stand {
     const deal& d = of_.rows;
     grouped_linear<T>(b_.on(), y_, x_, w_, offsets_, d.rows, of_.in, of_.out, d.segments(), d.experts);
     grouped_linear_dx<T>(b_.on(), dx_, dy_, w_, offsets_, d.rows, of_.in, of_.out, d.segments(), d.experts);
-    grouped_linear_dw<T>(b_.on(), dw_, dy_, x_, offsets_, d.rows, of_.in, of_.out, d.segments(), d.experts, accumulate);
+    grouped_linear_dw<T>(b_.on(), dw_, dy_, x_, offsets_, d.rows, of_.in, of_.out, d.segments(), d.experts,
+                         accumulate);
   }
   numbers y() { return b_.take<T>(y_, of_.y.size()); }
   numbers dx() { return b_.take<T>(dx_, of_.dx.size()); }
@@ -130,8 +131,8 @@ class stand {
   void write(at to, const numbers& values) {
     std::vector<U> typed;
     for (const double v : values) typed.push_back(U(static_cast<float>(v)));
-    REQUIRE(cudaMemcpy(b_.of().template at<U>(to), typed.data(), typed.size() * sizeof(U), cudaMemcpyHostToDevice) ==
-            cudaSuccess);
+    REQUIRE(cudaMemcpy(b_.of().template at<U>(to), typed.data(), typed.size() * sizeof(U),
+                       cudaMemcpyHostToDevice) == cudaSuccess);
   }
 
   const layer<T>& of_;
@@ -139,14 +140,15 @@ class stand {
   const at x_, dy_, w_, offsets_, y_, dx_, dw_;
 };
 
-/// The rows of somebody against what they should be, sums of so many terms below 1; those of nobody must be as they
-/// were, which is NaN.
+/// The rows of somebody against what they should be, sums of so many terms below 1; those of nobody must be
+/// as they were, which is NaN.
 template <class T>
 void check_rows(const char* what, numbers got, numbers wanted, int terms) {
   REQUIRE(got.size() == wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (!std::isnan(wanted[i])) continue;
-    if (!std::isnan(got[i])) FAIL_CHECK(what << ": element " << i << " of a row of nobody was written: " << got[i]);
+    if (!std::isnan(got[i]))
+      FAIL_CHECK(what << ": element " << i << " of a row of nobody was written: " << got[i]);
     got[i] = wanted[i] = 0.0;
   }
   check_rounded<T>(what, got, wanted, terms / 8.0);
@@ -181,7 +183,8 @@ TEST_CASE_TEMPLATE("grouped linear, its input gradient and its weight gradient",
     }
 }
 
-/// Rows of two products, the first of which may have been rounded before the other was added; `first`: its largest.
+/// Rows of two products, the first of which may have been rounded before the other was added; `first`: its
+/// largest.
 template <class T>
 void check_sum(const char* what, numbers got, numbers wanted, double first, int terms) {
   REQUIRE(got.size() == wanted.size());
@@ -202,11 +205,13 @@ TEST_CASE_TEMPLATE("a grouped linear added to rows, and the sum of two", T, floa
       double first = 0;
       const numbers residual = random_numbers<T>(sum.size(), 4.0, 9);
       for (std::size_t i = 0; i < sum.size(); ++i) {
-        sum[i] += two.y[i]; onto[i] += residual[i];
+        sum[i] += two.y[i];
+        onto[i] += residual[i];
         if (!std::isnan(one.y[i])) first = std::max(first, std::abs(one.y[i]));
       }
       bench b;
-      const at x = b.put<T>(one.x), w = b.put<T>(one.w), x2 = b.put<T>(two.x), w2 = b.put<T>(two.w), by = b.put(d.offsets);
+      const at x = b.put<T>(one.x), w = b.put<T>(one.w), x2 = b.put<T>(two.x), w2 = b.put<T>(two.w),
+               by = b.put(d.offsets);
       const at before = b.put<T>(residual), apart = b.room<T>(sum.size()), y = b.room<T>(sum.size());
       grouped_linear_two<T>(b.on(), y, x, w, x2, w2, by, d.rows, in, out, d.segments(), d.experts);
       check_sum<T>("two", b.take<T>(y, sum.size()), sum, first, 2 * in);

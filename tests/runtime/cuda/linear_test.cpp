@@ -49,8 +49,7 @@ TEST_CASE_TEMPLATE("linear, its input gradient and its weight gradient", T, floa
     for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += old[i];
     check_twice_rounded<T>("dx, accumulated", b.take<T>(old_at, dx.size()), sum, dx);
 
-    numbers dw = product(
-        out, in, tokens, [&](int o, int n) { return dy_of(n, o); }, x_of);
+    numbers dw = product(out, in, tokens, [&](int o, int n) { return dy_of(n, o); }, x_of);
     linear_dw<T>(b.on(), dw_at, dy_at, x_at, tokens, in, out, false);
     check_close("dw", b.take<float>(dw_at, dw.size()), dw, 1e-5, 5e-5);
     linear_dw<T>(b.on(), dw_at, dy_at, x_at, tokens, in, out, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a program of one rank that has an arena and nothing in it: what a context needs where a kernel is
-// tested or timed by itself.
+// The tables of a program of one rank that has an arena and nothing in it: what a context needs where a
+// kernel is tested or timed by itself.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

@@ -77,7 +77,8 @@ TEST_CASE_TEMPLATE("layer norm's gradients in one pass", T, float, bf16) {
   }
 }
 
-TEST_CASE_TEMPLATE("layer norm's gradients and that of the bias behind the residual in one pass", T, float, bf16) {
+TEST_CASE_TEMPLATE("layer norm's gradients and that of the bias behind the residual in one pass", T, float,
+                   bf16) {
   for (const norm_shape& s : norm_shapes) {
     const auto [tokens, width, misplaced] = s;
     CAPTURE(tokens);
@@ -157,7 +158,8 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
         bias_add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.bias_at, o.residual_at, o.gain_at,
                                o.shift_at, tokens, width, eps);
       else
-        add_rms_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width, eps);
+        add_rms_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width,
+                        eps);
       const numbers sum = summed(o, width, kind == 1), got = b.take<T>(where, o.count);
       check_close("sum", got, sum, 0.0, 0.0);
       const norm_reference wanted(centred, got, o.gain, o.shift, o.dy, {}, tokens, width);

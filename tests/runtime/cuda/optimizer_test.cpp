@@ -100,10 +100,12 @@ TEST_CASE_TEMPLATE("three steps of AdamW over ranges, with and without clipping"
 TEST_CASE_TEMPLATE("a step whose norm is not finite changes nothing", T, float, bf16) {
   bench b;
   const numbers before = random_numbers<float>(region, 1.0, 1);
-  const at w_at = b.put<float>(before), m_at = b.put<float>(before), v_at = b.put<float>(before), g_at = b.put<float>(before),
-           norm_at = b.put<float>({std::nan("")}), copy_at = b.room<bf16>(region);
+  const at w_at = b.put<float>(before), m_at = b.put<float>(before), v_at = b.put<float>(before),
+           g_at = b.put<float>(before), norm_at = b.put<float>({std::nan("")}),
+           copy_at = b.room<bf16>(region);
   b.working_copy_at(copy_at);
-  b.owner().set_input({.lr = 0.1, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 1});
+  b.owner().set_input(
+      {.lr = 0.1, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 1});
   b.owner().copy_input();
   adamw<T>(b.on(), w_at, g_at, m_at, v_at, norm_at, some_ranges());
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);

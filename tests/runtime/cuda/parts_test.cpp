@@ -4,7 +4,8 @@
 namespace rankc::cuda::test::parts_test {
 namespace {
 
-TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts them together", T, float, bf16) {
+TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts them together", T, float,
+                   bf16) {
   struct shape {
     int rows, left, right;
     bool misplaced = false;

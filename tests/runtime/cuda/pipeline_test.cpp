@@ -54,8 +54,7 @@ void cross(const placement& way) {
   CAPTURE(way.maps_peers);
   tables t = two_stages();
   enlarge(t, total + std::size(sizes));
-  void (*const bodies[])(rank&) = {swap_messages<to_next, from_next>,
-                                   swap_messages<to_prev, from_prev>};
+  void (*const bodies[])(rank&) = {swap_messages<to_next, from_next>, swap_messages<to_prev, from_prev>};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   std::vector<double> values(total + std::size(sizes));
   for (int time = 0; time < 2; ++time) {

@@ -19,8 +19,16 @@ namespace fs = std::filesystem;
 const product_machine h200{"NVIDIA H200", 130101}, h100{"NVIDIA H100 80GB HBM3", 130101};
 
 product_shape shape(int m, bool add = false) {
-  return {.m = m, .n = 65536, .k = 768, .transpose_a = true, .transpose_b = false, .add = add, .in = CUDA_R_16BF, .out = CUDA_R_32F,
-          .epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS, .alignment = 256};
+  return {.m = m,
+          .n = 65536,
+          .k = 768,
+          .transpose_a = true,
+          .transpose_b = false,
+          .add = add,
+          .in = CUDA_R_16BF,
+          .out = CUDA_R_32F,
+          .epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+          .alignment = 256};
 }
 
 /// Each word of the algorithm is other.
@@ -61,16 +69,18 @@ TEST_CASE("a shape is tuned once by one of many threads, and all get that choice
 
 TEST_CASE("where tuning throws, the next rank tunes") {
   product_choices all;
-  CHECK_THROWS_AS(all.of(h200, shape(1), [](const auto&) -> product_choice { throw failure(70, "no"); }), failure);
+  CHECK_THROWS_AS(all.of(h200, shape(1), [](const auto&) -> product_choice { throw failure(70, "no"); }),
+                  failure);
   CHECK(all.of(h200, shape(1), [](const auto&) { return choice(7, 1); }).milliseconds == 1);
 }
 
 TEST_CASE("text gives back every choice that was timed, of its machine and shape alone") {
   product_choices first;
   for (const auto& [machine, m, seed] : {std::tuple{h200, 3072, 1u}, {h200, 768, 2u}, {h100, 768, 3u}})
-    first.of(machine, shape(m), [&, seed = seed](const auto&) { return choice(seed, 0.25f * static_cast<float>(seed)); });
-  first.of(h200, shape(9), [](const auto&) { return choice(4, 0); });           // not timed
-  first.of(h200, shape(10), [](const auto&) { return product_choice{}; });      // cuBLASLt has none
+    first.of(machine, shape(m),
+             [&, seed = seed](const auto&) { return choice(seed, 0.25f * static_cast<float>(seed)); });
+  first.of(h200, shape(9), [](const auto&) { return choice(4, 0); });       // not timed
+  first.of(h200, shape(10), [](const auto&) { return product_choice{}; });  // cuBLASLt has none
   product_choices second;
   second.take(first.text(), "the first");
   CHECK(second.text() == first.text());
@@ -79,7 +89,8 @@ TEST_CASE("text gives back every choice that was timed, of its machine and shape
     CHECK(same(got.algorithm, choice(seed, 0).algorithm));
     CHECK(got.milliseconds == 0.25f * static_cast<float>(seed));
   }
-  for (const auto& [machine, other] : {std::pair{h100, shape(3072)}, {h200, shape(768, true)}, {h200, shape(9)}, {h200, shape(10)}})
+  for (const auto& [machine, other] :
+       {std::pair{h100, shape(3072)}, {h200, shape(768, true)}, {h200, shape(9)}, {h200, shape(10)}})
     second.of(machine, other, [](const auto& told) {
       CHECK(!told);
       return choice(5, 1);
@@ -88,9 +99,11 @@ TEST_CASE("text gives back every choice that was timed, of its machine and shape
 
 TEST_CASE("a product of eight bits is another than of 16, and text says so") {
   product_shape narrow = shape(64);
-  narrow.in = CUDA_R_8F_E4M3; narrow.in_b = CUDA_R_8F_E5M2;
+  narrow.in = CUDA_R_8F_E4M3;
+  narrow.in_b = CUDA_R_8F_E5M2;
   product_shape fast = narrow;
-  fast.in_b = narrow.in; fast.fast_sums = true;
+  fast.in_b = narrow.in;
+  fast.fast_sums = true;
   product_shape of_rows = fast;
   of_rows.row_factors = true;
   product_choices first, second;
@@ -128,8 +141,10 @@ TEST_CASE("a line that is no choice is refused by its number") {
   };
   CHECK(taken(good + good) == "nothing was thrown");
   CHECK(taken(good + "NVIDIA H200\t1\n") ==
-        "1: products.tsv: line 2 is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): 'NVIDIA H200\t1'");
-  for (const std::string& bad : {line.substr(0, line.size() - 1), line + "0", line + "\tmore", "\t" + line, std::string("?")})
+        "1: products.tsv: line 2 is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, "
+        "algorithm): 'NVIDIA H200\t1'");
+  for (const std::string& bad :
+       {line.substr(0, line.size() - 1), line + "0", line + "\tmore", "\t" + line, std::string("?")})
     CHECK(taken(bad).starts_with("1: products.tsv: line 1 is no choice"));
 }
 
@@ -153,8 +168,10 @@ TEST_CASE("a file that cannot be kept is refused before anything is tuned") {
   const scratch s;
   s.write("plain", "text");
   const std::string file = s.path("plain/products.tsv");
-  CHECK(refusal_of([&] { open_products(file); }) == "1: " + file + ": the choices of products cannot be kept there: Not a directory");
-  CHECK(refusal_of([&] { open_products(s.path()); }) == "1: " + s.path() + ": the choices of products cannot be kept there: Is a directory");
+  CHECK(refusal_of([&] { open_products(file); }) ==
+        "1: " + file + ": the choices of products cannot be kept there: Not a directory");
+  CHECK(refusal_of([&] { open_products(s.path()); }) ==
+        "1: " + s.path() + ": the choices of products cannot be kept there: Is a directory");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizer's kernels keep in bf16: the host's bits in shards of every kind, and more tensors than a launch holds.
+// What the optimizer's kernels keep in bf16: the host's bits in shards of every kind, and more tensors than a
+// launch holds.
 #include "../tensor_shards.hpp"
 #include "bench.hpp"
 
@@ -13,9 +14,15 @@ using namespace rankc::test;
 /// Another rank's tables in place of a bench's, as long as this lives.
 struct in_place_of {
   in_place_of(bench& b, const tensor_shards& t) : r(b.of()), about(r.about), where(r.where), row(r.row) {
-    r.about = &t.about; r.where = &t.where; r.row = &t.row;
+    r.about = &t.about;
+    r.where = &t.where;
+    r.row = &t.row;
   }
-  ~in_place_of() { r.about = about; r.where = where; r.row = row; }
+  ~in_place_of() {
+    r.about = about;
+    r.where = where;
+    r.row = row;
+  }
   rank& r;
   const description* about;
   const layout* where;
@@ -39,9 +46,13 @@ TEST_CASE("an update in bf16 alone leaves the host's bits, in shards of every ki
       for (std::size_t i = 0; i < n; ++i) {
         const given x = given_of(t.is_vector(i), t.elements[i]);
         const left then = left_of(t.is_vector(i), t.elements[i]);
-        w[i] = x.weight; g[i] = x.gradient; m[i] = x.moment;
-        want_w[i] = t.is_gap(i) ? w[i] : widened(then.weight); want_m[i] = t.is_gap(i) ? m[i] : widened(then.moment);
-        moved += want_w[i] != w[i]; ++elements;
+        w[i] = x.weight;
+        g[i] = x.gradient;
+        m[i] = x.moment;
+        want_w[i] = t.is_gap(i) ? w[i] : widened(then.weight);
+        want_m[i] = t.is_gap(i) ? m[i] : widened(then.moment);
+        moved += want_w[i] != w[i];
+        ++elements;
       }
       const at at_w = b.put<bf16>(w), at_g = b.put<float>(g), at_m = b.put<bf16>(m), norm = b.put<float>({1});
       const in_place_of other(b, t);
@@ -67,7 +78,8 @@ TEST_CASE("more tensors than one launch holds") {
   }
   t.where.parameters = t.parameters;
   const range all[]{{0, count, false}};
-  const at w = b.put<bf16>(numbers(count, 1.0)), g = b.put<float>(numbers(count, 0x1.08p0)), norm = b.put<float>({1});
+  const at w = b.put<bf16>(numbers(count, 1.0)), g = b.put<float>(numbers(count, 0x1.08p0)),
+           norm = b.put<float>({1});
   b.owner().set_input(exact_step);
   b.owner().copy_input();
   const in_place_of other(b, t);
@@ -84,8 +96,10 @@ struct element {
   double w, m, v;
 };
 element after(element e, double g, double lr, int step) {
-  e.m = 0.9 * e.m + 0.1 * g; e.v = 0.95 * e.v + 0.05 * g * g;
-  e.w -= lr * 0.1 * e.w + lr / (1 - std::pow(0.9, step)) * e.m / (std::sqrt(e.v / (1 - std::pow(0.95, step))) + 1e-8);
+  e.m = 0.9 * e.m + 0.1 * g;
+  e.v = 0.95 * e.v + 0.05 * g * g;
+  e.w -= lr * 0.1 * e.w +
+         lr / (1 - std::pow(0.9, step)) * e.m / (std::sqrt(e.v / (1 - std::pow(0.95, step))) + 1e-8);
   return e;
 }
 
@@ -113,10 +127,11 @@ void check_adamw(double units) {
                   m = random_numbers<Moment>(count, 1.0, 3);
     numbers v = random_numbers<Moment>(count, 1.0, 4);
     for (double& x : v) x = std::abs(x);
-    const at at_w = b.put<Weight>(w), at_g = b.put<float>(g), at_m = b.put<Moment>(m), at_v = b.put<Moment>(v),
-             norm = b.put<float>({1}), copy = b.room<bf16>(count);
+    const at at_w = b.put<Weight>(w), at_g = b.put<float>(g), at_m = b.put<Moment>(m),
+             at_v = b.put<Moment>(v), norm = b.put<float>({1}), copy = b.room<bf16>(count);
     t.where.working_copy = copy;
-    b.owner().set_input({.lr = 0.01, .weight_decay = 0.1, .clip = 0, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 2});
+    b.owner().set_input(
+        {.lr = 0.01, .weight_decay = 0.1, .clip = 0, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 2});
     b.owner().copy_input();
     const in_place_of other(b, t);
     const range all[]{{0, count, true}};
@@ -124,7 +139,9 @@ void check_adamw(double units) {
     numbers want_w(count), want_m(count), want_v(count);
     for (std::size_t i = 0; i < count; ++i) {
       const element e = after({w[i], m[i], v[i]}, g[i], 0.01, 2);
-      want_w[i] = e.w; want_m[i] = e.m; want_v[i] = e.v;
+      want_w[i] = e.w;
+      want_m[i] = e.m;
+      want_v[i] = e.v;
     }
     const numbers got = b.take<Weight>(at_w, count);
     if (copies) check_close("w", got, want_w, 1e-5, 1e-6);
@@ -165,12 +182,19 @@ TEST_CASE_TEMPLATE("three steps of SGD over ranges", T, float, bf16) {
         double norm_squared = 0;
         for (const double x : g) norm_squared += x * x;
         const double scale = clip > 0 ? std::min(1.0, clip / (std::sqrt(norm_squared) + 1e-6)) : 1.0;
-        const at at_w = b.put<float>(w), at_g = b.put<float>(g), at_m = b.put<float>(m), norm = b.put<float>({norm_squared}),
-                 copy = b.room<bf16>(count);
+        const at at_w = b.put<float>(w), at_g = b.put<float>(g), at_m = b.put<float>(m),
+                 norm = b.put<float>({norm_squared}), copy = b.room<bf16>(count);
         b.working_copy_at(copy);
         for (int step = 1; step <= 3; ++step) {
-          b.owner().set_input({.lr = 0.01, .weight_decay = 0.1, .clip = clip, .beta1 = 0, .beta2 = 0, .eps = 1, .step = step,
-                               .momentum = momentum, .nesterov = nesterov});
+          b.owner().set_input({.lr = 0.01,
+                               .weight_decay = 0.1,
+                               .clip = clip,
+                               .beta1 = 0,
+                               .beta2 = 0,
+                               .eps = 1,
+                               .step = step,
+                               .momentum = momentum,
+                               .nesterov = nesterov});
           b.owner().copy_input();
           if (momentum == 0) sgd<T, float, no_moment>(b.on(), at_w, at_g, {}, norm, ranges);
           else sgd<T>(b.on(), at_w, at_g, at_m, norm, ranges);

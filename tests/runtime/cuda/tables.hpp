@@ -16,8 +16,9 @@ inline constexpr range all_parameters[]{{0, parameters, true}};
 
 /// The lanes of every rank; the last where a test asks for it.
 enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
-inline constexpr lane_row all_lanes[]{{"compute", true},  {"reduce", false},   {"to_next", false}, {"from_prev", false},
-                                      {"to_prev", false}, {"from_next", false}, {"overlap", true}};
+inline constexpr lane_row all_lanes[]{{"compute", true},    {"reduce", false},  {"to_next", false},
+                                      {"from_prev", false}, {"to_prev", false}, {"from_next", false},
+                                      {"overlap", true}};
 
 /// Owns the tables of a description.
 struct tables {
@@ -48,8 +49,7 @@ struct tables {
                          .events = 4,
                          .lanes = std::span(all_lanes).first(overlap)});
     for (int p = 0; p < pp; ++p)
-      for (int d = 0; d < dp; ++d)
-        rows.push_back({.pp = p, .dp = d, .tp = 0, .links = {}});
+      for (int d = 0; d < dp; ++d) rows.push_back({.pp = p, .dp = d, .tp = 0, .links = {}});
     links.resize(rows.size());
     about = {.interface_version = interface_version,
              .name = "tables",

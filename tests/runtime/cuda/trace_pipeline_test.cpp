@@ -14,7 +14,8 @@ constexpr std::size_t count = 1 << 20;
 
 /// Units: about a millisecond, much longer than the messages take.
 void work(rank& r) {
-  for (int i = 0; i < 300; ++i) add<float>(r[compute], r.where->second_moment, r.where->weights, r.where->weights, count);
+  for (int i = 0; i < 300; ++i)
+    add<float>(r[compute], r.where->second_moment, r.where->weights, r.where->weights, count);
 }
 
 /// Stage 0 sends what it has, stage 1 returns the double of it.
@@ -72,7 +73,8 @@ void trace_both(bool maps_peers) {
   double expected = 1;
   for (int step = 1; step <= 4; ++step) {
     CAPTURE(step);
-    const step_input in{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = step};
+    const step_input in{
+        .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = step};
     std::vector<traced> did;
     if (step % 2 == 0) e->traced_step(in, did);
     else e->step(in);

@@ -11,10 +11,12 @@ namespace rankc::cuda::test::tuning_test {
 namespace {
 
 constexpr int tokens = 512, in = 768, out = 1024;
-constexpr std::size_t x_count = std::size_t{tokens} * in, w_count = std::size_t{out} * in, y_count = std::size_t{tokens} * out;
+constexpr std::size_t x_count = std::size_t{tokens} * in, w_count = std::size_t{out} * in,
+                      y_count = std::size_t{tokens} * out;
 
 /// All algorithms that tuning tries for a shape, its plan being there.
-std::vector<cublasLtMatmulAlgo_t> all_of(const lane& on, const linear_plan& plan, const product_shape& shape) {
+std::vector<cublasLtMatmulAlgo_t> all_of(const lane& on, const linear_plan& plan,
+                                         const product_shape& shape) {
   std::vector<cublasLtMatmulAlgo_t> all = proposals(on, plan, shape);
   for (const auto& more : {other_variants, other_orders})
     for (std::size_t i = 0, first = all.size(); i < first; ++i)
@@ -24,7 +26,8 @@ std::vector<cublasLtMatmulAlgo_t> all_of(const lane& on, const linear_plan& plan
 
 /// Each algorithm's d against that of the first, which other tests compare with sums in f64.
 template <class T>
-void check_all(bench& b, product_shape shape, const product_operands& with, std::size_t count, double relative, double absolute) {
+void check_all(bench& b, product_shape shape, const product_operands& with, std::size_t count,
+               double relative, double absolute) {
   shape.alignment = 256;
   product(b.on(), "product", shape, with);
   const linear_plan& plan = *b.on().plans->by_shape.at(shape);
@@ -45,19 +48,27 @@ void check_all(bench& b, product_shape shape, const product_operands& with, std:
 
 TEST_CASE("every algorithm that may be chosen gives the same product") {
   bench b;
-  const at x = b.put<bf16>(random_numbers<bf16>(x_count, 1.0, 1)), w = b.put<bf16>(random_numbers<bf16>(w_count, 1.0, 2)),
-           dy = b.put<bf16>(random_numbers<bf16>(y_count, 1.0, 3)), bias = b.put<bf16>(random_numbers<bf16>(out, 1.0, 4)),
-           y = b.room<bf16>(y_count), before = b.room<bf16>(y_count), dx = b.room<bf16>(x_count), dw = b.room<float>(w_count);
+  const at x = b.put<bf16>(random_numbers<bf16>(x_count, 1.0, 1)),
+           w = b.put<bf16>(random_numbers<bf16>(w_count, 1.0, 2)),
+           dy = b.put<bf16>(random_numbers<bf16>(y_count, 1.0, 3)),
+           bias = b.put<bf16>(random_numbers<bf16>(out, 1.0, 4)), y = b.room<bf16>(y_count),
+           before = b.room<bf16>(y_count), dx = b.room<bf16>(x_count), dw = b.room<float>(w_count);
   const lane& on = b.on();
   const double unit = 4 * half_unit<bf16>;  // two results rounded once each
-  check_all<bf16>(b, forward_shape<bf16>(tokens, in, out), {.d = on.at<bf16>(y), .a = on.at<bf16>(w), .b = on.at<bf16>(x)}, y_count, unit, 1e-2);
+  check_all<bf16>(b, forward_shape<bf16>(tokens, in, out),
+                  {.d = on.at<bf16>(y), .a = on.at<bf16>(w), .b = on.at<bf16>(x)}, y_count, unit, 1e-2);
   check_all<bf16>(b, forward_shape<bf16>(tokens, in, out, false, CUBLASLT_EPILOGUE_GELU_AUX_BIAS),
-                  {.d = on.at<bf16>(y), .a = on.at<bf16>(w), .b = on.at<bf16>(x), .bias = on.at<bf16>(bias), .aux = on.at<bf16>(before)},
+                  {.d = on.at<bf16>(y),
+                   .a = on.at<bf16>(w),
+                   .b = on.at<bf16>(x),
+                   .bias = on.at<bf16>(bias),
+                   .aux = on.at<bf16>(before)},
                   y_count, unit, 1e-2);
-  check_all<bf16>(b, input_gradient_shape<bf16>(tokens, in, out), {.d = on.at<bf16>(dx), .a = on.at<bf16>(w), .b = on.at<bf16>(dy)}, x_count,
-                  unit, 1e-2);
+  check_all<bf16>(b, input_gradient_shape<bf16>(tokens, in, out),
+                  {.d = on.at<bf16>(dx), .a = on.at<bf16>(w), .b = on.at<bf16>(dy)}, x_count, unit, 1e-2);
   check_all<float>(b, weight_gradient_shape<bf16>(tokens, in, out, true),
-                   {.d = on.at<float>(dw), .a = on.at<bf16>(x), .b = on.at<bf16>(dy), .c = on.at<float>(dw)}, w_count, 1e-5, 1e-3);
+                   {.d = on.at<float>(dw), .a = on.at<bf16>(x), .b = on.at<bf16>(dy), .c = on.at<float>(dw)},
+                   w_count, 1e-5, 1e-3);
 }
 
 /// The choices of a rank that is told `lines`, after a forward.

@@ -38,7 +38,9 @@ values swiglu_reference(const values& gate, const values& up) {
 TEST_CASE_TEMPLATE("GELU is the tanh form, to its far ends", T, float, double) {
   workspace<T> space;
   values x = wide_values(1);
-  x[0] = -200; x[1] = 200; x[2] = 0;
+  x[0] = -200;
+  x[1] = 200;
+  x[2] = 0;
   const at y = space.room(count);
   host::gelu<T>(space.lane(), y, space.put(x), count);
   check_near(space.get(y, count), gelu_reference(x), tolerance<T>);
@@ -58,7 +60,8 @@ TEST_CASE_TEMPLATE("SwiGLU is silu(gate) up, in place on either", T, float, doub
   workspace<T> space;
   values gate = wide_values(1);
   const values up = wide_values(2);
-  gate[0] = -200; gate[1] = 200;
+  gate[0] = -200;
+  gate[1] = 200;
   const at in_gate = space.put(gate), in_up = space.put(up), y = space.room(count);
   host::swiglu<T>(space.lane(), y, in_gate, in_up, count);
   check_near(space.get(y, count), swiglu_reference(gate, up), tolerance<T>);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by events like any lane.
+// Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by
+// events like any lane.
 #include "plan.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -27,8 +28,8 @@ double& value(rank& r, int element) { return *r.at<double>(data<double>(element)
 constexpr int size = 96;
 at matrix(int i) { return data<double>(i * size * size); }
 
-/// Comes back once `partners` threads are here, or after five seconds with false: threads that run one after another
-/// never meet.
+/// Comes back once `partners` threads are here, or after five seconds with false: threads that run one after
+/// another never meet.
 class rendezvous {
  public:
   explicit rendezvous(int partners) : missing_(partners) {}
@@ -47,25 +48,30 @@ class rendezvous {
 std::vector<rendezvous*> meetings;
 std::vector<int> met_beside, wrong;
 
-TEST_CASE("what goes around a ring beside computation begins after what it follows, and is there where it is followed") {
+TEST_CASE(
+    "what goes around a ring beside computation begins after what it follows, and is there where it is "
+    "followed") {
   constexpr std::size_t count = 50000;
   for (const int ranks : {2, 3}) {
     plan p(1, ranks, 1);
     p.layouts[0].arena_bytes = 8 * 5 * count + 8192;
     std::vector<int> right(static_cast<std::size_t>(ranks), 0);
     train_body = [&](rank& r) {
-      const at x{8192}, y = x + 8 * count, to = y + 8 * count, second = to + 8 * count, own = second + 8 * count;
+      const at x{8192}, y = x + 8 * count, to = y + 8 * count, second = to + 8 * count,
+                        own = second + 8 * count;
       const auto fill = [&](at where, double number) { std::fill_n(r.at<double>(where), count, number); };
       int& good = right[static_cast<std::size_t>(r.index)];
       for (int step = 0; step < 20; ++step) {
-        fill(x, r.index + 100 * step); fill(y, -r.index);
+        fill(x, r.index + 100 * step);
+        fill(y, -r.index);
         follow(r[reduce], r[compute]);
         shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, ring_way::next);
         fill(own, step);  // meanwhile
         follow(r[compute], r[reduce]);
         follow(r[compute], r[compute]);
         const double before = (r.index + ranks - 1) % ranks;
-        good += r.at<double>(to)[count - 1] == before + 100 * step && r.at<double>(second)[count - 1] == -before;
+        good +=
+            r.at<double>(to)[count - 1] == before + 100 * step && r.at<double>(second)[count - 1] == -before;
       }
     };
     p.install()->step(input(1));
@@ -100,7 +106,8 @@ TEST_CASE("products on both threads at once are those of one thread, to the bit"
     linear<double>(r[compute], matrix(3), matrix(0), matrix(1), size, size, size);
     linear<double>(r[compute], matrix(4), matrix(0), matrix(2), size, size, size);
     for (int i = 0; i < 20; ++i) {
-      act(r[overlap], "1F0", [](const lane& on) { linear<double>(on, matrix(5), matrix(0), matrix(1), size, size, size); });
+      act(r[overlap], "1F0",
+          [](const lane& on) { linear<double>(on, matrix(5), matrix(0), matrix(1), size, size, size); });
       begin(r[compute], "0F0");
       linear<double>(r[compute], matrix(6), matrix(0), matrix(2), size, size, size);
     }
@@ -230,17 +237,17 @@ TEST_CASE("what an action beside waits for is named in a deadlock") {
   const failure f = failing_step(p, [](rank& r) {
     begin(r[compute], "1B0");
     if (r.index == 0)
-      act(r[overlap], "2F3", [](const lane& on) {
-        all_reduce<double>(on, over::tp, {4, "sum"}, data<double>(0), 1);
-      });
+      act(r[overlap], "2F3",
+          [](const lane& on) { all_reduce<double>(on, over::tp, {4, "sum"}, data<double>(0), 1); });
     record(r[overlap], {0});
     wait(r[compute], {0});
     all_reduce<double>(r[compute], over::tp, {5, "other"}, data<double>(8), 1);
   });
   CHECK(f.code == 70);
-  check_says(f, {"deadlock", "rank 0, step 1, 1B0 waits on overlap for 2F3",
-                 "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4",
-                 "rank 1 has not posted it", "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\""});
+  check_says(f,
+             {"deadlock", "rank 0, step 1, 1B0 waits on overlap for 2F3",
+              "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4",
+              "rank 1 has not posted it", "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\""});
 }
 
 TEST_CASE("what the second thread does not have is refused") {
@@ -253,8 +260,9 @@ TEST_CASE("what the second thread does not have is refused") {
   check_says(refused([](const lane& on) { wait(on, {0}); }), {place, "\"wait\""});
   check_says(refused([](const lane& on) { send((*on.of)[to_next], {0, "hop"}, {}, 8); }), {place, "\"hop\""});
   check_says(refused([](const lane& on) { act(on, "2F4", [](const lane&) {}); }), {place, "\"2F4\""});
-  for (void (*elsewhere)(const lane&) : {+[](const lane& on) { all_reduce<double>((*on.of)[reduce], over::dp, {0, "sum"}, {}, 1); },
-                                         +[](const lane& on) { all_reduce<double>((*on.of)[compute], over::tp, {0, "sum"}, {}, 1); }})
+  for (void (*elsewhere)(const lane&) :
+       {+[](const lane& on) { all_reduce<double>((*on.of)[reduce], over::dp, {0, "sum"}, {}, 1); },
+        +[](const lane& on) { all_reduce<double>((*on.of)[compute], over::tp, {0, "sum"}, {}, 1); }})
     check_says(refused(elsewhere), {place, "\"sum\"", "by the thread of lane overlap"});
   plan alone(1, 1, 1);
   check_says(failing_step(alone, [](rank& r) { act(r[reduce], "2F3", [](const lane&) {}); }),
@@ -293,7 +301,8 @@ TEST_CASE("a trace shows actions on the lane that they ran on, one beside the ot
   std::map<std::pair<int, std::string>, traced> did;
   for (const traced& t : times) did.emplace(std::pair{t.rank, t.name}, t);
   REQUIRE(times.size() == 6);
-  for (std::size_t i = 0; i < 6; ++i) CHECK(times[i].name == std::vector<std::string>{"1F0", "1F1", "0B0"}[i % 3]);
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(times[i].name == std::vector<std::string>{"1F0", "1F1", "0B0"}[i % 3]);
   for (int r = 0; r < 2; ++r) {
     const traced own = did.at({r, "0B0"}), first = did.at({r, "1F0"}), then = did.at({r, "1F1"});
     CHECK(own.lane == compute);

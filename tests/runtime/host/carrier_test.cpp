@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications between processes, whose transport is memory here: what is summed, and what is said where they do not
-// match.
+// Communications between processes, whose transport is memory here: what is summed, and what is said where
+// they do not match.
 #include "../../../runtime/src/host/carrier.hpp"
 
 #include <doctest/doctest.h>
@@ -83,8 +83,8 @@ std::vector<std::string> carry(std::size_t members, const Make& make) {
     threads.emplace_back([&, m] {
       through_memory wires(all, ranks[m]);
       carrier by(wires, std::span(ranks).first(members), 0, ranks[m], [](const op& a, const op& b) {
-        return std::string(word(a.kind)) + " " + a.what.name + " of " + a.action + " meets " + word(b.kind) + " " +
-               b.what.name + " of " + b.action;
+        return std::string(word(a.kind)) + " " + a.what.name + " of " + a.action + " meets " + word(b.kind) +
+               " " + b.what.name + " of " + b.action;
       });
       try {
         op o = make(m);
@@ -114,8 +114,9 @@ TEST_CASE("sums between processes are made in the members' order, wherever the c
       for (std::size_t i = 0; i < count; ++i) data[m].push_back(value(m, i));
       for (std::size_t i = 0; i < 3 * count; ++i) wide[m].push_back(value(m, i));
     }
-    for (const std::string& t : carry(
-             3, [&](std::size_t m) { return collective(op_kind::all_reduce, data[m].data(), data[m].data(), count); }))
+    for (const std::string& t : carry(3, [&](std::size_t m) {
+           return collective(op_kind::all_reduce, data[m].data(), data[m].data(), count);
+         }))
       CHECK(t == "");
     for (const std::string& t : carry(3, [&](std::size_t m) {
            return collective(op_kind::reduce_scatter, parts[m].data(), wide[m].data(), count);
@@ -132,12 +133,14 @@ TEST_CASE("sums between processes are made in the members' order, wherever the c
 TEST_CASE("parts are gathered in the members' order, and messages go from the first to the second") {
   std::vector<std::vector<double>> whole(3, std::vector<double>(6));
   std::vector<double> own{0, 1, 10, 11, 20, 21}, got(2);
-  for (const std::string& t :
-       carry(3, [&](std::size_t m) { return collective(op_kind::all_gather, whole[m].data(), &own[2 * m], 2); }))
+  for (const std::string& t : carry(3, [&](std::size_t m) {
+         return collective(op_kind::all_gather, whole[m].data(), &own[2 * m], 2);
+       }))
     CHECK(t == "");
   for (const auto& w : whole) CHECK(w == own);
   for (const std::string& t : carry(2, [&](std::size_t m) {
-         op o = collective(m == 0 ? op_kind::send : op_kind::receive, got.data(), &own[4], 2 * sizeof(double));
+         op o =
+             collective(m == 0 ? op_kind::send : op_kind::receive, got.data(), &own[4], 2 * sizeof(double));
          o.element = 1;
          return o;
        }))
@@ -149,8 +152,9 @@ TEST_CASE("of the blocks that members give each other each gets its own, in the 
   std::vector<std::vector<double>> given(3), got(3, std::vector<double>(6));
   for (std::size_t m = 0; m < 3; ++m)
     for (std::size_t i = 0; i < 6; ++i) given[m].push_back(static_cast<double>(100 * m + i));
-  for (const std::string& t :
-       carry(3, [&](std::size_t m) { return collective(op_kind::all_to_all, got[m].data(), given[m].data(), 2); }))
+  for (const std::string& t : carry(3, [&](std::size_t m) {
+         return collective(op_kind::all_to_all, got[m].data(), given[m].data(), 2);
+       }))
     CHECK(t == "");
   for (std::size_t m = 0; m < 3; ++m)
     for (std::size_t giver = 0; giver < 3; ++giver)
@@ -166,7 +170,8 @@ TEST_CASE("around a ring each member gets the two tensors of the one before, or 
       for (std::size_t m = 0; m < members; ++m)
         for (std::size_t i = 0; i < 6; ++i) given[m].push_back(static_cast<double>(100 * m + i));
       for (const std::string& t : carry(static_cast<int>(members), [&](std::size_t m) {
-             op o = collective(back ? op_kind::shift_back : op_kind::shift, first[m].data(), given[m].data(), 6);
+             op o =
+                 collective(back ? op_kind::shift_back : op_kind::shift, first[m].data(), given[m].data(), 6);
              o.second_to = reinterpret_cast<std::byte*>(second[m].data());
              o.second_from = reinterpret_cast<const std::byte*>(given[m].data() + 3);
              return o;
@@ -189,7 +194,10 @@ TEST_CASE("what does not match is refused by all members, with both sites, befor
       return o;
     });
   };
-  for (const std::string& t : with(2, [](op& o) { o.what = {4, "norm"}; o.action = "update"; }))
+  for (const std::string& t : with(2, [](op& o) {
+         o.what = {4, "norm"};
+         o.action = "update";
+       }))
     CHECK(t == "70: all_reduce sums of 1F0 meets all_reduce norm of update");
   for (const std::string& t : with(1, [](op& o) { o.kind = op_kind::all_gather; }))
     CHECK(t == "70: all_reduce sums of 1F0 meets all_gather sums of 1F0");

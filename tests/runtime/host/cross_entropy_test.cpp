@@ -65,7 +65,9 @@ result whole(const problem& p) {
 TEST_CASE_TEMPLATE("row maxima, first and last column included", T, float, double) {
   workspace<T> space;
   values logits = random_values(3 * vocab, 1);
-  logits[0] = 5; logits[2 * vocab - 1] = 6; logits[2 * vocab + 20] = 1000;
+  logits[0] = 5;
+  logits[2 * vocab - 1] = 6;
+  logits[2 * vocab + 20] = 1000;
   const at top = space.room(3);
   host::row_max<T>(space.lane(), top, space.put(logits), 3, vocab);
   CHECK(space.get(top, 3) == values{5, 6, 1000});

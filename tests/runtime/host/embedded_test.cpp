@@ -60,13 +60,17 @@ TEST_CASE("embed refuses what does not fit, in a sentence and without an excepti
   train_body = evaluate_body = [](rank&) {};
   embedded e;
   check_refused(e.write(region::weights, 0, {}), 1, {"no program is embedded here"});
-  check_refused(embed(two.built(), {.rank = 0}, e), 1, {"has 2 ranks", "meeting place", "communications of your own"});
+  check_refused(embed(two.built(), {.rank = 0}, e), 1,
+                {"has 2 ranks", "meeting place", "communications of your own"});
   meeting_place place;
   REQUIRE(meet(two.built(), place).ok());
-  check_refused(embed(two.built(), {.rank = 2, .others = &place}, e), 1, {"rank 2 is not one of the 2 ranks"});
+  check_refused(embed(two.built(), {.rank = 2, .others = &place}, e), 1,
+                {"rank 2 is not one of the 2 ranks"});
   small_memory none(false), throws(true);
-  check_refused(embed(two.built(), {.rank = 0, .memory = &none, .others = &place}, e), 70, {"no 1048640 bytes"});
-  check_refused(embed(two.built(), {.rank = 0, .memory = &throws, .others = &place}, e), 70, {"no memory is left"});
+  check_refused(embed(two.built(), {.rank = 0, .memory = &none, .others = &place}, e), 70,
+                {"no 1048640 bytes"});
+  check_refused(embed(two.built(), {.rank = 0, .memory = &throws, .others = &place}, e), 70,
+                {"no memory is left"});
   overlapped.add_overlap();
   check_refused(embed(overlapped.built(), {}, e), 1, {"computes on 2 lanes", "surroundings::beside"});
   CHECK(e.inside() == nullptr);
@@ -108,7 +112,8 @@ TEST_CASE("nothing of the process is changed, and no thread is made") {
     within = count_own_threads();
   };
   step_output out{};
-  REQUIRE(e.step({.lr = 2.5, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 0, .step = 1}, out).ok());
+  REQUIRE(e.step({.lr = 2.5, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 0, .step = 1}, out)
+              .ok());
   CHECK(out.loss == 2.5);
   CHECK(out.grad_norm == 3);
   CHECK(within == threads);
@@ -134,7 +139,8 @@ TEST_CASE("a rank waits for one that comes late, and the failure of one is told 
       if (index == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       if (index == 1 && step == 1) fails = true;
       step_output out;
-      said[index][step] = e.step({.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 0, .step = step + 1}, out);
+      said[index][step] = e.step(
+          {.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 0, .step = step + 1}, out);
     }
   };
   {

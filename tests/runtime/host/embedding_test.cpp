@@ -72,7 +72,10 @@ TEST_CASE_TEMPLATE("a part of an embedding table gives its own rows and zeros", 
 TEST_CASE("the embedding gradient collects each row's tokens, overwritten or added") {
   constexpr int rows = 5;
   ids id = random_ids(tokens, 15, 7);
-  id[0] = 4; id[1] = 5; id[2] = 9; id[3] = 10;  // where one part ends and the next begins
+  id[0] = 4;
+  id[1] = 5;
+  id[2] = 9;
+  id[3] = 10;  // where one part ends and the next begins
   const values table = random_values(rows * width, 1), dy = random_values(tokens * width, 2);
   const values before = random_values(rows * width, 3);
   for (const int first : {0, 5, 10}) {

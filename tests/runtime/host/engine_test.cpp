@@ -77,9 +77,11 @@ TEST_CASE("tables and steps must agree on whether a program trains") {
   void (*const body[])(rank&) = {[](rank&) {}};
   plan p(1, 1, 1);
   p.install();
-  check_refused([&] { rankc::host::install({p.about(), nullptr, body}); }, {"trains, and it has no training step"});
+  check_refused([&] { rankc::host::install({p.about(), nullptr, body}); },
+                {"trains, and it has no training step"});
   p.about().trains = false;
-  check_refused([&] { rankc::host::install({p.about(), body, body}); }, {"forwards alone, and it has a training step"});
+  check_refused([&] { rankc::host::install({p.about(), body, body}); },
+                {"forwards alone, and it has a training step"});
 }
 
 TEST_CASE("arenas are what the plan says: size, alignment, zeros") {
@@ -129,7 +131,9 @@ TEST_CASE_TEMPLATE("rope tables are filled at install", T, float, double) {
 TEST_CASE("slowed rotary positions") {
   using rankc::rope_scaling;
   const double theta = 10000, turn = 2 * 3.141592653589793;
-  const auto frequency = [&](int j, const rope_scaling& s) { return rankc::runtime::rotary_frequency(j, 64, theta, s); };
+  const auto frequency = [&](int j, const rope_scaling& s) {
+    return rankc::runtime::rotary_frequency(j, 64, theta, s);
+  };
   for (int j = 0; j < 32; ++j) {
     const double plain = std::pow(theta, -2.0 * j / 64), length = turn / plain;
     CHECK(frequency(j, {}) == plain);
@@ -137,7 +141,9 @@ TEST_CASE("slowed rotary positions") {
     const double slow = frequency(j, {.by = rope_scaling::llama3, .factor = 8, .original_positions = 1000});
     if (length < 1000.0 / 4) CHECK(slow == plain);
     else if (length > 1000.0) CHECK(slow == plain / 8);
-    else CHECK(slow == doctest::Approx(plain / 8 + (1000 / length - 1) / 3 * (plain - plain / 8)).epsilon(1e-14));
+    else
+      CHECK(slow ==
+            doctest::Approx(plain / 8 + (1000 / length - 1) / 3 * (plain - plain / 8)).epsilon(1e-14));
   }
 }
 
@@ -182,8 +188,10 @@ TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) 
   double x = 0;
   check_refused([&] { e->read(0, region::weights, 100, 1, &x); },
                 {"elements 100 to 101 of rank 0", "has 100"});
-  check_refused([&] { e->read(0, region::weights, 101, 0, &x); }, {"elements 101 to 101 of rank 0", "has 100"});
-  check_refused([&] { e->write(0, region::weights, 0, 101, &x); }, {"elements 0 to 101 of rank 0", "has 100"});
+  check_refused([&] { e->read(0, region::weights, 101, 0, &x); },
+                {"elements 101 to 101 of rank 0", "has 100"});
+  check_refused([&] { e->write(0, region::weights, 0, 101, &x); },
+                {"elements 0 to 101 of rank 0", "has 100"});
   check_refused([&] { e->write(-1, region::weights, 0, 1, &x); }, {"rank -1"});
   check_refused([&] { e->write(2, region::weights, 0, 1, &x); }, {"rank 2"});
   e->read(0, region::weights, 100, 0, &x);
@@ -204,7 +212,8 @@ TEST_CASE("what is not trained lies in the weights alone, behind what is") {
   }
 }
 
-TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coordinate that reads the targets", T, float, double) {
+TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coordinate that reads the targets",
+                   T, float, double) {
   plan p(2, 2, 2, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
   p.layouts[1].reads_targets = true;
   train_body = [](rank& r) {

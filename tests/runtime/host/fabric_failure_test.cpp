@@ -107,10 +107,8 @@ TEST_CASE("collectives in another order on two communicators are a deadlock") {
   p.connect("one", {0, 1}, compute, over::pp);
   p.connect("two", {0, 1}, compute, over::tied);
   const failure f = failing_step(p, [](rank& r) {
-    all_reduce<double>(r[compute], r.index ? over::pp : over::tied, {r.index, "one"}, data<double>(0),
-                       1);
-    all_reduce<double>(r[compute], r.index ? over::tied : over::pp, {1 - r.index, "two"},
-                       data<double>(0), 1);
+    all_reduce<double>(r[compute], r.index ? over::pp : over::tied, {r.index, "one"}, data<double>(0), 1);
+    all_reduce<double>(r[compute], r.index ? over::tied : over::pp, {1 - r.index, "two"}, data<double>(0), 1);
   });
   check_says(f, {"deadlock", "\"one\" (message 0", "\"one\" (message 1"});
 }
@@ -121,8 +119,7 @@ TEST_CASE("a rank that ends while others wait for it is named, whether it ends f
     const failure f = failing_step(p, [=](rank& r) {
       begin(r[compute], "B0");
       if ((r.index == 1) == (late == 1)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (r.index != 1)
-        all_reduce<double>(r[compute], over::dp, {7, "gradients"}, data<double>(0), 4);
+      if (r.index != 1) all_reduce<double>(r[compute], over::dp, {7, "gradients"}, data<double>(0), 4);
     });
     CHECK(f.code == 70);
     check_says(f, {"deadlock", "rank 0, step 1, B0 waits on compute for all_reduce \"gradients\" (message 7",
@@ -208,22 +205,14 @@ TEST_CASE("calls that the plan does not allow are refused") {
     plan p(2, 1, 1);
     return failing_step(p, [=](rank& r) { call(r); });
   };
-  check_says(refused([](rank& r) {
-               all_reduce<double>(r[compute], over::tied, {0, "t"}, {}, 1);
-             }),
+  check_says(refused([](rank& r) { all_reduce<double>(r[compute], over::tied, {0, "t"}, {}, 1); }),
              {"\"t\" is over tied on lane compute, which has no such communicator"});
-  check_says(refused([](rank& r) {
-               send(r[from_prev], {0, "t"}, {}, 8);
-             }),
+  check_says(refused([](rank& r) { send(r[from_prev], {0, "t"}, {}, 8); }),
              {"\"t\" goes the other way on lane from_prev"});
-  check_says(refused([](rank& r) {
-               receive(r[compute], {0, "t"}, {}, 8);
-             }),
+  check_says(refused([](rank& r) { receive(r[compute], {0, "t"}, {}, 8); }),
              {"\"t\" is over peer on lane compute"});
-  check_says(refused([](rank& r) { wait(r[compute], {2}); }),
-             {"event 2 is waited for before this step"});
-  check_says(refused([](rank& r) { record(r[compute], {16}); }),
-             {"event 16 is not one of the 16 events"});
+  check_says(refused([](rank& r) { wait(r[compute], {2}); }), {"event 2 is waited for before this step"});
+  check_says(refused([](rank& r) { record(r[compute], {16}); }), {"event 16 is not one of the 16 events"});
 }
 
 }  // namespace fabric_failure_test

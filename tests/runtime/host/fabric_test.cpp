@@ -294,8 +294,10 @@ TEST_CASE("what a counted step carried is told, once for each rank; other steps 
     for (const transfer& t : did)
       if (t.rank == rank) own.push_back(t);
     REQUIRE(own.size() == 3);
-    std::stable_partition(own.begin(), own.end(), [](const transfer& t) { return std::string(t.action) == "F0"; });
-    const std::string kinds[]{rank < 2 ? "send" : "receive", "all_reduce", "all_gather"}, sites[]{"forth", "top", "all"};
+    std::stable_partition(own.begin(), own.end(),
+                          [](const transfer& t) { return std::string(t.action) == "F0"; });
+    const std::string kinds[]{rank < 2 ? "send" : "receive", "all_reduce", "all_gather"},
+        sites[]{"forth", "top", "all"};
     const std::size_t counts[]{24, 5, 3}, bytes[]{1, 4, 8};
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(own[i].kind == kinds[i]);

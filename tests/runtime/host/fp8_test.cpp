@@ -18,15 +18,19 @@ void is(unsigned char code, float number) {
   CHECK(to_fp8<F>(number).bits == code);
 }
 
-/// Between neighbours the nearer one is taken, halfway the even one; beyond the largest that, with either sign.
+/// Between neighbours the nearer one is taken, halfway the even one; beyond the largest that, with either
+/// sign.
 template <class F>
 void check_rounding(int largest) {
   for (int code = 0; code < largest; ++code) {
     const auto low = static_cast<unsigned char>(code), high = static_cast<unsigned char>(code + 1);
-    const double below = from_fp8<double>(F{low}), above = from_fp8<double>(F{high}), middle = (below + above) / 2;
+    const double below = from_fp8<double>(F{low}), above = from_fp8<double>(F{high}),
+                 middle = (below + above) / 2;
     REQUIRE(below < above);
     for (const int sign : {0, 0x80}) {
-      const auto rounds = [&](double x, int to) { CHECK(to_fp8<F>(static_cast<float>(sign ? -x : x)).bits == (sign | to)); };
+      const auto rounds = [&](double x, int to) {
+        CHECK(to_fp8<F>(static_cast<float>(sign ? -x : x)).bits == (sign | to));
+      };
       rounds(below, code);
       rounds(std::nextafter(static_cast<float>(middle), 0.0f), code);
       rounds(middle, code % 2 ? code + 1 : code);
@@ -42,9 +46,19 @@ void check_rounding(int largest) {
 }  // namespace
 
 TEST_CASE("numbers of eight bits are what their types say") {
-  is<e4m3>(0x00, 0); is<e4m3>(0x01, 0x1p-9f); is<e4m3>(0x07, 7 * 0x1p-9f); is<e4m3>(0x08, 0x1p-6f); is<e4m3>(0x38, 1); is<e4m3>(0x7E, 448);
-  is<e5m2>(0x00, 0); is<e5m2>(0x01, 0x1p-16f); is<e5m2>(0x04, 0x1p-14f); is<e5m2>(0x3C, 1); is<e5m2>(0x7B, 57344);
-  is<e4m3>(0xB8, -1); is<e5m2>(0xBC, -1);
+  is<e4m3>(0x00, 0);
+  is<e4m3>(0x01, 0x1p-9f);
+  is<e4m3>(0x07, 7 * 0x1p-9f);
+  is<e4m3>(0x08, 0x1p-6f);
+  is<e4m3>(0x38, 1);
+  is<e4m3>(0x7E, 448);
+  is<e5m2>(0x00, 0);
+  is<e5m2>(0x01, 0x1p-16f);
+  is<e5m2>(0x04, 0x1p-14f);
+  is<e5m2>(0x3C, 1);
+  is<e5m2>(0x7B, 57344);
+  is<e4m3>(0xB8, -1);
+  is<e5m2>(0xBC, -1);
 }
 TEST_CASE("rounding to eight bits") {
   check_rounding<e4m3>(0x7E);

@@ -68,7 +68,9 @@ TEST_CASE_TEMPLATE("the sigmoid, to its far ends, in place too", T, float, doubl
   workspace<T> space;
   values x = random_values(count, 1);
   for (double& v : x) v *= 8;
-  x[0] = -200; x[1] = 200; x[2] = 0;
+  x[0] = -200;
+  x[1] = 200;
+  x[2] = 0;
   const at in_x = space.put(x), y = space.room(count);
   host::sigmoid<T>(space.lane(), y, in_x, count);
   check_near(space.get(y, count), sigmoid_reference(x), tolerance<T>);

@@ -29,7 +29,8 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
     for (const bool decay : {false, true}) {
       CAPTURE(clip);
       CAPTURE(decay);
-      const range ranges[]{{0, 20, decay}, {24, count - 24, !decay}};  // the elements between stay as they are
+      const range ranges[]{{0, 20, decay},
+                           {24, count - 24, !decay}};  // the elements between stay as they are
       const auto decays = [&](std::size_t i) { return i < 20 ? decay : !decay; };
       workspace<T> space;
       values w = random_values(count, 1), m(count), v(count);
@@ -65,19 +66,23 @@ TEST_CASE_TEMPLATE("a clip scales gradients whose norm is larger, and no others"
     const values none(g.size());
     const at w = space.put(none), m = space.put(none), v = space.put(none);
     space.rank().input = {0.01, 0, share * norm, 0.9, 0.95, 1e-8, 1};
-    host::adamw<T>(space.lane(), w, space.put(g), m, v, space.put(values{dot(g, g)}), std::array{range{0, g.size(), true}});
+    host::adamw<T>(space.lane(), w, space.put(g), m, v, space.put(values{dot(g, g)}),
+                   std::array{range{0, g.size(), true}});
     values first = g;
     for (double& x : first) x *= 0.1 * std::min(1.0, share);
-    check_near(space.get(m, g.size()), first, std::max(tolerance<T>, 1e-6));  // the norm is divided by 1e-6 more than itself
+    check_near(space.get(m, g.size()), first,
+               std::max(tolerance<T>, 1e-6));  // the norm is divided by 1e-6 more than itself
   }
 }
 
 TEST_CASE("a step whose norm is not finite changes nothing") {
-  for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+  for (const double norm :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     for (const double clip : {0.0, 1.0}) {
       workspace<double> space;
       const values before{1, 2}, gradient{1, norm};
-      const at w = space.put(before), m = space.put(before), v = space.put(before), norm_at = space.put(values{norm});
+      const at w = space.put(before), m = space.put(before), v = space.put(before),
+               norm_at = space.put(values{norm});
       space.rank().input = {0.01, 0.1, clip, 0.9, 0.95, 1e-8, 1};
       host::adamw<double>(space.lane(), w, space.put(gradient), m, v, norm_at, std::array{range{0, 2, true}});
       host::sgd<double>(space.lane(), w, space.put(gradient), m, norm_at, std::array{range{0, 2, true}});

@@ -7,7 +7,8 @@ namespace parts_test {
 using namespace rankc::test;
 namespace host = rankc::host;
 
-TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts them together", T, float, double) {
+TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts them together", T, float,
+                   double) {
   constexpr int rows = 7, left = 5, right = 9;
   workspace<T> space;
   const values x = random_values(rows * (left + right), 1);

@@ -17,8 +17,9 @@ using namespace host;
 
 /// The lanes of every rank; the last where the plan overlaps.
 enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
-inline constexpr lane_row all_lanes[]{{"compute", true},   {"reduce", false},  {"to_next", false}, {"from_prev", false},
-                                      {"to_prev", false}, {"from_next", false}, {"overlap", true}};
+inline constexpr lane_row all_lanes[]{{"compute", true},    {"reduce", false},  {"to_next", false},
+                                      {"from_prev", false}, {"to_prev", false}, {"from_next", false},
+                                      {"overlap", true}};
 
 /// What every rank runs, as training and as evaluation.
 inline std::function<void(rank&)> train_body, evaluate_body;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step whose numbers are not finite, run again: the op that made the first of them is named, on its rank, and nobody who was
-// given them.
+// A step whose numbers are not finite, run again: the op that made the first of them is named, on its rank,
+// and nobody who was given them.
 #include "plan.hpp"
 
 #include <rankc/runtime/calls.hpp>
@@ -23,7 +23,8 @@ struct product {
   numbers y, x;
   double factor;
   void operator()(const lane& on) const {
-    for (const int i : {0, 1, 3, 4}) on.at<float>(y.where)[i] = on.at<float>(x.where)[i] * static_cast<float>(factor);
+    for (const int i : {0, 1, 3, 4})
+      on.at<float>(y.where)[i] = on.at<float>(x.where)[i] * static_cast<float>(factor);
   }
 };
 
@@ -51,9 +52,18 @@ retraced retrace_of(plan& p) {
 
 }  // namespace
 
-TEST_CASE("the op that makes infinity of numbers is named with its parameter, and not the rank that receives it") {
+TEST_CASE(
+    "the op that makes infinity of numbers is named with its parameter, and not the rank that receives it") {
   plan p(2, 1, 1, dtype::f32);
-  const parameter w{.name = "layers.0.wo", .rows = 10, .cols = 10, .shard_dim = -1, .element = 0, .init = fill::ones, .std = 0, .matrix = true, .copy = false};
+  const parameter w{.name = "layers.0.wo",
+                    .rows = 10,
+                    .cols = 10,
+                    .shard_dim = -1,
+                    .element = 0,
+                    .init = fill::ones,
+                    .std = 0,
+                    .matrix = true,
+                    .copy = false};
   p.layouts[0].parameters = {&w, 1};
   p.layouts[1].reads_targets = true;  // it has the norm
   train_body = [](rank& r) {
@@ -68,9 +78,11 @@ TEST_CASE("the op that makes infinity of numbers is named with its parameter, an
       run(on, product{.y = values, .x = sums, .factor = 1});
       record(on, {0});
       wait(way, {0});
-      run(way, rankc::runtime::calls::send<rankc::runtime::matrix<float, 1, 6>>{.data = sent, .site = {0, "x"}});
+      run(way,
+          rankc::runtime::calls::send<rankc::runtime::matrix<float, 1, 6>>{.data = sent, .site = {0, "x"}});
     } else {
-      run(way, rankc::runtime::calls::receive<rankc::runtime::matrix<float, 1, 6>>{.data = got, .site = {0, "x"}});
+      run(way,
+          rankc::runtime::calls::receive<rankc::runtime::matrix<float, 1, 6>>{.data = got, .site = {0, "x"}});
       record(way, {0});
       wait(on, {0});
       run(on, product{.y = values, .x = arrived, .factor = 1});
@@ -91,7 +103,9 @@ TEST_CASE("a sum over ranks that is too large is named where no part of it was")
   train_body = [](rank& r) {
     begin(r[compute], "0F0");
     std::fill_n(r.at<float>(values.where), 6, 3e38f);
-    run(r[compute], rankc::runtime::calls::all_reduce{.over = over::dp, .data = rankc::runtime::vector<float, 6>{values.where}, .site = {0, "gradients"}});
+    run(r[compute], rankc::runtime::calls::all_reduce{.over = over::dp,
+                                                      .data = rankc::runtime::vector<float, 6>{values.where},
+                                                      .site = {0, "gradients"}});
     run(r[compute], result{.norm = {r.where->norm}, .x = values});
   };
   const retraced again = retrace_of(p);
@@ -105,7 +119,8 @@ TEST_CASE("where the second time all numbers are finite there is no such op") {
   bool is_first = true;
   train_body = [&](rank& r) {
     std::fill_n(r.at<float>(values.where), 6, 1.0f);
-    run(r[compute], product{.y = values, .x = values, .factor = std::exchange(is_first, false) ? INFINITY : 1});
+    run(r[compute],
+        product{.y = values, .x = values, .factor = std::exchange(is_first, false) ? INFINITY : 1});
     run(r[compute], result{.norm = {r.where->norm}, .x = values});
   };
   const retraced again = retrace_of(p);

@@ -20,11 +20,12 @@ TEST_CASE("Philox gives the published words") {
   };
   // Source: kat_vectors of Random123.
   constexpr std::uint32_t all = 0xFFFFFFFF;
-  const known vectors[]{{{{0, 0, 0, 0}}, {0, 0}, {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}},
-                        {{{all, all, all, all}}, {all, all}, {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}},
-                        {{{0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}},
-                         {0xA4093822, 0x299F31D0},
-                         {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}}};
+  const known vectors[]{
+      {{{0, 0, 0, 0}}, {0, 0}, {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}},
+      {{{all, all, all, all}}, {all, all}, {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}},
+      {{{0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}},
+       {0xA4093822, 0x299F31D0},
+       {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}}};
   for (const known& v : vectors) {
     const random_words got = philox(v.counter, v.key[0], v.key[1]);
     for (int i = 0; i < 4; ++i) CHECK(got.word[i] == v.words[i]);
@@ -35,8 +36,11 @@ TEST_CASE("the nearest of bf16, ties to even") {
   for (std::uint32_t upper = 0; upper < 0x7F7F; upper += 7)
     for (const std::uint32_t sign : {0u, 0x8000u}) {
       const std::uint32_t even = (upper & ~1u) | sign;
-      const auto of = [&](std::uint32_t lower) { return rounded_to_nearest(std::bit_cast<float>(even << 16 | lower)).bits; };
-      const bool right = of(0) == even && of(0x7FFF) == even && of(0x8000) == even && of(0x8001) == even + 1 &&
+      const auto of = [&](std::uint32_t lower) {
+        return rounded_to_nearest(std::bit_cast<float>(even << 16 | lower)).bits;
+      };
+      const bool right = of(0) == even && of(0x7FFF) == even && of(0x8000) == even &&
+                         of(0x8001) == even + 1 &&
                          rounded_to_nearest(std::bit_cast<float>((even + 1) << 16 | 0x8000)).bits == even + 2;
       CHECK(right);
     }
@@ -47,11 +51,13 @@ TEST_CASE("the nearest of bf16, ties to even") {
 }
 
 TEST_CASE("of all random numbers as many round up as a number is above its lower neighbour") {
-  for (const std::uint32_t bits : {0x3F80'0000u, 0x3F80'0001u, 0x3F81'4567u, 0xBF81'FFFFu, 0x0001'8000u, 0xC77F'8001u}) {
+  for (const std::uint32_t bits :
+       {0x3F80'0000u, 0x3F80'0001u, 0x3F81'4567u, 0xBF81'FFFFu, 0x0001'8000u, 0xC77F'8001u}) {
     CAPTURE(bits);
     std::uint32_t up = 0;
     for (std::uint32_t random = 0; random < 0x10000; ++random) {
-      const std::uint16_t got = rounded_stochastically(std::bit_cast<float>(bits), static_cast<std::uint16_t>(random)).bits;
+      const std::uint16_t got =
+          rounded_stochastically(std::bit_cast<float>(bits), static_cast<std::uint16_t>(random)).bits;
       const bool is_neighbour = got == bits >> 16 || got == (bits >> 16) + 1;
       if (!is_neighbour) FAIL("no neighbour");
       up += got != bits >> 16;
@@ -63,7 +69,8 @@ TEST_CASE("of all random numbers as many round up as a number is above its lower
   CHECK(std::isnan(widened(rounded_stochastically(std::numeric_limits<float>::quiet_NaN(), 0xFFFF))));
 }
 
-TEST_CASE("the bits of elements are their own: of tensor, index, step and seed, and of each thing that is kept") {
+TEST_CASE(
+    "the bits of elements are their own: of tensor, index, step and seed, and of each thing that is kept") {
   std::set<std::uint64_t> seen;
   int drawn = 0;
   for (const std::uint64_t tensor : {fnv1a64("layers.0.wq"), fnv1a64("layers.1.wq")})
@@ -73,7 +80,8 @@ TEST_CASE("the bits of elements are their own: of tensor, index, step and seed, 
         for (const std::uint64_t first : {0ull, 1ull << 33})
           for (std::uint64_t e = first; e < first + 64; ++e, ++drawn) {
             const element_bits b = random[e];
-            seen.insert(std::uint64_t{b.weight} << 32 | std::uint64_t{b.first_moment} << 16 | b.second_moment);
+            seen.insert(std::uint64_t{b.weight} << 32 | std::uint64_t{b.first_moment} << 16 |
+                        b.second_moment);
           }
       }
   CHECK(static_cast<int>(seen.size()) == drawn);  // of 2^48: no two of 1024
@@ -81,9 +89,12 @@ TEST_CASE("the bits of elements are their own: of tensor, index, step and seed, 
   bits_of_elements random(7, 7, 7);
   for (std::uint64_t e = 0; e < 100'000; ++e) {
     const element_bits b = random[e];
-    sum[0] += b.weight; sum[1] += b.first_moment; sum[2] += b.second_moment;
+    sum[0] += b.weight;
+    sum[1] += b.first_moment;
+    sum[2] += b.second_moment;
   }
-  for (const double s : sum) CHECK(s / 100'000 == doctest::Approx(32767.5).epsilon(0.01));  // 5 standard deviations
+  for (const double s : sum)
+    CHECK(s / 100'000 == doctest::Approx(32767.5).epsilon(0.01));  // 5 standard deviations
 }
 
 TEST_CASE("an update in bf16 alone leaves the same bits in shards of every kind") {
@@ -94,14 +105,18 @@ TEST_CASE("an update in bf16 alone leaves the same bits in shards of every kind"
     CAPTURE(tp);
     tensor_shards t(s, dp, tp);
     workspace<float> space;
-    space.rank().about = &t.about; space.rank().where = &t.where; space.rank().row = &t.row;
+    space.rank().about = &t.about;
+    space.rank().where = &t.where;
+    space.rank().row = &t.row;
     space.rank().input = exact_step;
     const std::size_t n = t.elements.size();
     const at w = space.room(n), m = space.room(n), g = space.room(n), norm = space.put(values{1});
     auto *weight = space.rank().at<bf16_bits>(w), *moment = space.rank().at<bf16_bits>(m);
     for (std::size_t i = 0; i < n; ++i) {
       const given x = given_of(t.is_vector(i), t.elements[i]);
-      weight[i] = rounded_to_nearest(x.weight); moment[i] = rounded_to_nearest(x.moment); space.rank().at<float>(g)[i] = x.gradient;
+      weight[i] = rounded_to_nearest(x.weight);
+      moment[i] = rounded_to_nearest(x.moment);
+      space.rank().at<float>(g)[i] = x.gradient;
       if (t.is_gap(i)) weight[i] = moment[i] = {0x7FC0};
     }
     host::sgd<float, bf16_bits, bf16_bits, rounding::stochastic>(space.lane(), w, g, m, norm, t.ranges);
@@ -127,7 +142,9 @@ TEST_CASE_TEMPLATE("moments in bf16 are worked out as wide ones and rounded once
   const values m = random_values(count, 2), v = random_values(count, 3), g = random_values(count, 4);
   const auto put_narrow = [&](const values& x, bool square) {
     const at where = narrow.room(count);
-    for (std::size_t i = 0; i < count; ++i) narrow.rank().template at<bf16_bits>(where)[i] = rounded_to_nearest(static_cast<float>(square ? x[i] * x[i] : x[i]));
+    for (std::size_t i = 0; i < count; ++i)
+      narrow.rank().template at<bf16_bits>(where)[i] =
+          rounded_to_nearest(static_cast<float>(square ? x[i] * x[i] : x[i]));
     return where;
   };
   const auto of_narrow = [&](at where) {
@@ -141,7 +158,8 @@ TEST_CASE_TEMPLATE("moments in bf16 are worked out as wide ones and rounded once
   host::adamw<T>(wide.lane(), ww, wide.put(g), wm, wv, norm_w, {&all, 1});
   host::adamw<T, T, bf16_bits>(narrow.lane(), nw, narrow.put(g), nm, nv, norm_n, {&all, 1});
   check_near(narrow.get(nw, count), wide.get(ww, count), tolerance<T>);
-  for (const auto& [kept, exact] : {std::pair(of_narrow(nm), wide.get(wm, count)), std::pair(of_narrow(nv), wide.get(wv, count))}) {
+  for (const auto& [kept, exact] :
+       {std::pair(of_narrow(nm), wide.get(wm, count)), std::pair(of_narrow(nv), wide.get(wv, count))}) {
     int rounded = 0;
     for (std::size_t i = 0; i < count; ++i) {
       CHECK(std::abs(kept[i] - exact[i]) <= 0x1p-8 * std::abs(exact[i]));
@@ -159,7 +177,8 @@ TEST_CASE_TEMPLATE("SGD with momentum, Nesterov's too, clipping and decay", T, f
         CAPTURE(clip);
         CAPTURE(momentum);
         CAPTURE(nesterov);
-        const range ranges[]{{0, 20, true}, {24, count - 24, false}};  // the elements between stay as they are
+        const range ranges[]{{0, 20, true},
+                             {24, count - 24, false}};  // the elements between stay as they are
         workspace<T> space;
         values w = random_values(count, 1), m(count);
         const at in_w = space.put(w), in_m = space.put(m);

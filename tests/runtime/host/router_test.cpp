@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routers against those of other systems: experts, weights, counts and the gradient of the logits. Experts against loops.
+// Routers against those of other systems: experts, weights, counts and the gradient of the logits. Experts
+// against loops.
 #include "workspace.hpp"
 
 #include <algorithm>
@@ -33,30 +34,42 @@ struct routed {
   values weights, chosen, dlogits;
 };
 /// Experts by their scores: of groups where the rule has them, with a bias where there is one.
-void take_by_scores(workspace<double>& space, const json& rule, at weights, at chosen, at x, const values& bias, int tokens, int experts, int picks) {
+void take_by_scores(workspace<double>& space, const json& rule, at weights, at chosen, at x,
+                    const values& bias, int tokens, int experts, int picks) {
   const auto room = [&](int count) { return space.room(static_cast<std::size_t>(count)); };
   const bool softmax = rule["scores"] == "softmax", biased = rule.contains("biased");
   at scores = room(tokens * experts);
   const at b = biased ? space.put(bias) : at{};
-  const int groups = rule.value("groups", 0), taken = rule.value("groups_taken", 0), best = rule.value("group_best", 0);
+  const int groups = rule.value("groups", 0), taken = rule.value("groups_taken", 0),
+            best = rule.value("group_best", 0);
   const at y = groups ? room(tokens * experts) : scores, kept = room(tokens * taken);
   const auto& on = space.lane();
   (softmax ? host::softmax_scores<double> : host::sigmoid_scores<double>)(on, scores, x, tokens, experts);
-  if (groups && biased) host::biased_keep_groups<double>(on, y, kept, scores, b, tokens, groups, experts / groups, taken, best);
-  else if (groups) host::keep_groups<double>(on, y, kept, scores, tokens, groups, experts / groups, taken, best);
+  if (groups && biased)
+    host::biased_keep_groups<double>(on, y, kept, scores, b, tokens, groups, experts / groups, taken, best);
+  else if (groups)
+    host::keep_groups<double>(on, y, kept, scores, tokens, groups, experts / groups, taken, best);
   if (biased)
-    (softmax ? host::biased_softmax_top_by<double> : host::biased_sigmoid_top_by<double>)(on, weights, chosen, x, y, b, tokens, experts, picks);
-  else (softmax ? host::softmax_top_by<double> : host::sigmoid_top_by<double>)(on, weights, chosen, x, y, tokens, experts, picks);
+    (softmax ? host::biased_softmax_top_by<double>
+             : host::biased_sigmoid_top_by<double>)(on, weights, chosen, x, y, b, tokens, experts, picks);
+  else
+    (softmax ? host::softmax_top_by<double> : host::sigmoid_top_by<double>)(on, weights, chosen, x, y, tokens,
+                                                                            experts, picks);
 }
-routed route(const json& rule, const values& logits, int tokens, int experts, int picks, const values& bias = {}) {
+routed route(const json& rule, const values& logits, int tokens, int experts, int picks,
+             const values& bias = {}) {
   workspace<double> space;
   const std::size_t all = static_cast<std::size_t>(tokens) * picks;
-  const at x = space.put(logits), weights = space.room(all), chosen = space.room(all), dlogits = space.room(logits.size());
+  const at x = space.put(logits), weights = space.room(all), chosen = space.room(all),
+           dlogits = space.room(logits.size());
   const auto& on = space.lane();
   const bool softmax = rule["scores"] == "softmax", normalized = rule["normalized"];
   const double scaling = rule["scaling"];
-  if (rule.contains("biased") || rule.contains("groups")) take_by_scores(space, rule, weights, chosen, x, bias, tokens, experts, picks);
-  else (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x, tokens, experts, picks);
+  if (rule.contains("biased") || rule.contains("groups"))
+    take_by_scores(space, rule, weights, chosen, x, bias, tokens, experts, picks);
+  else
+    (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x, tokens, experts,
+                                                                      picks);
   at made = weights;
   if (normalized) host::normalize<double>(on, made = space.room(all), weights, tokens, picks, scaling);
   else host::scale<double>(on, made = space.room(all), weights, all, scaling);
@@ -70,7 +83,8 @@ routed route(const json& rule, const values& logits, int tokens, int experts, in
   const at d = space.put(gradient), back = space.room(all);
   if (normalized) host::normalize_grad<double>(on, back, d, weights, tokens, picks, scaling);
   else host::scale<double>(on, back, d, all, scaling);
-  (softmax ? host::softmax_top_grad<double> : host::sigmoid_top_grad<double>)(on, dlogits, back, x, chosen, tokens, experts, picks);
+  (softmax ? host::softmax_top_grad<double> : host::sigmoid_top_grad<double>)(on, dlogits, back, x, chosen,
+                                                                              tokens, experts, picks);
   out.dlogits = space.get(dlogits, logits.size());
   return out;
 }
@@ -80,9 +94,12 @@ void sort_picks(routed& r, int picks) {
   using pick = std::pair<double, double>;
   for (std::size_t n = 0; n < r.chosen.size(); n += static_cast<std::size_t>(picks)) {
     std::vector<pick> of_token;
-    for (std::size_t i = n; i < n + static_cast<std::size_t>(picks); ++i) of_token.emplace_back(r.weights[i], r.chosen[i]);
-    std::sort(of_token.begin(), of_token.end(), [](const pick& a, const pick& b) { return a.first > b.first; });
-    for (std::size_t k = 0; k < of_token.size(); ++k) std::tie(r.weights[n + k], r.chosen[n + k]) = of_token[k];
+    for (std::size_t i = n; i < n + static_cast<std::size_t>(picks); ++i)
+      of_token.emplace_back(r.weights[i], r.chosen[i]);
+    std::sort(of_token.begin(), of_token.end(),
+              [](const pick& a, const pick& b) { return a.first > b.first; });
+    for (std::size_t k = 0; k < of_token.size(); ++k)
+      std::tie(r.weights[n + k], r.chosen[n + k]) = of_token[k];
   }
 }
 
@@ -94,7 +111,8 @@ void check_all(const values& found, const values& expected, double within) {
   }
 }
 
-/// A loss of routers of one layer or two: its value, the choices of the first, and the gradients of their logits.
+/// A loss of routers of one layer or two: its value, the choices of the first, and the gradients of their
+/// logits.
 struct lost {
   double value = 0;
   values counts, dlogits[2];
@@ -113,8 +131,11 @@ lost lose(const json& loss, const std::vector<values>& logits, int tokens, int e
     const at own = room(own_width), pushed = room(width);
     x.push_back(space.put(of_layer));
     const at weights = room(tokens * picks), chosen = room(tokens * picks);
-    (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x.back(), tokens, experts, picks);
-    (softmax ? host::softmax_statistics<double> : host::sigmoid_statistics<double>)(on, own, room(own_width), x.back(), chosen, tokens, experts, picks);
+    (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x.back(), tokens,
+                                                                      experts, picks);
+    (softmax ? host::softmax_statistics<double> : host::sigmoid_statistics<double>)(on, own, room(own_width),
+                                                                                    x.back(), chosen, tokens,
+                                                                                    experts, picks);
     if (out.counts.empty()) out.counts = space.get(own, static_cast<std::size_t>(experts));
     host::push<double>(on, pushed, s, own, width, own_width);
     s = pushed;
@@ -126,16 +147,19 @@ lost lose(const json& loss, const std::vector<values>& logits, int tokens, int e
     derive(on, ds, s, 3 * layers, experts, scale);
   };
   if (loss["loss"] == "balance_loss") take(host::balance_loss<double>, host::balance_loss_grad<double>);
-  else if (loss["loss"] == "layer_balance_loss") take(host::layer_balance_loss<double>, host::layer_balance_loss_grad<double>);
+  else if (loss["loss"] == "layer_balance_loss")
+    take(host::layer_balance_loss<double>, host::layer_balance_loss_grad<double>);
   else take(host::z_loss<double>, host::z_loss_grad<double>);
   out.value = space.get(value, 1)[0];
   at d = ds;
   for (int l = layers; l-- > 0;) {
-    const at before = room(width), down = room(own_width), dlogits = space.room(logits[static_cast<std::size_t>(l)].size());
+    const at before = room(width), down = room(own_width),
+             dlogits = space.room(logits[static_cast<std::size_t>(l)].size());
     host::push_grad<double>(on, before, down, d, width, own_width);
     d = before;
-    (softmax ? host::softmax_statistics_grad<double> : host::sigmoid_statistics_grad<double>)(on, dlogits, down, x[static_cast<std::size_t>(l)],
-                                                                                            tokens, experts);
+    (softmax ? host::softmax_statistics_grad<double>
+             : host::sigmoid_statistics_grad<double>)(on, dlogits, down, x[static_cast<std::size_t>(l)],
+                                                      tokens, experts);
     out.dlogits[l] = space.get(dlogits, logits[static_cast<std::size_t>(l)].size());
   }
   return out;
@@ -189,13 +213,18 @@ TEST_CASE("of equal logits those of lower experts are taken") {
   json rule{{"scores", "softmax"}, {"normalized", false}, {"scaling", 1.0}};
   CHECK(route(rule, {1, 3, 3, 3, 2, 5, 5, 5, 5, 5}, 2, 5, 3).chosen == values{1, 2, 3, 0, 1, 2});
   rule["scores"] = "sigmoid";
-  CHECK(route(rule, {1, 3, 3, 3, 2, 90, 80, 70, 60, 100}, 2, 5, 3).chosen == values{1, 2, 3, 4, 0, 1});  // where sigmoids are all 1
+  CHECK(route(rule, {1, 3, 3, 3, 2, 90, 80, 70, 60, 100}, 2, 5, 3).chosen ==
+        values{1, 2, 3, 4, 0, 1});  // where sigmoids are all 1
 }
 
-TEST_CASE("of groups of equal scores the lower are taken, and of their experts the lower; a bias moves the choice, and no weight") {
-  json rule{{"scores", "sigmoid"}, {"normalized", false}, {"scaling", 1.0}, {"groups", 3}, {"groups_taken", 2}, {"group_best", 1}};
+TEST_CASE(
+    "of groups of equal scores the lower are taken, and of their experts the lower; a bias moves the choice, "
+    "and no weight") {
+  json rule{{"scores", "sigmoid"}, {"normalized", false}, {"scaling", 1.0},
+            {"groups", 3},         {"groups_taken", 2},   {"group_best", 1}};
   CHECK(route(rule, values(6, 1.0), 1, 6, 3).chosen == values{0, 1, 2});
-  CHECK(route(rule, {9, 0, 1, 1, 2, 2}, 1, 6, 4).chosen == values{0, 4, 5, 1});  // by their best, and not of the second group
+  CHECK(route(rule, {9, 0, 1, 1, 2, 2}, 1, 6, 4).chosen ==
+        values{0, 4, 5, 1});  // by their best, and not of the second group
   rule["group_best"] = 2;
   CHECK(route(rule, {3, -9, 1, 1, 2, 2}, 1, 6, 4).chosen == values{4, 5, 2, 3});  // by two of theirs
   rule["groups_taken"] = 3;
@@ -203,7 +232,9 @@ TEST_CASE("of groups of equal scores the lower are taken, and of their experts t
   const values logits{1, 2, 3, 4, 5, 6}, bias{0, 2, 0, 0, 0, -2};
   const routed found = route(rule, logits, 1, 6, 2, bias);
   CHECK(found.chosen == values{1, 4});
-  for (std::size_t k = 0; k < 2; ++k) CHECK(std::abs(found.weights[k] - 1 / (1 + std::exp(-logits[static_cast<std::size_t>(found.chosen[k])]))) <= 1e-15);
+  for (std::size_t k = 0; k < 2; ++k)
+    CHECK(std::abs(found.weights[k] -
+                   1 / (1 + std::exp(-logits[static_cast<std::size_t>(found.chosen[k])]))) <= 1e-15);
 }
 
 TEST_CASE_TEMPLATE("choices of each expert are counted, and added up", T, float, double) {
@@ -231,9 +262,11 @@ TEST_CASE_TEMPLATE("slots are those of one expert after another, in the order of
   CHECK(ints(places) == std::vector<std::int32_t>{6, 0, 1, 3, 7, 4, 5, 2});
   CHECK(ints(offsets) == std::vector<std::int32_t>{0, 3, 6, 6, 3, 6, 6, 8});
 
-  const values x = random_values(tokens * width, 1), weights = random_values(tokens * picks, 2), dy = random_values(tokens * width, 3);
-  const at slots = space.room(tokens * picks * width), y = space.room(x.size()), w = space.put(weights), d = space.put(dy),
-           dslots = space.room(tokens * picks * width), dweights = space.room(weights.size());
+  const values x = random_values(tokens * width, 1), weights = random_values(tokens * picks, 2),
+               dy = random_values(tokens * width, 3);
+  const at slots = space.room(tokens * picks * width), y = space.room(x.size()), w = space.put(weights),
+           d = space.put(dy), dslots = space.room(tokens * picks * width),
+           dweights = space.room(weights.size());
   host::dispatch<T>(space.lane(), slots, space.put(x), places, tokens, picks, width);
   const values in_slots = space.get(slots, tokens * picks * width);
   host::combine<T>(space.lane(), y, slots, w, places, tokens, picks, width);
@@ -244,7 +277,8 @@ TEST_CASE_TEMPLATE("slots are those of one expert after another, in the order of
   const values given = space.get(dslots, in_slots.size()), of_weights = space.get(dweights, weights.size());
   for (int n = 0; n < tokens; ++n) {
     for (int c = 0; c < width; ++c) {
-      CHECK(std::abs(combined[n * width + c] - (weights[2 * n] + weights[2 * n + 1]) * x[n * width + c]) <= tolerance<T>);
+      CHECK(std::abs(combined[n * width + c] - (weights[2 * n] + weights[2 * n + 1]) * x[n * width + c]) <=
+            tolerance<T>);
       CHECK(std::abs(collected[n * width + c] - 2 * x[n * width + c]) <= tolerance<T>);
     }
     for (int k = 0; k < picks; ++k) {
@@ -260,16 +294,23 @@ TEST_CASE_TEMPLATE("slots are those of one expert after another, in the order of
   }
 }
 
-TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others stay, and an expert without rows has no gradient", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "grouped products are those of each expert's rows; others stay, and an expert without rows has no "
+    "gradient",
+    T, float, double) {
   constexpr int rows = 9, in = 5, out = 3, segments = 6, experts = 3;
-  const int begin[]{0, 2, 2, 4, 7, 8}, end[]{2, 2, 3, 6, 7, 9};  // row 3 and row 6 are of nobody; expert 1 has none
+  const int begin[]{0, 2, 2, 4, 7, 8},
+      end[]{2, 2, 3, 6, 7, 9};  // row 3 and row 6 are of nobody; expert 1 has none
   workspace<T> space;
   const at offsets = space.room(2 * segments);
   auto* o = space.lane().template at<std::int32_t>(offsets);
-  std::copy(std::begin(begin), std::end(begin), o); std::copy(std::begin(end), std::end(end), o + segments);
-  const values x = random_values(rows * in, 1), dy = random_values(rows * out, 2), w = random_values(experts * out * in, 3);
-  const at at_x = space.put(x), at_dy = space.put(dy), at_w = space.put(w), y = space.put(values(rows * out, 7.0)),
-           dx = space.put(values(rows * in, 7.0)), dw = space.put(values(w.size(), 7.0));
+  std::copy(std::begin(begin), std::end(begin), o);
+  std::copy(std::begin(end), std::end(end), o + segments);
+  const values x = random_values(rows * in, 1), dy = random_values(rows * out, 2),
+               w = random_values(experts * out * in, 3);
+  const at at_x = space.put(x), at_dy = space.put(dy), at_w = space.put(w),
+           y = space.put(values(rows * out, 7.0)), dx = space.put(values(rows * in, 7.0)),
+           dw = space.put(values(w.size(), 7.0));
   host::grouped_linear<T>(space.lane(), y, at_x, at_w, offsets, rows, in, out, segments, experts);
   host::grouped_linear_dx<T>(space.lane(), dx, at_dy, at_w, offsets, rows, in, out, segments, experts);
   values want_y(rows * out, 7.0), want_dx(rows * in, 7.0), want_dw(w.size(), 0.0);
@@ -278,7 +319,10 @@ TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others sta
       const int e = s % experts * out * in;
       for (int j = 0; j < out; ++j) {
         want_y[r * out + j] = 0;
-        for (int i = 0; i < in; ++i) { want_y[r * out + j] += x[r * in + i] * w[e + j * in + i]; want_dw[e + j * in + i] += dy[r * out + j] * x[r * in + i]; }
+        for (int i = 0; i < in; ++i) {
+          want_y[r * out + j] += x[r * in + i] * w[e + j * in + i];
+          want_dw[e + j * in + i] += dy[r * out + j] * x[r * in + i];
+        }
       }
       for (int i = 0; i < in; ++i) {
         want_dx[r * in + i] = 0;

@@ -25,7 +25,12 @@ namespace {
 constexpr limits short_limits{.join = 1000ms, .silence = 800ms, .end = 500ms, .exchange = 600ms};
 
 hello rank_of(int rank, int world) {
-  return {.rank = rank, .world = world, .host = "here", .pid = 1000 + rank, .plan = "p 01", .facts = {{"binary", "a"}}};
+  return {.rank = rank,
+          .world = world,
+          .host = "here",
+          .pid = 1000 + rank,
+          .plan = "p 01",
+          .facts = {{"binary", "a"}}};
 }
 
 struct job {
@@ -39,7 +44,8 @@ struct job {
                        const std::lock_guard lock(mutex);
                        said.push_back(line);
                      }};
-  job(int w, limits l = short_limits, std::string at = "127.0.0.1") : world(w), times(l), host(std::move(at)) {}
+  job(int w, limits l = short_limits, std::string at = "127.0.0.1")
+      : world(w), times(l), host(std::move(at)) {}
 
   std::unique_ptr<member> join(int rank, member::settings also = {}) {
     return join(rank_of(rank, world), std::move(also));
@@ -89,7 +95,8 @@ TEST_CASE("ranks meet, exchange texts as often as they like, and end together") 
            for (int round = 0; round < 3; ++round) {
              const auto all = m->gather("ids", std::to_string(10 * round + r));
              if (all != std::vector<std::string>{std::to_string(10 * round), std::to_string(10 * round + 1),
-                                                 std::to_string(10 * round + 2), std::to_string(10 * round + 3)})
+                                                 std::to_string(10 * round + 2),
+                                                 std::to_string(10 * round + 3)})
                throw failure(1, "other texts");
            }
            m->leave();
@@ -122,17 +129,20 @@ TEST_CASE("ranks that do not agree all hear the same verdict") {
   job j(3);
   const auto thrown = together(3, [&](int r) {
     hello h = rank_of(r, 3);
-    if (r == 2) { h.plan = "q 02"; h.facts[0].second = "b"; }
+    if (r == 2) {
+      h.plan = "q 02";
+      h.facts[0].second = "b";
+    }
     j.join(h, {.listing = [r] { return r == 2 ? "dims\nsend 1F0\n" : "dims\nreceive 1F0\n"; }});
   });
   for (const std::string& t : thrown) {
     CHECK(t.starts_with("2: the ranks cannot start together ("));
-    CHECK(
-        t.ends_with("s after the first): the plan of rank 2 (here, process 1002) is q 02, that of rank 0 (here, "
-                    "process 1000) is p 01; the first "
-                    "difference: rank 0 has \"receive 1F0\", rank 2 has \"send 1F0\"; binary of rank 2 (here, process "
-                    "1002) is b, that of rank 0 (here, "
-                    "process 1000) is a"));
+    CHECK(t.ends_with(
+        "s after the first): the plan of rank 2 (here, process 1002) is q 02, that of rank 0 (here, "
+        "process 1000) is p 01; the first "
+        "difference: rank 0 has \"receive 1F0\", rank 2 has \"send 1F0\"; binary of rank 2 (here, process "
+        "1002) is b, that of rank 0 (here, "
+        "process 1000) is a"));
   }
 }
 
@@ -161,17 +171,19 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
 }
 
 TEST_CASE(
-    "a client that is no rank is turned away and mentioned once; ranks of another job and late ones are told why") {
+    "a client that is no rank is turned away and mentioned once; ranks of another job and late ones are told "
+    "why") {
   job j(2);
   for (const char* junk : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", ""}) {
     const socket_handle s = connect_to("127.0.0.1", j.middle.port(), clock_of_test::now() + 1s);
     send_all(s, junk, clock_of_test::now() + 1s);
   }
   const std::string other = refusal_of([&] { j.join(rank_of(1, 2), {.job = 43}); });
-  CHECK(other == "75: port " + std::to_string(j.middle.port()) +
-                     " is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this "
-                     "job, or wait until the other has "
-                     "ended");
+  CHECK(other ==
+        "75: port " + std::to_string(j.middle.port()) +
+            " is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this "
+            "job, or wait until the other has "
+            "ended");
   std::vector<std::unique_ptr<member>> members(2);
   for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); }))
     CHECK(t == nothing);
@@ -181,7 +193,8 @@ TEST_CASE(
     CHECK(t == nothing);
   const std::lock_guard lock(j.mutex);
   REQUIRE(j.said.size() == 1);
-  CHECK(j.said[0] == "a client at 127.0.0.1 is no rank of this job and was turned away; more of them are not reported");
+  CHECK(j.said[0] ==
+        "a client at 127.0.0.1 is no rank of this job and was turned away; more of them are not reported");
 }
 
 TEST_CASE("a port that is taken, and one where nobody listens, are named") {
@@ -190,11 +203,13 @@ TEST_CASE("a port that is taken, and one where nobody listens, are named") {
   for (const char* host : {"127.0.0.1", "some-name"})
     CHECK(refusal_of([&] { listen_at(host, port_of(taken)); }) ==
           "75: port " + port +
-              ": is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks alike (ss "
+              ": is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
+              "alike (ss "
               "-ltnp shows "
               "whose it is)");
   const auto start = clock_of_test::now();
-  const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, clock_of_test::now() + 300ms); });
+  const std::string unanswered =
+      refusal_of([&] { connect_to("127.0.0.1", 1, clock_of_test::now() + 300ms); });
   CHECK(seconds_since(start) < 1);
   CHECK(unanswered.starts_with("75: rank 0 at 127.0.0.1 port 1 (127.0.0.1): has not answered in 0 s, "));
   CHECK(unanswered.find("Connection refused") != std::string::npos);
@@ -252,10 +267,12 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     m->leave();
   });
   CHECK(thrown[0] ==
-        "77: 2 rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the middle, or its "
+        "77: 2 rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the "
+        "middle, or its "
         "machine is lost");
   CHECK(thrown[1] ==
-        "77: stopped, because rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the "
+        "77: stopped, because rank 2 (here, process 1002) has gone without a word: it was killed, or has "
+        "ended in the "
         "middle, or its machine is lost");
 }
 
@@ -281,9 +298,9 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     }
     j.join(r)->leave();
   });
-  CHECK(
-      thrown[0].starts_with("77: stopped, because rank 1 (here, process 1001) has given no sign of life for 1 s: it is "
-                            "stopped, or its machine is out of reach"));
+  CHECK(thrown[0].starts_with(
+      "77: stopped, because rank 1 (here, process 1001) has given no sign of life for 1 s: it is "
+      "stopped, or its machine is out of reach"));
   CHECK(seconds_since(start) < 4);
   job k(2);
   const auto late = together(2, [&](int r) {
@@ -292,12 +309,15 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     else m->leave();
   });
   for (const std::string& t : late)
-    CHECK(t == "77: stopped, because rank 0: has not come to the exchange \"ids 1\" within 1 s, where the others wait");
+    CHECK(t ==
+          "77: stopped, because rank 0: has not come to the exchange \"ids 1\" within 1 s, where the others "
+          "wait");
 }
 
 TEST_CASE("when the coordinator's process goes, or is silent, the others know") {
   auto j = std::make_unique<job>(2);
-  // Rank 0's process is the coordinator's: here its destructor, which closes all connections after two seconds.
+  // Rank 0's process is the coordinator's: here its destructor, which closes all connections after two
+  // seconds.
   std::vector<std::unique_ptr<member>> members(2);
   together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j->join(r); });
   const auto start = clock_of_test::now();
@@ -311,7 +331,9 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   std::thread answers([&] {
     socket_handle s;
     while (!(s = accept_from(silent))) std::this_thread::sleep_for(1ms);
-    send_all(s, encode({frame_kind::verdict, 42, body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}),
+    send_all(s,
+             encode({frame_kind::verdict, 42,
+                     body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}),
              clock_of_test::now() + 1s);
     std::this_thread::sleep_for(1500ms);
   });
@@ -320,7 +342,8 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   answers.join();
 }
 
-TEST_CASE("a process that does not come back after another's failure is ended, and is asked for where it is") {
+TEST_CASE(
+    "a process that does not come back after another's failure is ended, and is asked for where it is") {
   job j(2);
   std::atomic<int> asked = 0;
   std::string ended;
@@ -374,7 +397,8 @@ TEST_CASE("ranks that are told to stop at different moments all stop after the s
 }
 
 TEST_CASE(
-    "at a name, rank 0 listens at every address of its machine: also at those that Debian gives the machine's name") {
+    "at a name, rank 0 listens at every address of its machine: also at those that Debian gives the "
+    "machine's name") {
   const socket_handle s = listen_at("some-name", 0);
   for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) {
     CAPTURE(host);

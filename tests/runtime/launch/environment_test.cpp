@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank the variables of launchers make of a process: those that real launchers have set, and changed ones.
+// Which rank the variables of launchers make of a process: those that real launchers have set, and changed
+// ones.
 #include <rankc/runtime/launch/session.hpp>
 
 #include "../tools/fake_engine.hpp"
@@ -60,14 +61,15 @@ TEST_CASE("what real launchers set gives each rank its place, and all the same m
     std::vector<int> local_rank, local_size, node;
     int port;  // 0: from the job
   };
-  const row rows[]{{"torchrun", "torchrun", "localhost", {0, 1}, {2, 2}, {0, 0}, 29501},
-                   {"torchrun_2nodes", "torchrun", "localhost", {0, 1, 0, 1}, {2, 2, 2, 2}, {0, 0, 1, 1}, 29501},
-                   {"mpirun", "Open MPI", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
-                   {"mpirun_in_salloc", "Open MPI", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
-                   {"mpich", "MPICH", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
-                   {"srun", "Slurm", "127.0.0.1", {0, 1}, {2, 2}, {0, 0}, 0},
-                   {"srun_in_sbatch", "Slurm", "127.0.0.1", {0, 1}, {2, 2}, {0, 0}, 0},
-                   {"srun_2nodes", "Slurm", "node1", {0, 1, 0, 1}, {2, 2, 2, 2}, {0, 0, 1, 1}, 0}};
+  const row rows[]{
+      {"torchrun", "torchrun", "localhost", {0, 1}, {2, 2}, {0, 0}, 29501},
+      {"torchrun_2nodes", "torchrun", "localhost", {0, 1, 0, 1}, {2, 2, 2, 2}, {0, 0, 1, 1}, 29501},
+      {"mpirun", "Open MPI", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
+      {"mpirun_in_salloc", "Open MPI", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
+      {"mpich", "MPICH", "127.0.0.1", {0, 1}, {2, 2}, {-1, -1}, 0},
+      {"srun", "Slurm", "127.0.0.1", {0, 1}, {2, 2}, {0, 0}, 0},
+      {"srun_in_sbatch", "Slurm", "127.0.0.1", {0, 1}, {2, 2}, {0, 0}, 0},
+      {"srun_2nodes", "Slurm", "node1", {0, 1, 0, 1}, {2, 2, 2, 2}, {0, 0, 1, 1}, 0}};
   for (const row& r : rows) {
     CAPTURE(r.file);
     const std::vector<values> ranks = recorded(r.file);
@@ -105,7 +107,8 @@ TEST_CASE("a process that no launcher has started several of has no place: a bat
 }
 
 TEST_CASE("of two launchers' variables the inner one's count, and where they differ a line says so") {
-  const values srun = recorded("srun")[1], torch = recorded("torchrun_2nodes")[2], mpich = recorded("mpich")[0];
+  const values srun = recorded("srun")[1], torch = recorded("torchrun_2nodes")[2],
+               mpich = recorded("mpich")[0];
   values both = srun;
   for (const auto& [name, value] : torch) both[name] = value;
   const auto place = read(both);
@@ -113,7 +116,8 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
   CHECK(place->rank == 2);
   CHECK(place->world == 4);
   CHECK(place->warning ==
-        "RANK is 2 and WORLD_SIZE 4, as torchrun says; SLURM_PROCID of 1 and SLURM_STEP_NUM_TASKS of 2 say otherwise "
+        "RANK is 2 and WORLD_SIZE 4, as torchrun says; SLURM_PROCID of 1 and SLURM_STEP_NUM_TASKS of 2 say "
+        "otherwise "
         "and are not used");
   values pmi2 = srun;  // srun --mpi=pmi2
   for (const auto& [name, value] : mpich) pmi2[name] = value;
@@ -139,24 +143,28 @@ TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") 
   const values srun = recorded("srun")[0], torch = recorded("torchrun")[0];
   for (const char* id : {"7", "8", "70"}) jobs.insert(read(changed(srun, "SLURM_JOB_ID", id))->job);
   for (const char* id : {"1", "2"}) jobs.insert(read(changed(srun, "SLURM_STEP_ID", id))->job);
-  for (const char* attempt : {"1", "2"}) jobs.insert(read(changed(torch, "TORCHELASTIC_RESTART_COUNT", attempt))->job);
+  for (const char* attempt : {"1", "2"})
+    jobs.insert(read(changed(torch, "TORCHELASTIC_RESTART_COUNT", attempt))->job);
   for (const char* id : {"a", "b"}) jobs.insert(read(changed(recorded("mpich")[0], "RANKC_JOB", id))->job);
   CHECK(jobs.size() == 9);
 }
 
 TEST_CASE("where ranks are on several machines somebody must say where rank 0 is") {
   const std::string nowhere =
-      "2: MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of rank 0's machine, "
+      "2: MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of rank 0's "
+      "machine, "
       "and MASTER_PORT to a free port there";
   const values mpi = recorded("mpirun")[1];
   CHECK(refusal_with(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1")) == nowhere);
   CHECK(refusal_with(without(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE")) == nowhere);
-  const auto place = read(changed(changed(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1"), "MASTER_ADDR", "10.0.0.1"),
-                                  "MASTER_PORT", "5000"));
+  const auto place =
+      read(changed(changed(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1"), "MASTER_ADDR", "10.0.0.1"),
+                   "MASTER_PORT", "5000"));
   REQUIRE(place);
   CHECK(place->host == "10.0.0.1");
   CHECK(place->port == 5000);
-  CHECK(read(changed(recorded("srun_2nodes")[3], "SLURM_STEP_NODELIST", "gpu-a[07-08],b"))->host == "gpu-a07");
+  CHECK(read(changed(recorded("srun_2nodes")[3], "SLURM_STEP_NODELIST", "gpu-a[07-08],b"))->host ==
+        "gpu-a07");
   CHECK(read(changed(recorded("srun_2nodes")[3], "MASTER_ADDR", "::1"))->host == "::1");
 }
 
@@ -168,17 +176,20 @@ TEST_CASE("variables that contradict the plan, or are no numbers, are named") {
         "2: WORLD_SIZE is 2: the plan has 8 ranks (pp 2, dp 2, tp 2); start as many processes");
   CHECK(refusal_of([&] {
           launched_place(two.about, reading(changed(recorded("srun")[0], "SLURM_STEP_NUM_TASKS", "3")));
-        }) == "2: SLURM_STEP_NUM_TASKS is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes");
+        }) ==
+        "2: SLURM_STEP_NUM_TASKS is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes");
   CHECK(refusal_with(changed(torch, "RANK", "2")) == "2: RANK is 2: ranks are 0 to 1");
   for (const char* name : {"RANK", "LOCAL_RANK"}) {
     const std::string unset =
         "2: " + std::string(name) +
         ": the launcher has not set it to a number; start the program with torchrun, mpirun or srun, or with "
         "--launch processes";
-    for (const char* value : {"-1", "", "x", "1.5", "1 "}) CHECK(refusal_with(changed(torch, name, value)) == unset);
+    for (const char* value : {"-1", "", "x", "1.5", "1 "})
+      CHECK(refusal_with(changed(torch, name, value)) == unset);
     CHECK(refusal_with(without(torch, name)) == unset);
   }
-  CHECK(refusal_with(changed(torch, "MASTER_PORT", "65535")) == "2: MASTER_PORT is 65535: ports are 1 to 65534");
+  CHECK(refusal_with(changed(torch, "MASTER_PORT", "65535")) ==
+        "2: MASTER_PORT is 65535: ports are 1 to 65534");
   CHECK(refusal_with(changed(torch, "MASTER_PORT", "x"))
             .starts_with("2: MASTER_PORT: the launcher has not set it to a number"));
 }
@@ -190,10 +201,9 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
   CHECK(set.silence == std::chrono::seconds(60));
   CHECK(set.exchange == usual.exchange);
   for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9"})
-    CHECK(refusal_of([&] {
-            read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}}));
-          }) == "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) +
-                    "': it must be a number of seconds above 0, at most 1000000");
+    CHECK(refusal_of([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
+          "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) +
+              "': it must be a number of seconds above 0, at most 1000000");
 }
 
 }  // namespace environment_test

@@ -50,7 +50,8 @@ struct result {
 std::set<std::string> shared_memory() {
   std::set<std::string> names;
   if (fs::exists("/dev/shm"))
-    for (const auto& entry : fs::directory_iterator("/dev/shm")) names.insert(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator("/dev/shm"))
+      names.insert(entry.path().filename().string());
   return names;
 }
 
@@ -69,7 +70,9 @@ std::string words_of(const fs::path& process) {
 bool is_there(const std::string& word) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") == std::string::npos && words_of(entry.path()).find(word) != std::string::npos) return true;
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        words_of(entry.path()).find(word) != std::string::npos)
+      return true;
   }
   return false;
 }
@@ -133,11 +136,14 @@ std::string complaint(const trial& t, const result& r) {
   return wrong.empty() ? "" : wrong + "\n    " + r.err;
 }
 
-/// The action in which a rank issues a call of a step, by where an exception on purpose comes from; empty behind the last.
+/// The action in which a rank issues a call of a step, by where an exception on purpose comes from; empty
+/// behind the last.
 std::string action_at(const program& p, int rank, int op) {
   const scratch files;
-  const std::string err = files.path("err"), at = "rank=" + std::to_string(rank) + ",op=" + std::to_string(op);
-  const int status = std::system((p.file + " train --steps 1 --inject " + at + ",step=1,throw >/dev/null 2>" + err).c_str());
+  const std::string err = files.path("err"),
+                    at = "rank=" + std::to_string(rank) + ",op=" + std::to_string(op);
+  const int status =
+      std::system((p.file + " train --steps 1 --inject " + at + ",step=1,throw >/dev/null 2>" + err).c_str());
   if (status == 0) return "";
   const std::string said = contents(err), before = "step 1, ";
   const std::size_t begin = said.find(before) + before.size();
@@ -145,11 +151,13 @@ std::string action_at(const program& p, int rank, int op) {
   return said.substr(begin, said.find(": an exception on purpose") - begin);
 }
 
-/// The calls of a rank's step by phase: forward, backward, the gradients' sums, the step. `0F2` is of phase F.
+/// The calls of a rank's step by phase: forward, backward, the gradients' sums, the step. `0F2` is of phase
+/// F.
 using phases = std::map<std::string, std::vector<int>>;
 
 /// An action's calls are neighbours: where both ends of a stretch are of one, all are.
-void add_phases(phases& into, const program& p, int rank, int first, int last, const std::string& at_first, const std::string& at_last) {
+void add_phases(phases& into, const program& p, int rank, int first, int last, const std::string& at_first,
+                const std::string& at_last) {
   if (at_first == at_last || last - first < 2) {
     for (int op = first; op < last && !at_first.empty(); ++op) {
       const std::size_t letter = at_first.find_first_not_of("0123456789");
@@ -173,12 +181,13 @@ phases phases_of(const program& p, int rank) {
 const std::vector<std::string> kinds{"kill", "exit=0",   "abort", "throw",  "exit=3",
                                      "stop", "delay=60", "drop",  "corrupt"};
 
-/// As many of all as are wanted: kinds, phases and ranks in turn, and within a phase calls spread over it. Ranks of a pipeline
-/// stage issue the same calls.
+/// As many of all as are wanted: kinds, phases and ranks in turn, and within a phase calls spread over it.
+/// Ranks of a pipeline stage issue the same calls.
 std::vector<trial> draw(int wanted) {
   std::vector<std::vector<phases>> of(std::size(programs));  // by stage
   for (std::size_t p = 0; p < std::size(programs); ++p)
-    for (int stage = 0; stage < 2; ++stage) of[p].push_back(phases_of(programs[p], stage * programs[p].world / 2));
+    for (int stage = 0; stage < 2; ++stage)
+      of[p].push_back(phases_of(programs[p], stage * programs[p].world / 2));
   std::vector<trial> all;
   for (int i = 0; i < wanted; ++i) {
     const std::size_t which = i % 3 == 2 ? 1 : 0;
@@ -188,14 +197,19 @@ std::vector<trial> draw(int wanted) {
     const bool ends_at_once = fault == "kill" || fault == "abort" || fault.starts_with("exit"),
                is_replica = rank % (p.world / 2) >= p.world / 4;  // it writes nothing
     std::vector<std::string> at{"F", "B", "REDUCE_GRAD", "STEP", "after", "save"};
-    at.resize(fault == "drop" || fault == "corrupt" ? 2 : !ends_at_once ? 4 : is_replica ? 5 : 6);  // communication must follow
+    at.resize(fault == "drop" || fault == "corrupt" ? 2
+              : !ends_at_once                       ? 4
+              : is_replica                          ? 5
+                                                    : 6);  // communication must follow
     const std::string& phase = at[static_cast<std::size_t>(round) % at.size()];
     if (phase == "after" || phase == "save") {
       all.push_back({&p, rank, phase, fault});
       continue;
     }
     const std::vector<int>& calls = of[which][static_cast<std::size_t>(rank / (p.world / 2))].at(phase);
-    all.push_back({&p, rank, std::to_string(calls[static_cast<std::size_t>(round) * 37 % 100 * calls.size() / 100]), fault});
+    all.push_back({&p, rank,
+                   std::to_string(calls[static_cast<std::size_t>(round) * 37 % 100 * calls.size() / 100]),
+                   fault});
   }
   return all;
 }
@@ -241,30 +255,34 @@ TEST_CASE("faults on purpose: where ranks are threads, one that hangs is named, 
   const scratch files;
   const std::string err = files.path("err");
   const auto start = std::chrono::steady_clock::now();
-  const int status = std::system(("RANKC_STEP_TIMEOUT=0.5 timeout -k 1 30 " + programs[0].file +
-                                  " train --steps 4 --inject rank=2,op=30,step=3,delay=60 >/dev/null 2>" + err)
-                                     .c_str());
+  const int status =
+      std::system(("RANKC_STEP_TIMEOUT=0.5 timeout -k 1 30 " + programs[0].file +
+                   " train --steps 4 --inject rank=2,op=30,step=3,delay=60 >/dev/null 2>" + err)
+                      .c_str());
   CHECK(WEXITSTATUS(status) == 70);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   const std::string said = contents(err);
   CAPTURE(said);
-  CHECK(said.find("faults_four: rank 2 is stuck in step 3 at 1STEP, op 30, in computation or other code of its own, waited "
+  CHECK(said.find("faults_four: rank 2 is stuck in step 3 at 1STEP, op 30, in computation or other code of "
+                  "its own, waited "
                   "for by rank 0 and 3 (rank 0 in step 3 at 0STEP, op ") == 0);
   CHECK(std::count(said.begin(), said.end(), '\n') == 1);
 }
 
-TEST_CASE("faults on purpose: a weight that changes on one of the ranks that hold it is found after the step") {
+TEST_CASE(
+    "faults on purpose: a weight that changes on one of the ranks that hold it is found after the step") {
   for (const char* launch : {"threads", "processes"}) {
     const scratch files;
     const std::string err = files.path("err");
-    const int status = std::system((programs[0].file + " train --steps 4 --check-replicas 1 --launch " + launch +
-                                    " --inject rank=3,op=after,step=3,flip >/dev/null 2>" + err)
+    const int status = std::system((programs[0].file + " train --steps 4 --check-replicas 1 --launch " +
+                                    launch + " --inject rank=3,op=after,step=3,flip >/dev/null 2>" + err)
                                        .c_str());
     CHECK(WEXITSTATUS(status) == 70);
     const std::string said = contents(err);
     CAPTURE(said);
     CHECK(said.find("faults_four: step 3: the weight ") != std::string::npos);
-    CHECK(said.find(" should be the same on ranks 2 and 3 and is not: rank 2 and rank 3 differ;") != std::string::npos);
+    CHECK(said.find(" should be the same on ranks 2 and 3 and is not: rank 2 and rank 3 differ;") !=
+          std::string::npos);
   }
 }
 

@@ -27,7 +27,8 @@ TEST_CASE("frames are found in what arrives in pieces of any size") {
   }
 }
 
-TEST_CASE("what is no frame is noticed: other bytes at once, a changed bit anywhere, a length above the limit") {
+TEST_CASE(
+    "what is no frame is noticed: other bytes at once, a changed bit anywhere, a length above the limit") {
   frame_reader junk;
   junk.add("G");
   CHECK_THROWS_AS(junk.next(), not_a_frame);
@@ -52,7 +53,8 @@ TEST_CASE("what is no frame is noticed: other bytes at once, a changed bit anywh
 }
 
 TEST_CASE("a body's fields come back, and one that ends early is noticed") {
-  const std::string body = body_writer().add(std::uint64_t{42}).add("text").add("").add(~std::uint64_t{0}).take();
+  const std::string body =
+      body_writer().add(std::uint64_t{42}).add("text").add("").add(~std::uint64_t{0}).take();
   body_reader whole(body);
   CHECK(whole.number() == 42);
   CHECK(whole.text() == "text");

@@ -39,7 +39,8 @@ TEST_CASE("ranks that agree start; all differences of those that do not are told
   CHECK(verdict({of(0), of(1), of(2)}) == "");
   CHECK(verdict({of(0), of(2)}) == "rank 1 has not come; arrived: 1 of node0, 1 of node2");
   CHECK(verdict({of(0), of(1), of(1)}) ==
-        "rank 1 (node1, process 101) and rank 1 (node1, process 101) are the same rank; each must be there once; rank "
+        "rank 1 (node1, process 101) and rank 1 (node1, process 101) are the same rank; each must be there "
+        "once; rank "
         "2 has not come; arrived: 1 "
         "of node0, 2 of node1");
   hello other = of(2), wide = of(1, 4);
@@ -47,7 +48,8 @@ TEST_CASE("ranks that agree start; all differences of those that do not are told
   other.facts = {{"binary", "b"}};
   CHECK(verdict({of(0), wide, other}, {{0, "same\nten layers\n"}, {2, "same\ntwelve layers\n"}}) ==
         "rank 1 (node1, process 101) of 4 ranks, rank 0 (node0, process 100) of 3; "
-        "the plan of rank 2 (node2, process 102) is q 02, that of rank 0 (node0, process 100) is p 01; the first "
+        "the plan of rank 2 (node2, process 102) is q 02, that of rank 0 (node0, process 100) is p 01; the "
+        "first "
         "difference: rank 0 has "
         "\"ten layers\", rank 2 has \"twelve layers\"; "
         "binary of rank 2 (node2, process 102) is b, that of rank 0 (node0, process 100) is a; "
@@ -70,7 +72,8 @@ TEST_CASE("the listing of a plan shows what programs must agree on") {
   const fake_program a(2, 2, 1), b(2, 1, 2);
   CHECK(listing_of(a.about) == listing_of(fake_program(2, 2, 1).about));
   CHECK(listing_of(a.about) != listing_of(b.about));
-  CHECK(listing_of(a.about).find("pipeline rank 0: parameter wte (256, 8) from element 0\n") != std::string::npos);
+  CHECK(listing_of(a.about).find("pipeline rank 0: parameter wte (256, 8) from element 0\n") !=
+        std::string::npos);
 }
 
 }  // namespace hello_test

@@ -18,7 +18,8 @@ using counts = std::vector<int>;
 
 TEST_CASE("Slurm's list of hosts is written out, in its order and with leading zeros") {
   CHECK(expand_hosts("node1") == names{"node1"});
-  CHECK(expand_hosts("node[01-03,07],gpu-a[1-2]") == names{"node01", "node02", "node03", "node07", "gpu-a1", "gpu-a2"});
+  CHECK(expand_hosts("node[01-03,07],gpu-a[1-2]") ==
+        names{"node01", "node02", "node03", "node07", "gpu-a1", "gpu-a2"});
   CHECK(expand_hosts("a[01-03,07],b2") == names{"a01", "a02", "a03", "a07", "b2"});
   CHECK(expand_hosts("node[9-11]") == names{"node9", "node10", "node11"});
   CHECK(expand_hosts("n[099-101].site") == names{"n099.site", "n100.site", "n101.site"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and torchrun, with the
-// same losses as with threads; and what they are told when a start is wrong, or a process goes.
+// A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
+// torchrun, with the same losses as with threads; and what they are told when a start is wrong, or a process
+// goes.
 #include "../tools/scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +32,8 @@ struct outcome {
 };
 
 outcome run(const scratch& files, const std::string& command) {
-  const std::string out = files.path("out"), err = files.path("err"), script = files.write("run.sh", command + "\n");
+  const std::string out = files.path("out"), err = files.path("err"),
+                    script = files.write("run.sh", command + "\n");
   const int status = std::system(("timeout 50 bash " + script + " >" + out + " 2>" + err).c_str());
   return {WEXITSTATUS(status), contents(out), contents(err)};
 }
@@ -44,7 +46,9 @@ std::string losses(const std::string& metrics) {
   return all;
 }
 
-bool is_there(const std::string& tool) { return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0; }
+bool is_there(const std::string& tool) {
+  return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0;
+}
 
 /// End the test as skipped where a launcher is not there.
 void need(std::initializer_list<const char*> tools) {
@@ -53,7 +57,8 @@ void need(std::initializer_list<const char*> tools) {
 }
 
 /// Train for three steps under a launcher, and compare with threads.
-void check_losses(const std::string& launcher, const std::string& before = "", const std::string& words = "") {
+void check_losses(const std::string& launcher, const std::string& before = "",
+                  const std::string& words = "") {
   const scratch files;
   const std::string train = " train --steps 3 --metrics ";
   const outcome threads = run(files, program + train + files.path("threads"));
@@ -89,8 +94,10 @@ class running {
     REQUIRE(child_ >= 0);
     if (child_ == 0) {
       const std::string metrics = files.path("metrics"), err = files.path("err");
-      if (freopen(err.c_str(), "w", stderr) == nullptr || freopen("/dev/null", "w", stdout) == nullptr) _exit(1);
-      std::vector<std::string> words{program, "train", "--steps", "1000000", "--launch", "processes", "--metrics", metrics};
+      if (freopen(err.c_str(), "w", stderr) == nullptr || freopen("/dev/null", "w", stdout) == nullptr)
+        _exit(1);
+      std::vector<std::string> words{program,    "train",     "--steps",   "1000000",
+                                     "--launch", "processes", "--metrics", metrics};
       words.insert(words.end(), also.begin(), also.end());
       std::vector<char*> argv;
       for (std::string& word : words) argv.push_back(word.data());
@@ -108,14 +115,18 @@ class running {
   }
   ~running() {
     for (const pid_t p : ranks_) ::kill(p, SIGKILL);
-    if (child_ > 0) { ::kill(child_, SIGKILL); waitpid(child_, nullptr, 0); }
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
   }
   running(const running&) = delete;
 
   pid_t launcher() const { return child_; }
   pid_t rank(std::size_t r) const { return ranks_[r]; }
 
-  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone with it.
+  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone
+  /// with it.
   struct end {
     int code;
     double seconds;
@@ -161,19 +172,22 @@ TEST_CASE("own launcher: the same losses, checkpoints and evaluations as threads
   int compared = 0;
   for (const auto& file : fs::directory_iterator(files.path("together/step_000002"))) {
     CAPTURE(file.path().string());
-    CHECK(contents(file.path()) == contents(files.path("apart/step_000002/" + file.path().filename().string())));
+    CHECK(contents(file.path()) ==
+          contents(files.path("apart/step_000002/" + file.path().filename().string())));
     ++compared;
   }
   CHECK(compared >= 4);
   std::string evaluated[2];
   for (const int way : {0, 1}) {
-    const outcome e = run(files, program + " eval --steps 2 --load " + files.path(way == 0 ? "apart" : "together") +
-                                     (way == 0 ? "" : " --launch processes"));
+    const outcome e =
+        run(files, program + " eval --steps 2 --load " + files.path(way == 0 ? "apart" : "together") +
+                       (way == 0 ? "" : " --launch processes"));
     REQUIRE(e.code == 0);
     evaluated[way] = e.out.substr(e.out.find("eval: "));
   }
   CHECK(evaluated[0] == evaluated[1]);
-  const outcome traced = run(files, program + " train --steps 1 --launch processes --trace " + files.path("trace"));
+  const outcome traced =
+      run(files, program + " train --steps 1 --launch processes --trace " + files.path("trace"));
   REQUIRE(traced.code == 0);
   const std::string trace = contents(files.path("trace"));
   for (const char* action : {"0F0", "1F0"}) CHECK(trace.find(action) != std::string::npos);
@@ -182,16 +196,17 @@ TEST_CASE("own launcher: the same losses, checkpoints and evaluations as threads
 TEST_CASE("mpirun: the same losses") {
   need({"mpirun"});
   // As root too, and where there is no ssh, which one machine does not need.
-  check_losses("mpirun --oversubscribe -np 2",
-               "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_agent=true\n");
+  check_losses(
+      "mpirun --oversubscribe -np 2",
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_agent=true\n");
 }
 
 TEST_CASE("srun: the same losses") {
   need({"srun", "slurmd", "slurmctld", "munged"});
   const scratch slurm;
   const std::string script = "bash " RANKC_SLURM_LOCAL, folder = slurm.path("s");
-  const std::string ports =
-      "export CTLD_PORT=" + std::to_string(free_port()) + " SLURMD_PORT=" + std::to_string(free_port() + 1) + "\n";
+  const std::string ports = "export CTLD_PORT=" + std::to_string(free_port()) +
+                            " SLURMD_PORT=" + std::to_string(free_port() + 1) + "\n";
   const bool up = run(slurm, ports + script + " start " + folder).code == 0;
   if (up) check_losses("srun -n 2", "export SLURM_CONF=" + slurm.path("s/slurm.conf") + "\n");
   run(slurm, script + " stop " + folder);
@@ -205,7 +220,8 @@ TEST_CASE("torchrun: the same losses, and it shows the text of the rank that fai
   const std::string torchrun = "torchrun --standalone --nproc_per_node 2 --no_python";
   check_losses(torchrun);
   const scratch files;
-  const outcome failed = run(files, torchrun + " " + program + " train --steps 1 --data " + files.path("none.txt"));
+  const outcome failed =
+      run(files, torchrun + " " + program + " train --steps 1 --data " + files.path("none.txt"));
   CHECK(failed.code == 1);
   CHECK(failed.err.find("none.txt: cannot be read") != std::string::npos);
   CHECK(failed.err.find("exitcode  : 1 ") != std::string::npos);
@@ -285,7 +301,8 @@ TEST_CASE("faults: one rank that is told to stop ends all after the same step") 
     CHECK(e.seconds < 5);
     CHECK(e.all_gone);
     const std::string steps = contents(files.path("metrics"));  // of rank 0, a line each
-    CHECK(e.err == "gpt_pp2: stopped by SIGTERM after step " + std::to_string(std::count(steps.begin(), steps.end(), '\n')) +
+    CHECK(e.err == "gpt_pp2: stopped by SIGTERM after step " +
+                       std::to_string(std::count(steps.begin(), steps.end(), '\n')) +
                        " of 1000000; nothing is saved\n");
   }
 }
@@ -296,13 +313,15 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   const std::string train = " train --steps 1";
   const outcome world = run(files, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3 " + program + train);
   CHECK(world.code == 2);
-  CHECK(world.err == "gpt_pp2: WORLD_SIZE is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes\n");
+  CHECK(world.err ==
+        "gpt_pp2: WORLD_SIZE is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes\n");
 
   const outcome plan = run(files, by_hand(program, other_plan, train, port));
   CAPTURE(plan.err);
   CHECK(plan.code == 2);
   CHECK(plan.err.find("the plan of rank 1 (") != std::string::npos);
-  CHECK(plan.err.find("the first difference: rank 0 has \"plan gpt_pp2: pp 2, dp 1, tp 1, ") != std::string::npos);
+  CHECK(plan.err.find("the first difference: rank 0 has \"plan gpt_pp2: pp 2, dp 1, tp 1, ") !=
+        std::string::npos);
   CHECK(plan.err.find("rank 1 has \"plan gpt_gated: pp 1, dp 1, tp 2, ") != std::string::npos);
   CHECK(plan.err.find("the program's file (hash) of rank 1") != std::string::npos);
   CHECK(plan.err.ends_with("\n2\n"));
@@ -317,8 +336,8 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   CHECK(binary.err.find("the ranks cannot start together") != std::string::npos);
   CHECK(binary.err.find("): the program's file (hash) of rank 1 (") != std::string::npos);
 
-  const outcome job =
-      run(files, by_hand("TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=2 " + program, program, train, port));
+  const outcome job = run(
+      files, by_hand("TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=2 " + program, program, train, port));
   CAPTURE(job.err);
   CHECK(job.code == 2);
   CHECK(job.err.find("gpt_pp2: port " + std::to_string(port) + " is another job's; ") != std::string::npos);
@@ -338,13 +357,13 @@ TEST_CASE("starts: the second job at a port is refused, and the first goes on") 
   const std::string metrics = files.path("metrics");
   const std::string first = "(" + by_hand(program, program, " train --steps 40 --metrics " + metrics, port) +
                             ") & first=$!\n" + "while [ ! -s " + metrics + " ]; do sleep 0.05; done\n";
-  const outcome both =
-      run(files, first + "RANKC_JOB=second\nexport RANKC_JOB\n(" + by_hand(program, program, " train --steps 1", port) +
-                     ")\necho second $? >&2\nwait $first");
+  const outcome both = run(files, first + "RANKC_JOB=second\nexport RANKC_JOB\n(" +
+                                      by_hand(program, program, " train --steps 1", port) +
+                                      ")\necho second $? >&2\nwait $first");
   CAPTURE(both.err);
   CHECK(both.code == 0);
-  CHECK(both.err.find("gpt_pp2: port " + std::to_string(port) + ": is taken by another program of this machine; ") !=
-        std::string::npos);
+  CHECK(both.err.find("gpt_pp2: port " + std::to_string(port) +
+                      ": is taken by another program of this machine; ") != std::string::npos);
   CHECK(both.err.find("second 75\n") != std::string::npos);
   const std::string lines = losses(metrics);
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 40);

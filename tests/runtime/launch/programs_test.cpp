@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the same
-// programs with their ranks as threads: the same losses, norms and weights to the last bit.
+// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the
+// same programs with their ranks as threads: the same losses, norms and weights to the last bit.
 #include <rankc/runtime/launch/coordinator.hpp>
 #include <rankc/runtime/launch/member.hpp>
 
@@ -35,8 +35,8 @@ trained train(const registered& program, const placement& where) {
   for (int rank = 0; rank < r.about.world(); ++rank) {
     if (!r.engine->holds(rank)) continue;
     std::vector<double>& values = t.weights[rank];
-    values.resize(
-        r.about.layouts[static_cast<std::size_t>(r.about.ranks[static_cast<std::size_t>(rank)].pp)].parameter_count);
+    values.resize(r.about.layouts[static_cast<std::size_t>(r.about.ranks[static_cast<std::size_t>(rank)].pp)]
+                      .parameter_count);
     r.engine->read(rank, region::weights, 0, values.size(), values.data());
   }
   return t;
@@ -45,8 +45,9 @@ trained train(const registered& program, const placement& where) {
 /// The same with every rank in a thread that knows the others by their connections alone.
 std::vector<trained> train_apart(const registered& program) {
   const int world = program.about->world();
-  constexpr limits times{
-      .join = std::chrono::seconds(20), .silence = std::chrono::seconds(20), .exchange = std::chrono::seconds(20)};
+  constexpr limits times{.join = std::chrono::seconds(20),
+                         .silence = std::chrono::seconds(20),
+                         .exchange = std::chrono::seconds(20)};
   coordinator middle(listen_at("127.0.0.1", 0), world, 1, times, [](const std::string&) {});
   std::vector<trained> all(static_cast<std::size_t>(world));
   std::vector<std::thread> ranks;
@@ -57,12 +58,11 @@ std::vector<trained> train_apart(const registered& program) {
         const auto m = std::make_shared<member>(
             hello_of(*program.about, rank, world),
             member::settings{.host = "127.0.0.1", .port = middle.port(), .job = 1, .times = times});
-        own =
-            train(program,
-                  {.rank = rank,
-                   .local_size = world,
-                   .exchange = [&](const std::string& name, const std::string& mine) { return m->gather(name, mine); },
-                   .others = m});
+        own = train(program, {.rank = rank,
+                              .local_size = world,
+                              .exchange = [&](const std::string& name,
+                                              const std::string& mine) { return m->gather(name, mine); },
+                              .others = m});
         m->leave();
       } catch (const std::exception& e) {
         own.failed = e.what();

@@ -26,7 +26,8 @@ void wait_for_everyone(const std::string& folder) {
 
 }  // namespace
 
-// What spawn_ranks starts is this executable again, with this test case alone; RANKC_TEST_LAUNCH says what it does.
+// What spawn_ranks starts is this executable again, with this test case alone; RANKC_TEST_LAUNCH says what it
+// does.
 TEST_CASE("one of the processes" * doctest::skip()) {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
   const std::string what = std::getenv("RANKC_TEST_LAUNCH"), rank = std::getenv("RANKC_RANK"),
@@ -98,7 +99,8 @@ TEST_CASE("a program starts itself once for each rank, and tells each which it i
 }
 
 TEST_CASE("the process that failed gives the exit code, whoever ended first, and the others are stopped") {
-  for (const auto& [what, code] : {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}, {"leave", 70}}) {
+  for (const auto& [what, code] :
+       {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}, {"leave", 70}}) {
     CAPTURE(what);
     const launched l = launch(what);
     CHECK(l.code == code);

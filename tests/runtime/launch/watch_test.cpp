@@ -94,7 +94,9 @@ TEST_CASE(
   CHECK_FALSE(absent.w.judge(absent.start + 3s));
 }
 
-TEST_CASE("an op may take 20 times as long as the longest before, 30 s at least, and in the first step as long as an exchange") {
+TEST_CASE(
+    "an op may take 20 times as long as the longest before, 30 s at least, and in the first step as long as "
+    "an exchange") {
   const deadline start = std::chrono::steady_clock::now();
   const auto found_after = [&](watch& w, const standing& last, deadline then, std::chrono::seconds passed) {
     w.hear(0, last, then + passed);
@@ -107,7 +109,7 @@ TEST_CASE("an op may take 20 times as long as the longest before, 30 s at least,
 
   watch slow{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
   slow.hear(0, at(1, 1, "0F0"), start);
-  slow.hear(0, at(1, 2, "0B0"), start + 4s);   // an op of 4 s
+  slow.hear(0, at(1, 2, "0B0"), start + 4s);  // an op of 4 s
   slow.hear(0, at(2, 1, "0F0"), start + 5s);
   CHECK_FALSE(found_after(slow, at(2, 1, "0F0"), start + 5s, 79s));
   CHECK(found_after(slow, at(2, 1, "0F0"), start + 5s, 80s));

@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two ranks in a step: rank 0 has done its part, rank 1 does not get on. Of the step before, rank 1 was seen in it, or not.
+/// Two ranks in a step: rank 0 has done its part, rank 1 does not get on. Of the step before, rank 1 was seen
+/// in it, or not.
 class stuck_engine : public fake_engine {
  public:
   stuck_engine(const fake_program& p, bool was_seen) : fake_engine(p), was_seen_(was_seen) {}
@@ -45,7 +46,11 @@ std::string said_by(bool was_seen, const limits& times, std::chrono::millisecond
 }  // namespace
 
 TEST_CASE("a rank that does not get on is named once the limit of a step is over") {
-  CHECK(said_by(true, {.step = 100ms}, 3s).find("rank 1 is stuck in step 4 at 1B3, op 57, in computation or other code of its own; no rank") == 0);
+  CHECK(
+      said_by(true, {.step = 100ms}, 3s)
+          .find(
+              "rank 1 is stuck in step 4 at 1B3, op 57, in computation or other code of its own; no rank") ==
+      0);
 }
 
 TEST_CASE("in the first step the limit is that of exchanges, and after that another") {

@@ -45,7 +45,8 @@ TEST_CASE("a checkpoint loads equal into every layout") {
   }
 }
 
-TEST_CASE("a checkpoint of a pipeline that runs both ways is that of any other, and loads into both holders") {
+TEST_CASE(
+    "a checkpoint of a pipeline that runs both ways is that of any other, and loads into both holders") {
   const scratch files;
   fake_program both(2, 1, 2);
   both.mirror();
@@ -72,7 +73,8 @@ TEST_CASE("a program with forwards alone takes a checkpoint's weights, and asks 
   alone.about.trains = false;
   fake_engine to(alone);
   load_checkpoint(to, folder);
-  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(to.of(rank, region::weights) == e.of(rank, region::weights));
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    CHECK(to.of(rank, region::weights) == e.of(rank, region::weights));
 }
 
 TEST_CASE("each rank has a file of what it alone holds, and the index says where everything lies") {
@@ -84,8 +86,9 @@ TEST_CASE("each rank has a file of what it alone holds, and the index says where
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
-  CHECK(names == std::vector<std::string>{"COMMIT", "index.json", "rank_00000.safetensors", "rank_00001.safetensors",
-                                          "rank_00004.safetensors", "rank_00005.safetensors", "run.json"});  // no replicas
+  CHECK(names == std::vector<std::string>{"COMMIT", "index.json", "rank_00000.safetensors",
+                                          "rank_00001.safetensors", "rank_00004.safetensors",
+                                          "rank_00005.safetensors", "run.json"});  // no replicas
   const auto held = [&](int rank) {
     const safetensors_reader in(folder / file_of_rank(rank));
     CHECK(in.metadata().at("step") == "3");
@@ -96,9 +99,12 @@ TEST_CASE("each rank has a file of what it alone holds, and the index says where
     }
     return text;
   };
-  CHECK(held(0) == "layers.0.norm1[8] m.layers.0.norm1[8] m.wte[128, 8] v.layers.0.norm1[8] v.wte[128, 8] wte[128, 8] ");
+  CHECK(held(0) ==
+        "layers.0.norm1[8] m.layers.0.norm1[8] m.wte[128, 8] v.layers.0.norm1[8] v.wte[128, 8] wte[128, 8] ");
   CHECK(held(1) == "m.wte[128, 8] v.wte[128, 8] wte[128, 8] ");
-  CHECK(held(5) == "layers.1.b1[16] layers.1.wo[8, 4] m.layers.1.b1[16] m.layers.1.wo[8, 4] v.layers.1.b1[16] v.layers.1.wo[8, 4] ");
+  CHECK(held(5) ==
+        "layers.1.b1[16] layers.1.wo[8, 4] m.layers.1.b1[16] m.layers.1.wo[8, 4] v.layers.1.b1[16] "
+        "v.layers.1.wo[8, 4] ");
   const auto index = nlohmann::json::parse(contents(folder / "index.json"));
   CHECK(index["tensors"].size() == 12);
   CHECK(index["tensors"]["m.layers.1.wo"] ==
@@ -124,16 +130,17 @@ TEST_CASE("tables whose ranks hold an element twice, or not at all, are refused 
     std::vector<global_parameter> all = global_parameters(program.about);
     all[0].sources[1].row += static_cast<std::size_t>(shift);
     const std::string said = refusal_of([&] { saved_tensors(program.about, all); });
-    CHECK(said == (shift == 0 ? "nothing was thrown" : "70: parameter wte: its ranks do not hold every element exactly once"));
+    CHECK(said == (shift == 0 ? "nothing was thrown"
+                              : "70: parameter wte: its ranks do not hold every element exactly once"));
   }
   using areas = std::vector<area>;
   CHECK(covers(areas{{0, 4, 0, 6}}, 4, 6));
   CHECK(covers(areas{{2, 2, 0, 3}, {0, 2, 0, 3}, {0, 4, 3, 3}}, 4, 6));
   CHECK_FALSE(covers(areas{{0, 4, 0, 5}}, 4, 6));
-  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {1, 3, 0, 6}}, 4, 6));             // twice
-  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {3, 1, 0, 6}}, 4, 6));             // a hole
+  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {1, 3, 0, 6}}, 4, 6));  // twice
+  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {3, 1, 0, 6}}, 4, 6));  // a hole
   CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {2, 2, 0, 6}, {0, 4, 0, 6}}, 4, 6));
-  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {2, 3, 0, 6}}, 4, 6));             // past the end
+  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {2, 3, 0, 6}}, 4, 6));  // past the end
 }
 
 TEST_CASE("run.json returns the run, and any change to it is seen") {
@@ -184,7 +191,8 @@ TEST_CASE("saving again replaces, and nothing unfinished stays") {
   fill_engine(e);
   save_checkpoint(e, example_state(program.about, 1), files.path());
   e.of(0, region::weights)[0] = 42;
-  for (const char* left : {".step_000001.unfinished/rank_00000.safetensors", ".step_000007.unfinished/x", ".step_000003.removed/x"})
+  for (const char* left : {".step_000001.unfinished/rank_00000.safetensors", ".step_000007.unfinished/x",
+                           ".step_000003.removed/x"})
     files.write(left, "left by a crash");
   const fs::path folder = save_checkpoint(e, example_state(program.about, 1), files.path());
   save_checkpoint(e, example_state(program.about, 2), files.path());
@@ -237,7 +245,8 @@ TEST_CASE("killed at any moment of a save, the newest checkpoint is whole") {
     if (child == 0) {
       for (int step = 2;; ++step) save_checkpoint(e, example_state(program.about, step), files.path());
     }
-    while (contents(files.path("latest")) == "step_000001\n" && std::chrono::steady_clock::now() - start < 60s)
+    while (contents(files.path("latest")) == "step_000001\n" &&
+           std::chrono::steady_clock::now() - start < 60s)
       std::this_thread::sleep_for(100us);
     std::this_thread::sleep_for(one_save * (splitmix64(round) % 1000) / 250);  // up to four saves
     kill(child, SIGKILL);
@@ -256,7 +265,8 @@ TEST_CASE("folders without a checkpoint are refused") {
   const scratch files;
   const std::string folder = files.path(), none = files.path("none");
   CHECK(refusal_of([&] { find_checkpoint(none); }) == "65: " + none + ": there is no such folder");
-  const std::string nothing = "65: " + folder + ": holds no checkpoint: neither COMMIT nor a folder with it is there";
+  const std::string nothing =
+      "65: " + folder + ": holds no checkpoint: neither COMMIT nor a folder with it is there";
   CHECK(refusal_of([&] { find_checkpoint(folder); }) == nothing);
   files.write("latest", "step_000009\n");
   files.write("step_000009/run.json", "{}");  // without COMMIT it is none
@@ -265,15 +275,19 @@ TEST_CASE("folders without a checkpoint are refused") {
   CHECK(refusal_of([&] { prepare_save(blocked); }).starts_with("65: " + blocked));
 }
 
-TEST_CASE("of several checkpoints the one that latest names is the first choice, then those before it, then those after it") {
+TEST_CASE(
+    "of several checkpoints the one that latest names is the first choice, then those before it, then those "
+    "after it") {
   const scratch files;
   const auto order = [&](const std::string& latest) {
     files.write("latest", latest + "\n");
     std::string steps;
-    for (const fs::path& folder : find_checkpoints(files.path())) steps += folder.filename().string().substr(5) + " ";
+    for (const fs::path& folder : find_checkpoints(files.path()))
+      steps += folder.filename().string().substr(5) + " ";
     return steps;
   };
-  for (const char* name : {"step_000004", "step_000010", "step_000002", "step_1000000", ".step_000007.unfinished", "other"})
+  for (const char* name :
+       {"step_000004", "step_000010", "step_000002", "step_1000000", ".step_000007.unfinished", "other"})
     files.write(std::string(name) + "/COMMIT", "");
   CHECK(order("step_000004") == "000004 000002 1000000 000010 ");
   CHECK(order("step_1000000") == "1000000 000010 000004 000002 ");
@@ -306,7 +320,9 @@ TEST_CASE("tensors of another model are listed, before a rank is touched") {
   const fake_program program(1, 1, 1);
   fake_engine e(program);
   const std::string file = files.path("other.safetensors");
-  safetensors_writer out(file, {{"wte", {250, 8}, dtype::f32}, {"lm_head", {2}, dtype::f32}, {"layers.1.wo", {8, 8}, dtype::f32}}, {});
+  safetensors_writer out(
+      file,
+      {{"wte", {250, 8}, dtype::f32}, {"lm_head", {2}, dtype::f32}, {"layers.1.wo", {8, 8}, dtype::f32}}, {});
   const std::vector<double> zeros(2000 + 2 + 64);
   out.append(zeros.data(), zeros.size());
   out.close();
@@ -317,7 +333,8 @@ TEST_CASE("tensors of another model are listed, before a rank is touched") {
           "lm_head; it has other shapes: wte [250, 8] instead of [256, 8]");
   CHECK(e.of(0, region::weights)[0] == fake_engine::untouched);
   std::vector<safetensors_writer::tensor> many;
-  for (int i = 100; i < 130; ++i) many.push_back({std::string("t").append(std::to_string(i)), {0}, dtype::f32});
+  for (int i = 100; i < 130; ++i)
+    many.push_back({std::string("t").append(std::to_string(i)), {0}, dtype::f32});
   safetensors_writer(file, many, {}).close();
   CHECK(refusal_of([&] { load_weights(e, file); }).find("t118, t119 and 10 more") != std::string::npos);
 }
@@ -341,7 +358,8 @@ TEST_CASE("damage to a checkpoint is a checkpoint error that names the tensor, a
   const safetensors_reader of(folder / "rank_00001.safetensors");
   const std::string said = refused();
   CHECK(said.starts_with("65: " + rank + ": tensor v.layers.1.b1: its checksum is "));
-  CHECK(said.find(", but it was written with " + of.tensors().at("v.layers.1.b1").checksum + "; the file is damaged") != said.npos);
+  CHECK(said.find(", but it was written with " + of.tensors().at("v.layers.1.b1").checksum +
+                  "; the file is damaged") != said.npos);
   files.write("step_000005/rank_00001.safetensors", whole.substr(0, whole.size() - 5));
   CHECK(refused().find("65: " + rank + ": tensor v.layers.1.b1: lies at bytes ") == 0);
   fs::remove(rank);
@@ -362,7 +380,8 @@ TEST_CASE("any byte of any file of a checkpoint that changes is seen, or changes
   const auto expected = contents_of(e);
   int seen = 0, tried = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = "step_000005/" + entry.path().filename().string(), whole = contents(entry.path());
+    const std::string name = "step_000005/" + entry.path().filename().string(),
+                      whole = contents(entry.path());
     for (std::uint64_t i = 0; i < 150; ++i) {
       std::string bytes = whole;
       const std::uint64_t random = splitmix64(i);
@@ -401,7 +420,8 @@ TEST_CASE("where the newest checkpoint is damaged the one before it is taken, an
     load_checkpoint(to, from);
     CHECK(to.of(0, region::weights)[0] == static_cast<double>(from.state.step));
     CHECK(from.notes.size() == static_cast<std::size_t>(3 - from.state.step));
-    for (const std::string& note : from.notes) CHECK(note.ends_with("; " + from.folder.string() + " is taken"));
+    for (const std::string& note : from.notes)
+      CHECK(note.ends_with("; " + from.folder.string() + " is taken"));
     return from.state.step;
   };
   CHECK(taken() == 3);
@@ -411,7 +431,9 @@ TEST_CASE("where the newest checkpoint is damaged the one before it is taken, an
     bytes[bytes.size() - 9] ^= 1;
     files.write(name, bytes);
     CHECK(taken() == step - 1);
-    CHECK(refusal_of([&] { load_checkpoint(e, files.path("step_00000" + std::to_string(step))); }).starts_with("65: " + files.path(name) + ": tensor "));
+    CHECK(refusal_of([&] {
+            load_checkpoint(e, files.path("step_00000" + std::to_string(step)));
+          }).starts_with("65: " + files.path(name) + ": tensor "));
   }
   files.write("step_000001/run.json", "{}");
   CHECK(refusal_of([&] { taken(); }).ends_with("; none of the others is whole either"));
@@ -426,7 +448,8 @@ TEST_CASE("where latest names what is none, that is said") {
   fs::remove(files.path("step_000002/COMMIT"));
   const open_checkpoint from = open_newest(program.about, files.path());
   CHECK(from.state.step == 1);
-  CHECK(from.notes == std::vector<std::string>{files.path("latest") + ": names 'step_000002', where there is no checkpoint; " +
+  CHECK(from.notes == std::vector<std::string>{files.path("latest") +
+                                               ": names 'step_000002', where there is no checkpoint; " +
                                                files.path("step_000001") + " is taken"});
 }
 
@@ -467,9 +490,13 @@ TEST_CASE("ranks of processes write their own files, and agree on what all have"
       const open_checkpoint from = open_newest(program.about, files.path(), where);
       load_checkpoint(e, from);
       for (const region w : {region::weights, region::first_moment, region::second_moment})
-        for (const parameter& p : program.layouts[static_cast<std::size_t>(program.ranks[static_cast<std::size_t>(where.rank)].pp)].parameters)
+        for (const parameter& p :
+             program.layouts[static_cast<std::size_t>(program.ranks[static_cast<std::size_t>(where.rank)].pp)]
+                 .parameters)
           for (std::size_t i = p.element; i < p.element + static_cast<std::size_t>(p.rows * p.cols); ++i)
-            if (e.of(static_cast<std::size_t>(where.rank), w)[i] != whole.of(static_cast<std::size_t>(where.rank), w)[i]) return std::string("other values");
+            if (e.of(static_cast<std::size_t>(where.rank), w)[i] !=
+                whole.of(static_cast<std::size_t>(where.rank), w)[i])
+              return std::string("other values");
       return std::to_string(from.state.step);
     });
     return all;
@@ -487,7 +514,8 @@ TEST_CASE("processes that have no way to agree write nothing") {
   placement where;
   where.rank = 0;
   CHECK(refusal_of([&] { write_checkpoint(program.about, taken, files.path(), where); }) ==
-        "65: " + files.path("step_000001") + ": cannot be written: the processes of this run have no way to agree on it");
+        "65: " + files.path("step_000001") +
+            ": cannot be written: the processes of this run have no way to agree on it");
 }
 
 TEST_CASE("of older checkpoints as many stay as asked for, and never is the newest removed") {
@@ -498,7 +526,8 @@ TEST_CASE("of older checkpoints as many stay as asked for, and never is the newe
   const auto save = [&](std::int64_t step, int keep) {
     write_checkpoint(program.about, snapshot(e, example_state(program.about, step)), files.path(), {}, keep);
     std::string names;
-    for (const fs::path& folder : find_checkpoints(files.path())) names += folder.filename().string().substr(10) + " ";
+    for (const fs::path& folder : find_checkpoints(files.path()))
+      names += folder.filename().string().substr(10) + " ";
     return names;
   };
   CHECK(save(1, 2) == "1 ");
@@ -508,7 +537,8 @@ TEST_CASE("of older checkpoints as many stay as asked for, and never is the newe
   CHECK(save(2, 1) == "2 4 ");  // of a run that began again: what is later stays
   CHECK(save(3, 0) == "3 2 4 ");
   CHECK(save(3, 1) == "3 4 ");
-  for (const auto& entry : fs::directory_iterator(files.path())) CHECK_FALSE(entry.path().filename().string().starts_with("."));
+  for (const auto& entry : fs::directory_iterator(files.path()))
+    CHECK_FALSE(entry.path().filename().string().starts_with("."));
 }
 
 TEST_CASE("weights load from a file, a folder and a checkpoint") {
@@ -519,8 +549,8 @@ TEST_CASE("weights load from a file, a folder and a checkpoint") {
   const fs::path folder = save_checkpoint(e, example_state(program.about, 5), files.path());
   fs::create_directory(files.path("plain"));
   export_weights(program.about, folder, files.path("plain"));
-  for (const fs::path& from :
-       {fs::path(files.path("plain/model.safetensors")), folder, fs::path(files.path()), fs::path(files.path("plain"))}) {
+  for (const fs::path& from : {fs::path(files.path("plain/model.safetensors")), folder,
+                               fs::path(files.path()), fs::path(files.path("plain"))}) {
     fake_engine to(program);
     load_weights(to, from);
     CHECK(to.of(1, region::weights) == e.of(1, region::weights));

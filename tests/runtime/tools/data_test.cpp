@@ -104,7 +104,9 @@ TEST_CASE("a directory is its text files in path order") {
 
 TEST_CASE("entropy of single tokens") {
   const scratch files;
-  const auto entropy = [&](const std::string& text) { return byte_entropy(token_stream(files.write("e.txt", text), 256)); };
+  const auto entropy = [&](const std::string& text) {
+    return byte_entropy(token_stream(files.write("e.txt", text), 256));
+  };
   CHECK(entropy("aaa") == 0);
   CHECK(entropy("ab\xff-") == doctest::Approx(std::log(4.0)));
   CHECK(entropy("aaab") == doctest::Approx(0.75 * std::log(4.0 / 3) + 0.25 * std::log(4.0)));
@@ -125,7 +127,8 @@ TEST_CASE("files that cannot serve are refused by name, value and rule") {
   const std::string wide = files.write("wide.bin", bin(tokens, 6));
   CHECK(open(wide, 500) == "nothing was thrown");
   CHECK(open(wide, 499) ==
-        "1: " + wide + ": token 499 at position 5 (byte 1034) is outside this plan's vocabulary; tokens are 0 to 498");
+        "1: " + wide +
+            ": token 499 at position 5 (byte 1034) is outside this plan's vocabulary; tokens are 0 to 498");
   const std::string cut = files.write("cut.bin", bin(tokens, 7));
   CHECK(open(cut, 500) ==
         "1: " + cut +
@@ -140,14 +143,17 @@ TEST_CASE("files that cannot serve are refused by name, value and rule") {
   const std::string negative = files.write("negative.bin", bin(tokens, -6));
   CHECK(open(negative, 500).find("counts -6 tokens") != std::string::npos);
   const std::string raw = files.write("raw.bin", bin(tokens, 6, 12345));
-  CHECK(open(raw, 500) == "1: " + raw +
-                              ": starts with 12345, but llm.c's files start with 20240520 (uint16 tokens) or 20240801 (uint32); "
-                              "Megatron's have a .idx file beside them");
+  CHECK(
+      open(raw, 500) ==
+      "1: " + raw +
+          ": starts with 12345, but llm.c's files start with 20240520 (uint16 tokens) or 20240801 (uint32); "
+          "Megatron's have a .idx file beside them");
   const std::string questions = files.write("questions.bin", bin(tokens, 6, 20240522));
   CHECK(open(questions, 500).find("llm.c's file of questions for evaluation") != std::string::npos);
   for (const int version : {0, 2}) {
     const std::string other = files.write("other.bin", bin(tokens, 6, 20240520, version));
-    CHECK(open(other, 500) == "1: " + other + ": is of version " + std::to_string(version) + ", but of files that start with 20240520 only version 1 is read");
+    CHECK(open(other, 500) == "1: " + other + ": is of version " + std::to_string(version) +
+                                  ", but of files that start with 20240520 only version 1 is read");
   }
   const std::string header = files.write("header.bin", bin(tokens, 6).substr(0, 1000));
   CHECK(open(header, 500) ==
@@ -163,13 +169,16 @@ TEST_CASE("what --data cannot mean is a usage error") {
         "2: --data rand:-1: the seed is a whole number from 0 to 2^64 - 1, as in rand:1234");
   CHECK(open("arith:18446744073709551616", 500).starts_with("2: "));
   const std::string legal =
-      "; legal are arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a quoted "
+      "; legal are arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, "
+      "a folder or a quoted "
       "pattern of these, or several with weights: A:0.7,B:0.3";
   CHECK(open("words", 500) == "2: --data words: there is no file or folder words" + legal);
   CHECK(open("", 500) == "2: --data '': names nothing where a source should be" + legal);
   CHECK(open("arith:1:0.5,rand:2", 500) ==
-        "2: --data arith:1:0.5,rand:2: of several sources each has a weight above 0, as in A:0.7,B:0.3; 'rand:2' has none");
-  for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf", "arith:1:0.5,", "a.txt,b.txt"})
+        "2: --data arith:1:0.5,rand:2: of several sources each has a weight above 0, as in A:0.7,B:0.3; "
+        "'rand:2' has none");
+  for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf",
+                           "arith:1:0.5,", "a.txt,b.txt"})
     CHECK(open(none, 500).find("each has a weight above 0") != std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on disk at each moment of a save: the order of its calls, and what a process leaves that ends before any of them.
+// What is on disk at each moment of a save: the order of its calls, and what a process leaves that ends
+// before any of them.
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/durable.hpp>
 
@@ -31,12 +32,18 @@ std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
   return all;
 }
 
-/// Written beside its place, and on disk: files first, then the folder's entries; COMMIT when all else is there.
+/// Written beside its place, and on disk: files first, then the folder's entries; COMMIT when all else is
+/// there.
 const std::string beside = ".step_000001.unfinished";
-const std::vector<std::string> write_files = joined({durable(beside + "/rank_00000.safetensors", 4),  // length, header, data, checksums
-                                                     durable(beside + "/index.json", 1), durable(beside + "/run.json", 1), {"flush " + beside},
-                                                     durable(beside + "/COMMIT", 1), {"flush " + beside}});
-const std::vector<std::string> name_latest = joined({durable(".latest.unfinished", 1), {"rename .latest.unfinished -> latest", "flush ."}});
+const std::vector<std::string> write_files =
+    joined({durable(beside + "/rank_00000.safetensors", 4),  // length, header, data, checksums
+            durable(beside + "/index.json", 1),
+            durable(beside + "/run.json", 1),
+            {"flush " + beside},
+            durable(beside + "/COMMIT", 1),
+            {"flush " + beside}});
+const std::vector<std::string> name_latest =
+    joined({durable(".latest.unfinished", 1), {"rename .latest.unfinished -> latest", "flush ."}});
 
 /// An engine whose first weight says which save it is.
 struct saver {
@@ -68,7 +75,8 @@ TEST_CASE("a checkpoint is whole and on disk before it has its name, and has its
   saver s;
   file_calls calls(files.path());
   s.save(1, 1, files.path());
-  CHECK(calls.seen == joined({write_files, {"rename .step_000001.unfinished -> step_000001", "flush ."}, name_latest}));
+  CHECK(calls.seen ==
+        joined({write_files, {"rename .step_000001.unfinished -> step_000001", "flush ."}, name_latest}));
 }
 
 TEST_CASE("one of the same step goes last") {
@@ -92,7 +100,8 @@ TEST_CASE("one of the same step goes last") {
   CHECK(s.latest(files.path()) == 3);
 }
 
-TEST_CASE("ended before any call of a save, latest stands for a whole checkpoint, and the next save succeeds") {
+TEST_CASE(
+    "ended before any call of a save, latest stands for a whole checkpoint, and the next save succeeds") {
   saver s;
   for (const int step : {1, 2})  // that of the checkpoint that is there, and a new one
     for (const bool exchanges : {true, false}) {
@@ -161,7 +170,8 @@ TEST_CASE("a call of a save that fails costs that save alone, and the next one s
         REQUIRE(said.starts_with("65: "));
         REQUIRE(said.ends_with(": cannot be written: No space left on device"));
         ++failed;
-        REQUIRE_FALSE(fs::exists(files.path(".step_00000" + std::to_string(step) + ".unfinished")));  // it keeps no room
+        REQUIRE_FALSE(fs::exists(
+            files.path(".step_00000" + std::to_string(step) + ".unfinished")));  // it keeps no room
         calls.fail_until = at;
         s.save(3, step, files.path());
         REQUIRE(s.latest(files.path()) == 3);
@@ -189,7 +199,9 @@ TEST_CASE("a disk that is full for all calls of a save leaves the checkpoint bef
   CHECK(s.latest(files.path()) == 3);
 }
 
-TEST_CASE("ended before any call of a save that removes older ones, a whole checkpoint is there that is not older than the last") {
+TEST_CASE(
+    "ended before any call of a save that removes older ones, a whole checkpoint is there that is not older "
+    "than the last") {
   saver s;
   for (int end = 0, calls = -1; end != calls; ++end) {
     CAPTURE(end);
@@ -201,7 +213,8 @@ TEST_CASE("ended before any call of a save that removes older ones, a whole chec
       file_calls seen(files.path());
       seen.end_before = end;
       s.engine.of(0, region::weights)[0] = 4;
-      write_checkpoint(s.program.about, snapshot(s.engine, example_state(s.program.about, 4)), files.path(), {}, 2);
+      write_checkpoint(s.program.about, snapshot(s.engine, example_state(s.program.about, 4)), files.path(),
+                       {}, 2);
       _exit(static_cast<int>(seen.seen.size()));
     }
     int status = 0;
@@ -237,7 +250,8 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
         "65: " + files.path("x") + ": cannot be written: No such file or directory");
   CHECK(refusal_of([&] { write_durably(files.path("none/x"), ""); }) ==
         "65: " + files.path("none/x") + ": cannot be written: No such file or directory");
-  CHECK(refusal_of([&] { write_durably("/dev/full", "x"); }) == "65: /dev/full: cannot be written: No space left on device");
+  CHECK(refusal_of([&] { write_durably("/dev/full", "x"); }) ==
+        "65: /dev/full: cannot be written: No space left on device");
   CHECK(refusal_of([&] { flush_folder(files.path("none")); }) ==
         "65: " + files.path("none") + ": cannot be written: No such file or directory");
 }

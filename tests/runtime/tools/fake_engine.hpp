@@ -91,10 +91,15 @@ struct fake_program {
   /// Leave logits of the last microbatch after a forward.
   void leave_logits() {
     layouts.back().reads_targets = true;
-    layouts.back().logits = {.where = {}, .rows = about.rows * about.seq, .columns = vocab / tp, .stride = vocab / tp, .microbatch = 1};
+    layouts.back().logits = {.where = {},
+                             .rows = about.rows * about.seq,
+                             .columns = vocab / tp,
+                             .stride = vocab / tp,
+                             .microbatch = 1};
   }
 
-  /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two has copies.
+  /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two
+  /// has copies.
   void mirror() {
     const auto before = parameters;
     for (std::size_t p = 0; p < before.size(); ++p) {
@@ -196,12 +201,16 @@ class fake_engine : public engine {
     return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
   }
 
-  /// Of each token those before it in its row say which ones may follow: the last one's successor, and less so the one after.
+  /// Of each token those before it in its row say which ones may follow: the last one's successor, and less
+  /// so the one after.
   void logits(int rank, std::size_t token, double* to) override {
     place_of_logits(program_.about, rank, token);
-    const int columns = program_.vocab / program_.tp, last = batch_[static_cast<std::size_t>(program_.dp)][token];
+    const int columns = program_.vocab / program_.tp,
+              last = batch_[static_cast<std::size_t>(program_.dp)][token];
     for (int i = 0; i < columns; ++i) {
-      const int ahead = (program_.ranks[static_cast<std::size_t>(rank)].tp * columns + i - last + program_.vocab) % program_.vocab;
+      const int ahead =
+          (program_.ranks[static_cast<std::size_t>(rank)].tp * columns + i - last + program_.vocab) %
+          program_.vocab;
       to[i] = ahead == 1 ? 3 : ahead == 2 ? 2 : ahead == 3 ? 1 : -1e3;
     }
   }

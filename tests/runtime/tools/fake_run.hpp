@@ -23,7 +23,8 @@ struct outcome {
 
 using prepare_engine = std::function<void(fake_engine&)>;
 
-inline outcome run(const fake_program& program, std::vector<std::string> words, const prepare_engine& prepare = {}) {
+inline outcome run(const fake_program& program, std::vector<std::string> words,
+                   const prepare_engine& prepare = {}) {
   words.insert(words.begin(), "fake");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -32,7 +32,8 @@ bool note(const char* what, const char* between, const Paths&... paths) {
 
 fs::path path_of(int descriptor) {
   std::error_code ignored;
-  return active == nullptr ? fs::path() : fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), ignored);
+  return active == nullptr ? fs::path()
+                           : fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), ignored);
 }
 
 }  // namespace
@@ -72,7 +73,9 @@ ssize_t __wrap_write(int descriptor, const void* data, std::size_t bytes) {
 }
 
 int __real_fsync(int);
-int __wrap_fsync(int descriptor) { return note("flush", "", path_of(descriptor)) ? -1 : __real_fsync(descriptor); }
+int __wrap_fsync(int descriptor) {
+  return note("flush", "", path_of(descriptor)) ? -1 : __real_fsync(descriptor);
+}
 
 int __real_rename(const char*, const char*);
 int __wrap_rename(const char* from, const char* to) {
@@ -82,14 +85,19 @@ int __wrap_rename(const char* from, const char* to) {
 
 int __real_renameat2(int, const char*, int, const char*, unsigned);
 int __wrap_renameat2(int one_at, const char* one, int other_at, const char* other, unsigned flags) {
-  if (active != nullptr && !active->exchanges) {  errno = EINVAL; return -1; }
+  if (active != nullptr && !active->exchanges) {
+    errno = EINVAL;
+    return -1;
+  }
   if (note("exchange", " <-> ", fs::path(one), fs::path(other))) return -1;
   return __real_renameat2(one_at, one, other_at, other, flags);
 }
 
 // std::filesystem::remove_all(const path&, std::error_code&)
-std::uintmax_t __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path&, std::error_code&);
-std::uintmax_t __wrap__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path& path, std::error_code& error) {
+std::uintmax_t __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path&,
+                                                                                       std::error_code&);
+std::uintmax_t __wrap__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(
+    const fs::path& path, std::error_code& error) {
   if (fs::exists(path)) note("remove", "", path);
   return __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(path, error);
 }

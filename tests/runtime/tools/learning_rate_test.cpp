@@ -60,8 +60,10 @@ TEST_CASE("schedules of the command line") {
 
 TEST_CASE("what is no schedule is refused with the legal forms") {
   const auto refused = [](const char* text) {
-    const std::string legal = "; legal are constant, cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], and pieces such as "
-                              "warmup:20,constant:300,cosine:80:0 (also linear:STEPS:LR)";
+    const std::string legal =
+        "; legal are constant, cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], and "
+        "pieces such as "
+        "warmup:20,constant:300,cosine:80:0 (also linear:STEPS:LR)";
     std::string refusal = refusal_of([&] {
       recipe r = plan;
       set_schedule(r, text, 100);
@@ -73,14 +75,17 @@ TEST_CASE("what is no schedule is refused with the legal forms") {
   CHECK(refused("linear") == "2: --lr-schedule linear: 'linear' is no piece of a schedule");
   CHECK(refused("") == "2: --lr-schedule : is not a schedule");
   CHECK(refused("constant:") == "2: --lr-schedule constant:: STEPS is '', but must be a whole number >= 1");
-  CHECK(refused("cosine:1:2:0.1:5") == "2: --lr-schedule cosine:1:2:0.1:5: 'cosine:1:2:0.1:5' is no piece of a schedule");
+  CHECK(refused("cosine:1:2:0.1:5") ==
+        "2: --lr-schedule cosine:1:2:0.1:5: 'cosine:1:2:0.1:5' is no piece of a schedule");
   CHECK(refused("wsd:1:2") == "2: --lr-schedule wsd:1:2: is not a schedule");
-  CHECK(refused("warmup:5,,constant:3") == "2: --lr-schedule warmup:5,,constant:3: '' is no piece of a schedule");
+  CHECK(refused("warmup:5,,constant:3") ==
+        "2: --lr-schedule warmup:5,,constant:3: '' is no piece of a schedule");
   CHECK(refused("linear:5:x") == "2: --lr-schedule linear:5:x: LR is 'x', but must be a number >= 0");
   CHECK(refused("linear:5:inf").find("LR is 'inf'") != std::string::npos);
-  CHECK(refused("linear:5:2") == "2: --lr-schedule linear:5:2: leads to 2, which is above the learning rate 1");
-  CHECK(refused("warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1").find("has 9 pieces, but 8 are the most") !=
-        std::string::npos);
+  CHECK(refused("linear:5:2") ==
+        "2: --lr-schedule linear:5:2: leads to 2, which is above the learning rate 1");
+  CHECK(refused("warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1,warmup:1")
+            .find("has 9 pieces, but 8 are the most") != std::string::npos);
   CHECK(refused("cosine:") == "2: --lr-schedule cosine:: WARMUP is '', but must be a whole number >= 0");
   CHECK(refused("cosine:-1") ==
         "2: --lr-schedule cosine:-1: WARMUP is '-1', but must be a whole number >= 0");
@@ -94,13 +99,15 @@ TEST_CASE("what is no schedule is refused with the legal forms") {
 namespace {
 constexpr lr_schedule wsd = lr::wsd(4, 6, 10, 0.1);
 // The compiler has computed these; the tests below compute them again when they run.
-constexpr double at_compile_time[]{learning_rate(wsd, 0.7, 1),  learning_rate(wsd, 0.7, 4),  learning_rate(wsd, 0.7, 9),
-                                   learning_rate(wsd, 0.7, 13), learning_rate(wsd, 0.7, 20), learning_rate(wsd, 0.7, 99)};
+constexpr double at_compile_time[]{learning_rate(wsd, 0.7, 1),  learning_rate(wsd, 0.7, 4),
+                                   learning_rate(wsd, 0.7, 9),  learning_rate(wsd, 0.7, 13),
+                                   learning_rate(wsd, 0.7, 20), learning_rate(wsd, 0.7, 99)};
 constexpr auto cosines_at_compile_time = [] {
   struct {
     double of[1000];
   } all{};
-  for (int i = 0; i < 1000; ++i) all.of[i] = learning_rate({lr::warm_up(10), lr::cosine(990, 1e-5)}, 3e-4, i + 1);
+  for (int i = 0; i < 1000; ++i)
+    all.of[i] = learning_rate({lr::warm_up(10), lr::cosine(990, 1e-5)}, 3e-4, i + 1);
   return all;
 }();
 }  // namespace
@@ -122,7 +129,8 @@ TEST_CASE("a rate is the same number at compile time and at run time") {
 }
 
 TEST_CASE("pieces follow each other") {
-  constexpr lr_schedule s{lr::warm_up(4), lr::constant(6), lr::linear(10, 0.5), lr::constant(5), lr::cosine(2, 0.1)};
+  constexpr lr_schedule s{lr::warm_up(4), lr::constant(6), lr::linear(10, 0.5), lr::constant(5),
+                          lr::cosine(2, 0.1)};
   const auto at = [&](std::int64_t step) { return learning_rate(s, 1.0, step); };
   CHECK(at(1) == 0.25);
   CHECK(at(4) == 1);
@@ -133,7 +141,8 @@ TEST_CASE("pieces follow each other") {
   CHECK(at(26) == doctest::Approx(0.3).epsilon(1e-15));
   CHECK(at(27) == 0.1);
   CHECK(at(1'000'000) == 0.1);
-  CHECK(learning_rate({lr::linear(10, 0.5)}, 1.0, 5) == 0.75);  // the first begins at lr where it is no warm-up
+  CHECK(learning_rate({lr::linear(10, 0.5)}, 1.0, 5) ==
+        0.75);  // the first begins at lr where it is no warm-up
   CHECK(learning_rate({lr::constant(10)}, 1.0, 5) == 1);
   CHECK(learning_rate({}, 1.0, 5) == 1);
   CHECK(s.steps() == 27);

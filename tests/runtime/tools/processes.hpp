@@ -27,7 +27,9 @@ class processes {
       threads.emplace_back([&, rank] {
         placement where;
         where.rank = static_cast<int>(rank);
-        where.exchange = [this, rank](const std::string& name, const std::string& mine) { return exchange(rank, name, mine); };
+        where.exchange = [this, rank](const std::string& name, const std::string& mine) {
+          return exchange(rank, name, mine);
+        };
         results[rank] = act(where);
       });
     threads.clear();
@@ -37,11 +39,18 @@ class processes {
  private:
   std::vector<std::string> exchange(std::size_t rank, const std::string& name, const std::string& mine) {
     std::unique_lock lock(mutex_);
-    if (arrived_ == 0) { name_ = name; texts_.assign(world_, ""); }
+    if (arrived_ == 0) {
+      name_ = name;
+      texts_.assign(world_, "");
+    }
     if (name != name_) throw std::logic_error(name + " meets " + name_);
     texts_[rank] = mine;
-    if (++arrived_ == world_) { given_ = texts_; arrived_ = 0; ++round_; changed_.notify_all(); }
-    else changed_.wait(lock, [this, before = round_] { return round_ != before; });
+    if (++arrived_ == world_) {
+      given_ = texts_;
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+    } else changed_.wait(lock, [this, before = round_] { return round_ != before; });
     return given_;
   }
 

@@ -73,7 +73,8 @@ TEST_CASE("--trace times the last step, and changes nothing else") {
   std::vector<nlohmann::json> timed_events, names;
   for (const auto& e : trace["traceEvents"]) (e["ph"] == "X" ? timed_events : names).push_back(e);
   REQUIRE(timed_events.size() == 2 * 4);
-  CHECK(timed_events[6] == nlohmann::json{{"name", "0F0"}, {"ph", "X"}, {"pid", 3}, {"tid", 0}, {"ts", 1.5}, {"dur", 1.5}});
+  CHECK(timed_events[6] ==
+        nlohmann::json{{"name", "0F0"}, {"ph", "X"}, {"pid", 3}, {"tid", 0}, {"ts", 1.5}, {"dur", 1.5}});
   CHECK(timed_events[7]["name"] == "F0: stage 0 -> 1");
   CHECK(timed_events[7]["tid"] == 2);
   REQUIRE(names.size() == 3 * 4);
@@ -86,7 +87,9 @@ TEST_CASE("--trace times the last step, and changes nothing else") {
   CHECK(refused.err == "fake: " + nowhere + ": cannot be written: No such file or directory\n");
 }
 
-TEST_CASE("a step gets the recipe's numbers, the command line's where they are given, and the metrics the largest arena") {
+TEST_CASE(
+    "a step gets the recipe's numbers, the command line's where they are given, and the metrics the largest "
+    "arena") {
   const scratch files;
   fake_program program(2, 1, 1);
   program.about.train.decay_steps = 0;
@@ -100,7 +103,8 @@ TEST_CASE("a step gets the recipe's numbers, the command line's where they are g
     return inputs;
   };
   const auto fields = [](const step_input& i) {
-    return std::vector<double>{i.lr, i.weight_decay, i.clip, i.beta1, i.beta2, i.eps, static_cast<double>(i.step)};
+    return std::vector<double>{
+        i.lr, i.weight_decay, i.clip, i.beta1, i.beta2, i.eps, static_cast<double>(i.step)};
   };
   const auto plain = inputs_of({});
   CHECK(fields(plain[0]) == std::vector<double>{1e-2 / 3, 0.1, 1, 0.9, 0.95, 1e-8, 1});
@@ -115,7 +119,8 @@ TEST_CASE("a schedule given to a resumed run decays until its last step") {
   fake_program program(1, 1, 1);
   program.about.train.decay_steps = program.about.train.warmup_steps = 0;
   REQUIRE(run(program, {"train", "--steps", "4", "--save", files.path()}).code == 0);
-  const outcome done = run(program, {"train", "--steps", "10", "--load", files.path(), "--lr-schedule", "cosine"});
+  const outcome done =
+      run(program, {"train", "--steps", "10", "--load", files.path(), "--lr-schedule", "cosine"});
   CHECK(done.out.find("learning rate: 0.01, cosine to 0.001 over 10 steps\n") != std::string::npos);
 }
 
@@ -150,7 +155,8 @@ TEST_CASE("what a step takes is told beside what was predicted, where that is kn
     CHECK(line["predicted_ms"] == 1.25);
   }
   std::sort(took.begin(), took.end());
-  CHECK(done.out.find(fmt::format("\nstep      {:>12.2f}{:>12.2f}{:>+10.1f} %\n", took[1], 1.25, 100 * (1.25 / took[1] - 1))) != std::string::npos);
+  CHECK(done.out.find(fmt::format("\nstep      {:>12.2f}{:>12.2f}{:>+10.1f} %\n", took[1], 1.25,
+                                  100 * (1.25 / took[1] - 1))) != std::string::npos);
 }
 
 TEST_CASE("of a step that was timed the table has its actions on average") {
@@ -158,14 +164,19 @@ TEST_CASE("of a step that was timed the table has its actions on average") {
   static constexpr predicted_action actions[]{{"0F", 2}, {"10F", 1}, {"0B", 4}, {"STEP", 1}};
   program.about.predicted = {100, actions};
   program.about.peak_flops = 1e12;
-  const traced times[]{{0, 0, "0F0", 0, 1000}, {0, 0, "0F11", 5000, 8000}, {0, 0, "10F0", 0, 500}, {0, 1, "F0: stage 0 -> 1", 0, 9000},
+  const traced times[]{{0, 0, "0F0", 0, 1000},       {0, 0, "0F11", 5000, 8000},
+                       {0, 0, "10F0", 0, 500},       {0, 1, "F0: stage 0 -> 1", 0, 9000},
                        {0, 0, "0STEP", 9000, 11000}, {0, 0, "loss", 0, 7000}};
   const double tokens = static_cast<double>(program.about.global_batch()) * program.about.seq;
   CHECK(time_table(program.about, {90, 80, 300}, times) ==
-        std::vector<std::string>{"ms            measured   predicted", "step             90.00      100.00     +11.1 %", "0F                2.00        2.00      +0.0 %",
-                                 "10F               0.50        1.00    +100.0 %", "STEP              2.00        1.00     -50.0 %",
+        std::vector<std::string>{"ms            measured   predicted",
+                                 "step             90.00      100.00     +11.1 %",
+                                 "0F                2.00        2.00      +0.0 %",
+                                 "10F               0.50        1.00    +100.0 %",
+                                 "STEP              2.00        1.00     -50.0 %",
                                  fmt::format("tokens/s  {:>12.0f}{:>12.0f}", tokens / 0.09, tokens / 0.1),
-                                 fmt::format("mfu, %    {:>12.1f}{:>12.1f}", 100 * tokens / 0.09 * program.about.flops_per_token / 1e12,
+                                 fmt::format("mfu, %    {:>12.1f}{:>12.1f}",
+                                             100 * tokens / 0.09 * program.about.flops_per_token / 1e12,
                                              100 * tokens / 0.1 * program.about.flops_per_token / 1e12)});
   program.about.predicted = {};
   CHECK(time_table(program.about, {90}, times).empty());
@@ -226,26 +237,31 @@ TEST_CASE("a save that fails is told and training goes on; the last one gives th
   const scratch files;
   const fake_program program(1, 1, 1);
   files.write("latest/in_the_way", "");  // a folder, which no file can replace
-  const outcome done = run(program, {"train", "--steps", "5", "--save", files.path(), "--save-every", "2", "--metrics", files.path("m")});
+  const outcome done = run(program, {"train", "--steps", "5", "--save", files.path(), "--save-every", "2",
+                                     "--metrics", files.path("m")});
   CHECK(done.code == 65);
   CHECK(lines_of(files.path("m")).size() == 5);
   CHECK(done.out.find("saved") == done.out.npos);
   for (const char* step : {"2", "4", "5"})
-    CHECK(done.err.find(files.path() + ": step " + step + " is not saved: " + files.path("latest") + ": cannot be written: Is a directory") != done.err.npos);
+    CHECK(done.err.find(files.path() + ": step " + step + " is not saved: " + files.path("latest") +
+                        ": cannot be written: Is a directory") != done.err.npos);
   CHECK(done.err.find("; training goes on, and the next save tries again\n") != done.err.npos);
   CHECK(done.err.ends_with("fake: the last save failed; " + files.path() + "\n"));
 }
 
-TEST_CASE("--load says which checkpoint it takes where the newest is damaged, and --keep lets the newest stay") {
+TEST_CASE(
+    "--load says which checkpoint it takes where the newest is damaged, and --keep lets the newest stay") {
   const scratch files;
   const fake_program program(1, 1, 1);
-  REQUIRE(run(program, {"train", "--steps", "6", "--save", files.path(), "--save-every", "2", "--keep", "2"}).code == 0);
+  REQUIRE(run(program, {"train", "--steps", "6", "--save", files.path(), "--save-every", "2", "--keep", "2"})
+              .code == 0);
   CHECK_FALSE(std::filesystem::exists(files.path("step_000002")));
   files.write("step_000006/rank_00000.safetensors", "gone");
   const outcome done = run(program, {"train", "--steps", "5", "--load", files.path()});
   CHECK(done.code == 0);
   CHECK(done.out.starts_with("note: " + files.path("step_000006/rank_00000.safetensors") +
-                             ": holds 4 bytes, fewer than the 8 that a safetensors file starts with; " + files.path("step_000004") + " is taken\n"));
+                             ": holds 4 bytes, fewer than the 8 that a safetensors file starts with; " +
+                             files.path("step_000004") + " is taken\n"));
   CHECK(done.out.find("step 5/5") != done.out.npos);
   CHECK(run(program, {"train", "--steps", "7", "--load", files.path("step_000006")}).code == 65);
 }
@@ -360,7 +376,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
     CHECK(refused.installs == 0);
   }
   CHECK(run(program, {"fly"}).err ==
-        "fake: A subcommand is required; legal are train, eval, generate, describe, export, --version and --help\n");
+        "fake: A subcommand is required; legal are train, eval, generate, describe, export, --version and "
+        "--help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
         "fake: --launch processes: this program has all its ranks in one process; legal is threads\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==
@@ -379,11 +396,13 @@ TEST_CASE("a learning rate below the recipe's floor needs a schedule without it"
            (done.code ? done.err : done.out.substr(at, done.out.find('\n', at) - at));
   };
   CHECK(says({"--lr", "1e-4"}) ==
-        "2 fake: --lr 0.0001: is below 0.001, which the schedule warmup:3,cosine:10:0.001 leads to; give another with --lr-schedule, or constant\n");
+        "2 fake: --lr 0.0001: is below 0.001, which the schedule warmup:3,cosine:10:0.001 leads to; give "
+        "another with --lr-schedule, or constant\n");
   CHECK(says({"--lr", "1e-4", "--lr-schedule", "constant"}) == "0 learning rate: 0.0001");
   CHECK(says({"--lr", "1e-4", "--lr-schedule", "cosine:2:8:1e-5"}) ==
         "0 learning rate: 0.0001, 2 steps of warm-up, cosine to 1e-05 over 8 steps");
-  CHECK(says({"--lr", "1e-3"}) == "0 learning rate: 0.001, 3 steps of warm-up, cosine to 0.001 over 10 steps");
+  CHECK(says({"--lr", "1e-3"}) ==
+        "0 learning rate: 0.001, 3 steps of warm-up, cosine to 0.001 over 10 steps");
 }
 
 TEST_CASE("a launcher with several processes is refused") {
@@ -395,7 +414,8 @@ TEST_CASE("a launcher with several processes is refused") {
   unsetenv("WORLD_SIZE");
   CHECK(refused.code == 2);
   CHECK(refused.err ==
-        "fake: WORLD_SIZE is 8: this program has all its ranks in one process; start it once, without a launcher\n");
+        "fake: WORLD_SIZE is 8: this program has all its ranks in one process; start it once, without a "
+        "launcher\n");
   CHECK(alone.code == 0);
 }
 
@@ -467,7 +487,8 @@ TEST_CASE("failures of the ranks keep their code and their words") {
   CHECK(std::count(nan.err.begin(), nan.err.end(), '\n') == 1);
   CHECK(lines_of(metrics).size() == 3);
   CHECK_FALSE(std::filesystem::exists(files.path("s/latest")));
-  const outcome infinite = run(program, {"train", "--steps", "5"}, [](fake_engine& e) { e.infinite_norm_at = 2; });
+  const outcome infinite =
+      run(program, {"train", "--steps", "5"}, [](fake_engine& e) { e.infinite_norm_at = 2; });
   CHECK(infinite.code == 70);
   CHECK(infinite.err.find("step 2: the loss is ") != std::string::npos);
   CHECK(infinite.err.find(" and the gradient norm inf, at learning rate ") != std::string::npos);

@@ -38,7 +38,9 @@ std::map<std::string, std::vector<double>> all_of(const std::string& file) {
 
 std::string write_example(const scratch& files, dtype type = dtype::f32) {
   const std::string path = files.path("example.safetensors");
-  safetensors_writer out(path, {{"wte", {3, 5}, type}, {"norm", {5}, type}, {"none", {0}, type}, {"one", {}, type}}, {{"step", "12"}});
+  safetensors_writer out(path,
+                         {{"wte", {3, 5}, type}, {"norm", {5}, type}, {"none", {0}, type}, {"one", {}, type}},
+                         {{"step", "12"}});
   std::vector<double> values(21);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i) - 1;
   out.append(values.data(), 7);  // where appends are cut does not matter
@@ -86,7 +88,8 @@ TEST_CASE("a file is not closed with tensors missing") {
 TEST_CASE("tensors of several types lie in one file, given as values or as they are stored") {
   const scratch files;
   const std::string by_value = files.path("by_value"), stored = files.path("stored");
-  const std::vector<safetensors_writer::tensor> tensors{{"d", {2}, dtype::f64}, {"f", {1, 2}, dtype::f32}, {"b", {3}, dtype::bf16}};
+  const std::vector<safetensors_writer::tensor> tensors{
+      {"d", {2}, dtype::f64}, {"f", {1, 2}, dtype::f32}, {"b", {3}, dtype::bf16}};
   const std::vector<double> values{0.1, -2, 0.5, 1e-3, 1, 0x1.01p0, -3};
   safetensors_writer one(by_value, tensors, {}), other(stored, tensors, {});
   one.append(values.data(), values.size());
@@ -119,14 +122,17 @@ TEST_CASE("half precision is converted exactly") {
 TEST_CASE("what is no floating point may lie beside weights, and is not read") {
   const scratch files;
   const std::string path = files.write(
-      "masked", file_of(R"({"mask":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-                        std::string(4, '\1') + bytes_of<float>({2.5f})));
+      "masked",
+      file_of(
+          R"({"mask":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+          std::string(4, '\1') + bytes_of<float>({2.5f})));
   const safetensors_reader in(path);
   double value = 0;
   in.check("w");
   in.read("w", 0, 1, &value);
   CHECK(value == 2.5);
-  CHECK(refusal_of([&] { in.read("mask", 0, 1, &value); }) == "1: " + path + ": tensor mask: is no floating point; read are F32, F64, BF16 and F16");
+  CHECK(refusal_of([&] { in.read("mask", 0, 1, &value); }) ==
+        "1: " + path + ": tensor mask: is no floating point; read are F32, F64, BF16 and F16");
 }
 
 TEST_CASE("every fault of a file is named") {
@@ -150,8 +156,10 @@ TEST_CASE("every fault of a file is named") {
   const std::string large = files.write("large.safetensors", std::string("\x01\xe1\xf5\x05\0\0\0\0", 8));
   std::filesystem::resize_file(large, 8 + 100'000'001);  // a hole, which takes no space
   CHECK(refusal_of([&] { safetensors_reader in(large); }) ==
-        "1: " + large + ": its header should have 100000001 bytes, but 100000001 follow, and 100000000 are the limit; the file is "
-        "truncated or no safetensors file");
+        "1: " + large +
+            ": its header should have 100000001 bytes, but 100000001 follow, and 100000000 are the limit; "
+            "the file is "
+            "truncated or no safetensors file");
   CHECK(refused(file_of("[1]", "")) == "its header is no JSON object; the file is damaged");
   CHECK(refused(file_of("{\"a\":", "")) == "its header is no JSON object; the file is damaged");
   CHECK(refused(file_of(R"({"a":3})", "")) == "tensor a: has no dtype");

@@ -16,7 +16,8 @@ using namespace rankc::runtime;
 namespace {
 
 /// The first token of some samples.
-std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t count, int seq, data_part which = data_part::trained) {
+std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t count, int seq,
+                        data_part which = data_part::trained) {
   std::vector<int> out;
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq)), targets(tokens.size());
   for (std::uint64_t s = from; s < from + count; ++s) {
@@ -29,7 +30,8 @@ std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t c
 /// A token file whose tokens are first, first + 1, ...
 std::string counting(const scratch& files, const std::string& name, int first, int count) {
   std::string bytes(1024 + 2 * static_cast<std::size_t>(count), '\0');
-  for (const auto& [at, value] : {std::pair{0, 20240520}, std::pair{4, 1}, std::pair{8, count}}) std::memcpy(bytes.data() + at, &value, 4);
+  for (const auto& [at, value] : {std::pair{0, 20240520}, std::pair{4, 1}, std::pair{8, count}})
+    std::memcpy(bytes.data() + at, &value, 4);
   for (int i = 0; i < count; ++i) {
     const auto token = static_cast<std::uint16_t>(first + i);
     std::memcpy(bytes.data() + 1024 + 2 * i, &token, 2);
@@ -69,16 +71,22 @@ TEST_CASE("a drawn order is a permutation, another one for each seed and epoch")
 TEST_CASE("--shuffle draws the windows of each epoch") {
   const scratch files;
   const std::string file = counting(files, "t.bin", 0, 401);
-  const auto open = [&](const char* shuffle) { return dataset(parse_data_spec(file), 500, 4, {parse_shuffle(shuffle)}); };
-  const std::vector<int> plain = firsts(open("none"), 0, 100, 4), first = firsts(open("5"), 0, 100, 4), second = firsts(open("5"), 100, 100, 4);
+  const auto open = [&](const char* shuffle) {
+    return dataset(parse_data_spec(file), 500, 4, {parse_shuffle(shuffle)});
+  };
+  const std::vector<int> plain = firsts(open("none"), 0, 100, 4), first = firsts(open("5"), 0, 100, 4),
+                         second = firsts(open("5"), 100, 100, 4);
   CHECK(plain == firsts(open(""), 0, 100, 4));
   CHECK(std::is_sorted(plain.begin(), plain.end()));
   CHECK(first != plain);
   CHECK(first != second);
-  for (const auto& epoch : {first, second}) CHECK(std::set<int>(epoch.begin(), epoch.end()) == std::set<int>(plain.begin(), plain.end()));
-  for (const char* wrong : {"x", "-1", "1.5", "megatron", "megatron:", "megatron:4294967296", "megatron:1:0", "megatron:1:x"})
-    CHECK(refusal_of([&] { parse_shuffle(wrong); }) ==
-          "2: --shuffle " + std::string(wrong) + ": legal are none, a SEED from 0 to 2^64 - 1, and megatron:SEED[:SAMPLES] with a SEED below 2^32");
+  for (const auto& epoch : {first, second})
+    CHECK(std::set<int>(epoch.begin(), epoch.end()) == std::set<int>(plain.begin(), plain.end()));
+  for (const char* wrong :
+       {"x", "-1", "1.5", "megatron", "megatron:", "megatron:4294967296", "megatron:1:0", "megatron:1:x"})
+    CHECK(refusal_of([&] { parse_shuffle(wrong); }) == "2: --shuffle " + std::string(wrong) +
+                                                           ": legal are none, a SEED from 0 to 2^64 - 1, and "
+                                                           "megatron:SEED[:SAMPLES] with a SEED below 2^32");
 }
 
 TEST_CASE("sources take turns by their weights, each in its own order") {
@@ -117,13 +125,16 @@ TEST_CASE("what is held out is the end of the files, and no sample of training i
     CHECK(data.epoch(data_part::trained) == 90);
     CHECK(data.epoch(data_part::held_out) == 10);
     for (const int token : firsts(data, 0, 300, 4)) CHECK(token < 360);
-    CHECK(firsts(data, 0, 11, 4, data_part::held_out) == std::vector<int>{360, 364, 368, 372, 376, 380, 384, 388, 392, 396, 360});
+    CHECK(firsts(data, 0, 11, 4, data_part::held_out) ==
+          std::vector<int>{360, 364, 368, 372, 376, 380, 384, 388, 392, 396, 360});
   }
   const dataset plain(parse_data_spec(file), 500, 4, {{}, 0.1});
   CHECK(firsts(plain, 0, 90, 4) == firsts(dataset(parse_data_spec(file), 500, 4), 0, 90, 4));
   CHECK(dataset(parse_data_spec(file), 500, 4, {{}, 1e-6}).epoch(data_part::held_out) == 1);
   CHECK(refusal_of([&] { dataset(parse_data_spec(file), 500, 200, {{}, 0.9}); }) ==
-        "1: " + file + ": holds 2 samples of 200 tokens, and a share of 0.9 leaves none to train on; take more data, or --eval-data");
+        "1: " + file +
+            ": holds 2 samples of 200 tokens, and a share of 0.9 leaves none to train on; take more data, or "
+            "--eval-data");
   const dataset drawn(parse_data_spec("rand:1"), 500, 4);
   CHECK_FALSE(drawn.epoch(data_part::held_out));
   CHECK(firsts(drawn, 0, 5, 4, data_part::held_out) == firsts(drawn, std::uint64_t{1} << 40, 5, 4));
@@ -147,10 +158,16 @@ TEST_CASE("files by a pattern, and a folder with token files, are those in order
     CHECK(across == std::vector<std::int32_t>{48, 49, 100, 101});
   }
   CHECK(token_stream(files.path("shards"), 500).skipped() == std::vector{files.path("shards/notes.txt")});
-  CHECK(refusal_of([&] { token_stream(files.path("c_*.bin"), 500); }).ends_with("c_*.bin: no file has a name like this"));
-  CHECK(refusal_of([&] { token_stream(files.path("shards/*"), 500); }).find("notes.txt: is text, and files before it hold tokens") != std::string::npos);
+  CHECK(refusal_of([&] {
+          token_stream(files.path("c_*.bin"), 500);
+        }).ends_with("c_*.bin: no file has a name like this"));
+  CHECK(refusal_of([&] {
+          token_stream(files.path("shards/*"), 500);
+        }).find("notes.txt: is text, and files before it hold tokens") != std::string::npos);
   const std::string binary = files.write("picture.png", std::string("PNG\0x", 5));
-  CHECK(refusal_of([&] { token_stream(binary, 500); }).starts_with("1: " + binary + ": is no text: byte 3 is 0; legal are text files"));
+  CHECK(refusal_of([&] {
+          token_stream(binary, 500);
+        }).starts_with("1: " + binary + ": is no text: byte 3 is 0; legal are text files"));
   CHECK(token_stream(files.write("code.cpp", "int x;"), 256).size() == 6);
 }
 
@@ -167,12 +184,15 @@ TEST_CASE("batches read ahead are those read one by one, and a bad token stops t
   const std::string file = counting(files, "t.bin", 0, 200);
   const dataset cut(parse_data_spec(file), 256, program.about.seq);
   {
-    std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);  // the file is changed after it was opened and checked
+    std::fstream out(file, std::ios::in | std::ios::out |
+                               std::ios::binary);  // the file is changed after it was opened and checked
     const std::uint16_t token = 300;
     out.seekp(1024 + 2 * 40);
     out.write(reinterpret_cast<const char*>(&token), 2);
   }
   batch_reader failing(program.about, cut, 0);
   failing.next();
-  CHECK(refusal_of([&] { failing.next(); }) == "1: " + file + ": token 300 at position 40 (byte 1104) is outside this plan's vocabulary; tokens are 0 to 255");
+  CHECK(refusal_of([&] { failing.next(); }) ==
+        "1: " + file +
+            ": token 300 at position 40 (byte 1104) is outside this plan's vocabulary; tokens are 0 to 255");
 }

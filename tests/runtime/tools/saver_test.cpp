@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves beside training: what is written is the step at which it was asked for, a failure costs one save, and one run alone
-// has a folder.
+// Saves beside training: what is written is the step at which it was asked for, a failure costs one save, and
+// one run alone has a folder.
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/folder_lock.hpp>
 #include <rankc/runtime/tools/saver.hpp>
@@ -25,8 +25,10 @@ namespace {
 
 step_output step(fake_engine& e, std::int64_t number) {
   const std::vector<std::int32_t> tokens(16, static_cast<std::int32_t>(number % 7));
-  for (int microbatch = 0; microbatch < 2; ++microbatch) e.set_batch(0, microbatch, tokens.data(), tokens.data());
-  return e.step({.lr = 0.01, .weight_decay = 0.1, .clip = 0, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = number});
+  for (int microbatch = 0; microbatch < 2; ++microbatch)
+    e.set_batch(0, microbatch, tokens.data(), tokens.data());
+  return e.step(
+      {.lr = 0.01, .weight_decay = 0.1, .clip = 0, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = number});
 }
 
 /// Run in a process of its own. Returns: its exit code.
@@ -84,11 +86,13 @@ TEST_CASE("a save that finds no room is told, and the next one tries again") {
             saves.begin(e, example_state(program.about, n));
             return saves.finish();
           };
-          if (!one(1, RLIM_INFINITY) || one(2, 4096) || one(3, 100) || !one(4, RLIM_INFINITY) || one(5, 4096)) return 1;
+          if (!one(1, RLIM_INFINITY) || one(2, 4096) || one(3, 100) || !one(4, RLIM_INFINITY) || one(5, 4096))
+            return 1;
           const auto news = saves.news();
           if (news.size() != 5 || news[1].saved || !news[3].saved) return 2;
           const std::string file = files.path(".step_000002.unfinished/rank_00000.safetensors");
-          return news[1].line == "step 2 is not saved: " + file + ": cannot be written: File too large" ? 0 : 3;
+          return news[1].line == "step 2 is not saved: " + file + ": cannot be written: File too large" ? 0
+                                                                                                        : 3;
         }) == 0);
   CHECK(find_checkpoint(files.path()) == files.path("step_000004"));
   fake_engine to(program);
@@ -117,7 +121,10 @@ TEST_CASE("a process killed at any moment of its training leaves whole checkpoin
       fake_engine e(program);
       initialise(e, 1);
       saver saves(program.about, files.path(), 2, {});
-      for (std::int64_t n = 1; n <= 60; ++n) { step(e, n); saves.begin(e, example_state(program.about, n)); }
+      for (std::int64_t n = 1; n <= 60; ++n) {
+        step(e, n);
+        saves.begin(e, example_state(program.about, n));
+      }
       saves.finish();
       _exit(0);
     }
@@ -149,10 +156,17 @@ TEST_CASE("two runs do not save into one folder") {
     const std::string by = "process " + std::to_string(getpid()) + " on " + host;
     CHECK(in_child([&] {
             const std::string said = refusal_of([&] { saver second(program.about, files.path(), 0, {}); });
-            return said == "65: " + files.path() + ": another run saves there (" + by + "); give this one a folder of its own" ? 0 : 1;
+            return said == "65: " + files.path() + ": another run saves there (" + by +
+                               "); give this one a folder of its own"
+                       ? 0
+                       : 1;
           }) == 0);
   }
-  CHECK(in_child([&] { return refusal_of([&] { saver second(program.about, files.path(), 0, {}); }) == "nothing was thrown" ? 0 : 1; }) == 0);
+  CHECK(in_child([&] {
+          return refusal_of([&] { saver second(program.about, files.path(), 0, {}); }) == "nothing was thrown"
+                     ? 0
+                     : 1;
+        }) == 0);
   files.write(".lock", "process 1 on elsewhere");  // left by one that is gone
   CHECK_NOTHROW(saver(program.about, files.path(), 0, {}));
 }

@@ -20,7 +20,8 @@ class scratch {
   }
   std::string write(std::string_view name, std::string_view bytes) const {
     std::filesystem::create_directories((folder_.path / name).parent_path());
-    std::filesystem::remove(folder_.path / name);  // ext4 flushes a file that is truncated and written again: slow
+    std::filesystem::remove(folder_.path /
+                            name);  // ext4 flushes a file that is truncated and written again: slow
     std::ofstream(folder_.path / name, std::ios::binary) << bytes;
     return path(name);
   }

@@ -42,13 +42,18 @@ TEST_CASE("--steps are all steps of a run, also of one that is resumed") {
   const scratch files;
   const fake_program program(1, 1, 1);
   const std::string save = files.path("s"), metrics = files.path("m");
-  REQUIRE(run(program, {"train", "--steps", "6", "--save", save, "--save-every", "4", "--metrics", files.path("whole")}).code == 0);
+  REQUIRE(run(program, {"train", "--steps", "6", "--save", save, "--save-every", "4", "--metrics",
+                        files.path("whole")})
+              .code == 0);
   const outcome nothing = run(program, {"train", "--steps", "6", "--load", save});
   CHECK(nothing.code == 0);
   CHECK(nothing.installs == 0);
-  CHECK(nothing.out == "nothing to do: " + save + "/step_000006 is of step 6, and the run has 6 in all; --steps N with a larger N goes on\n");
+  CHECK(nothing.out ==
+        "nothing to do: " + save +
+            "/step_000006 is of step 6, and the run has 6 in all; --steps N with a larger N goes on\n");
   const std::string middle = save + "/step_000004";
-  REQUIRE(run(program, {"train", "--load", middle, "--metrics", metrics}).code == 0);  // what the run was to take
+  REQUIRE(run(program, {"train", "--load", middle, "--metrics", metrics}).code ==
+          0);  // what the run was to take
   CHECK(lines_of(metrics).back()["step"] == 6);
   CHECK(losses_of(metrics).back() == losses_of(files.path("whole")).back());
 }
@@ -61,15 +66,21 @@ TEST_CASE("a run is told how it ended and what may come next") {
   CHECK(done.starts_with("done: step 3 of 3 in 0 s, "));
   CHECK(done.find(" tokens/s; loss ") != std::string::npos);
   CHECK(done.ends_with(" nats per token"));
-  CHECK(plain.out.ends_with("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out\n"));
+  CHECK(
+      plain.out.ends_with("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows "
+                          "the loss of data held out\n"));
   const std::string save = files.path("s"), text = files.write("t.md", text_of(400));
-  const outcome saved = run(program, {"train", "--steps", "3", "--save", save, "--data", text, "--eval-fraction", "0.1"});
-  CHECK(saved.out.ends_with("next: fake train --load " + save + " --save " + save + " --steps 6 goes on; fake eval --load " + save + " --data FILE\n"));
+  const outcome saved =
+      run(program, {"train", "--steps", "3", "--save", save, "--data", text, "--eval-fraction", "0.1"});
+  CHECK(saved.out.ends_with("next: fake train --load " + save + " --save " + save +
+                            " --steps 6 goes on; fake eval --load " + save + " --data FILE\n"));
   fake_program writes(1, 1, 1);
   writes.leave_logits();
-  CHECK(run(writes, {"train", "--steps", "1", "--save", files.path("w")}).out.ends_with(
-      " goes on; fake generate --load " + files.path("w") + " --prompt TEXT shows what it has learned\n"));
-  CHECK(line_with(saved.out, "done: ").find("; 0.27 epochs; loss ") != std::string::npos);  // 24 of 89 samples
+  CHECK(run(writes, {"train", "--steps", "1", "--save", files.path("w")})
+            .out.ends_with(" goes on; fake generate --load " + files.path("w") +
+                           " --prompt TEXT shows what it has learned\n"));
+  CHECK(line_with(saved.out, "done: ").find("; 0.27 epochs; loss ") !=
+        std::string::npos);  // 24 of 89 samples
   CHECK(line_with(saved.out, "done: ").find(", held-out loss ") != std::string::npos);
 }
 
@@ -78,8 +89,8 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
   const fake_program program(2, 2, 1);
   const std::string text = files.write("t.txt", text_of(801)), a = files.path("a"), b = files.path("b");
   // 200 samples, of which the last 20 are held out: 2 batches of 8.
-  const outcome watched =
-      run(program, {"train", "--steps", "5", "--data", text, "--eval-every", "2", "--eval-fraction", "0.1", "--metrics", a});
+  const outcome watched = run(program, {"train", "--steps", "5", "--data", text, "--eval-every", "2",
+                                        "--eval-fraction", "0.1", "--metrics", a});
   REQUIRE_MESSAGE(watched.code == 0, watched.err);
   CHECK(watched.out.find("held-out data: the last 20 samples of it\n") != std::string::npos);
   REQUIRE(run(program, {"train", "--steps", "5", "--data", text, "--metrics", b}).code == 0);
@@ -100,7 +111,8 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
     set_batch(e, data, first);
     sum += e.evaluate() - weight;  // of the batch alone
   }
-  const outcome frozen = run(program, {"train", "--steps", "1", "--data", text, "--eval-fraction", "0.1", "--lr", "0", "--lr-schedule", "constant", "--metrics", a});
+  const outcome frozen = run(program, {"train", "--steps", "1", "--data", text, "--eval-fraction", "0.1",
+                                       "--lr", "0", "--lr-schedule", "constant", "--metrics", a});
   REQUIRE(frozen.code == 0);
   CHECK(lines_of(a)[0]["eval_loss"].get<double>() == doctest::Approx(sum / 2 + weight).epsilon(1e-14));
 }
@@ -108,20 +120,25 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
 TEST_CASE("held-out data of its own, a default share of it, and what a checkpoint remembers") {
   const scratch files;
   const fake_program program(1, 1, 1);
-  const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)), save = files.path("s");
-  const outcome apart = run(program, {"train", "--steps", "2", "--data", text, "--eval-data", other, "--save", save, "--shuffle", "5"});
+  const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)),
+                    save = files.path("s");
+  const outcome apart = run(program, {"train", "--steps", "2", "--data", text, "--eval-data", other, "--save",
+                                      save, "--shuffle", "5"});
   CHECK(apart.out.find("held-out data: " + other + ": 100 tokens") != std::string::npos);
   CHECK(apart.out.find("data: " + text + ": 801 tokens; byte entropy") != std::string::npos);
   const outcome share = run(program, {"train", "--steps", "2", "--data", text, "--eval-every", "1"});
   CHECK(share.out.find("held-out data: the last 10 samples of it\n") != std::string::npos);
   const std::string whole = files.path("whole"), parts = files.path("parts");
-  REQUIRE(run(program, {"train", "--steps", "4", "--data", text, "--shuffle", "5", "--metrics", whole}).code == 0);
+  REQUIRE(
+      run(program, {"train", "--steps", "4", "--data", text, "--shuffle", "5", "--metrics", whole}).code ==
+      0);
   const outcome resumed = run(program, {"train", "--load", save, "--steps", "4", "--metrics", parts});
   CHECK(resumed.out.find("held-out data: " + other) != std::string::npos);
   CHECK(losses_of(parts).back() == losses_of(whole).back());  // the drawn order goes on where it was
   const outcome contradicted = run(program, {"train", "--eval-data", other, "--eval-fraction", "0.1"});
   CHECK(contradicted.code == 2);
-  CHECK(contradicted.err == "fake: --eval-data " + other + ": is the held-out data; leave out --eval-fraction\n");
+  CHECK(contradicted.err ==
+        "fake: --eval-data " + other + ": is the held-out data; leave out --eval-fraction\n");
 }
 
 TEST_CASE("how much data there is, is said") {
@@ -130,7 +147,9 @@ TEST_CASE("how much data there is, is said") {
   const std::string text = files.write("t.txt", text_of(21));  // 5 samples; a batch has 8
   const outcome small = run(program, {"train", "--steps", "10", "--data", text});
   CHECK(line_with(small.out, "data: ").ends_with("; 10 steps are 16.00 epochs"));
-  CHECK(small.out.find("note: the data is through after 5 samples, and a batch has 8: it has some of them twice\n") != std::string::npos);
+  CHECK(small.out.find(
+            "note: the data is through after 5 samples, and a batch has 8: it has some of them twice\n") !=
+        std::string::npos);
   const outcome drawn = run(program, {"train", "--steps", "1", "--data", "rand:1"});
   CHECK(line_with(drawn.out, "data: ") == "data: random tokens, seed 1");
   CHECK(drawn.out.find("note:") == std::string::npos);
@@ -139,7 +158,8 @@ TEST_CASE("how much data there is, is said") {
 TEST_CASE("what a program wants known is said before it runs") {
   fake_program program(1, 1, 1);
   program.about.note = "bf16 is f32 here";
-  CHECK(run(program, {"train", "--steps", "1"}).out.find("tokens per step, f64\nnote: bf16 is f32 here\nweights: ") != std::string::npos);
+  CHECK(run(program, {"train", "--steps", "1"})
+            .out.find("tokens per step, f64\nnote: bf16 is f32 here\nweights: ") != std::string::npos);
 }
 
 TEST_CASE("SIGTERM and SIGINT finish the step, save, and end with 128 and their number") {
@@ -151,9 +171,11 @@ TEST_CASE("SIGTERM and SIGINT finish the step, save, and end with 128 and their 
       e.signal_at = 3;
       e.signal = sig;
     };
-    const outcome stopped = run(program, {"train", "--steps", "5", "--save", save, "--metrics", parts}, interrupt);
+    const outcome stopped =
+        run(program, {"train", "--steps", "5", "--save", save, "--metrics", parts}, interrupt);
     CHECK(stopped.code == 128 + signal);
-    CHECK(stopped.err == "fake: stopped by " + std::string(name) + " after step 3 of 5; train --load " + save + " goes on\n");
+    CHECK(stopped.err == "fake: stopped by " + std::string(name) + " after step 3 of 5; train --load " +
+                             save + " goes on\n");
     CHECK(stopped.out.ends_with("\nsaved " + save + "/step_000003\n"));
     REQUIRE(run(program, {"train", "--load", save, "--metrics", parts}).code == 0);
     REQUIRE(run(program, {"train", "--steps", "5", "--metrics", whole}).code == 0);
@@ -171,7 +193,8 @@ TEST_CASE("SIGTERM and SIGINT finish the step, save, and end with 128 and their 
 
 TEST_CASE("empty names are refused by each option that takes one") {
   const fake_program program(1, 1, 1);
-  for (const char* option : {"--save", "--load", "--init", "--metrics", "--data", "--trace", "--tensorboard", "--shuffle", "--eval-data"}) {
+  for (const char* option : {"--save", "--load", "--init", "--metrics", "--data", "--trace", "--tensorboard",
+                             "--shuffle", "--eval-data"}) {
     const outcome refused = run(program, {"train", "--steps", "1", option, ""});
     CHECK(refused.code == 2);
     CHECK(refused.installs == 0);
@@ -190,7 +213,9 @@ TEST_CASE("standard output that is full: describe fails, training goes on and sa
     words.insert(words.begin(), "fake");
     for (std::string& word : words) argv.push_back(word.data());
     testing::capture err(stderr);
-    const int code = program_main(program.about, [&] { return std::make_unique<fake_engine>(program); }, static_cast<int>(argv.size()), argv.data());
+    const int code = program_main(
+        program.about, [&] { return std::make_unique<fake_engine>(program); }, static_cast<int>(argv.size()),
+        argv.data());
     const std::string said = err.end();
     std::fflush(stdout);
     dup2(before, STDOUT_FILENO);
@@ -230,9 +255,12 @@ TEST_CASE("durations and the line of a terminal") {
 TEST_CASE("event files have the frames and fields that TensorBoard reads") {
   const scratch files;
   const fake_program program(1, 1, 1);
-  REQUIRE(run(program, {"train", "--steps", "3", "--eval-fraction", "0.1", "--data", files.write("t.txt", text_of(400)), "--tensorboard",
-                        files.path("tb"), "--metrics", files.path("m")}).code == 0);
-  CHECK(masked_crc32c("123456789") == ((0xE3069283u >> 15 | 0xE3069283u << 17) + 0xA282EAD8u));  // the check value of CRC-32C
+  REQUIRE(run(program, {"train", "--steps", "3", "--eval-fraction", "0.1", "--data",
+                        files.write("t.txt", text_of(400)), "--tensorboard", files.path("tb"), "--metrics",
+                        files.path("m")})
+              .code == 0);
+  CHECK(masked_crc32c("123456789") ==
+        ((0xE3069283u >> 15 | 0xE3069283u << 17) + 0xA282EAD8u));  // the check value of CRC-32C
   const auto file = *std::filesystem::directory_iterator(files.path("tb"));
   CHECK(file.path().filename().string().starts_with("events.out.tfevents."));
   const std::string bytes = contents(file.path());
@@ -251,12 +279,14 @@ TEST_CASE("event files have the frames and fields that TensorBoard reads") {
     at += 16 + length;
   }
   REQUIRE(records.size() == 4);
-  CHECK(records[0].substr(9) == "\x1a\x0d" "brain.Event:2");
+  CHECK(records[0].substr(9) ==
+        "\x1a\x0d"
+        "brain.Event:2");
   const auto lines = lines_of(files.path("m"));
   for (std::size_t step = 1; step <= 3; ++step) {
     const std::string& r = records[step];
-    CHECK(r[0] == 0x09);   // wall_time
-    CHECK(r[9] == 0x10);   // step
+    CHECK(r[0] == 0x09);  // wall_time
+    CHECK(r[9] == 0x10);  // step
     CHECK(r[10] == static_cast<char>(step));
     const auto value_of = [&](const std::string& tag) -> std::optional<float> {
       const std::size_t at = r.find("\x0a" + std::string(1, static_cast<char>(tag.size())) + tag + "\x15");

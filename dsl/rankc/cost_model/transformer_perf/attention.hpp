@@ -64,7 +64,8 @@ constexpr op attend(std::string_view name, const attention_shard& a, bool keeps_
   return x;
 }
 
-/// Sizes of one rank's tensors where SUMMA makes the scores: heads are whole, their width is over tp1, queries over tp2.
+/// Sizes of one rank's tensors where SUMMA makes the scores: heads are whole, their width is over tp1,
+/// queries over tp2.
 struct attention_panels {
   double heads, queries, l, q, query, key, scores;
 

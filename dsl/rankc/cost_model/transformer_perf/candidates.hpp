@@ -18,7 +18,9 @@ struct problem {
 namespace detail {
 
 /// Ranks that the tokens of a microbatch divide over.
-constexpr int token_shards(const problem& q, int tp1, int tp2) { return q.by == strategy::tp2d ? tp2 : tp1 * tp2; }
+constexpr int token_shards(const problem& q, int tp1, int tp2) {
+  return q.by == strategy::tp2d ? tp2 : tp1 * tp2;
+}
 
 /// Whether a layer may be split so.
 constexpr bool splits_layer(const problem& q, int tp1, int tp2) {
@@ -48,7 +50,8 @@ constexpr std::vector<int> panels(const problem& q, int tp1, int tp2) {
 /// Whether an axis of this plan could have more of its ranks in a domain.
 constexpr bool has_room(const plan& p, int domain) {
   const int used = p.nv_tp1 * p.nv_tp2 * p.nv_dp * p.nv_pp;
-  for (const group g : {group{p.tp1, p.nv_tp1}, group{p.tp2, p.nv_tp2}, group{p.dp, p.nv_dp}, group{p.pp, p.nv_pp}}) {
+  for (const group g :
+       {group{p.tp1, p.nv_tp1}, group{p.tp2, p.nv_tp2}, group{p.dp, p.nv_dp}, group{p.pp, p.nv_pp}}) {
     for (int more = 2; used * more <= domain; ++more) {
       if (g.size / g.in_domain % more == 0) return true;
     }
@@ -63,7 +66,8 @@ constexpr std::vector<plan> pipelines(const problem& q, int tp1, int tp2) {
   for (int pp : divisors(std::min(rest, depth))) {
     const int dp = rest / pp;
     if (rest % pp != 0 || depth % pp != 0 || q.global_batch % dp != 0) continue;
-    all.push_back({.dp = dp, .tp1 = tp1, .tp2 = tp2, .pp = pp, .nv_tp1 = tp1, .nv_tp2 = tp2, .nv_dp = dp, .nv_pp = pp});
+    all.push_back(
+        {.dp = dp, .tp1 = tp1, .tp2 = tp2, .pp = pp, .nv_tp1 = tp1, .nv_tp2 = tp2, .nv_dp = dp, .nv_pp = pp});
   }
   return all;
 }
@@ -75,7 +79,8 @@ struct domain_split {
   int tp1 = 1, tp2 = 1, dp = 1, pp = 1;
 };
 
-/// All splits of a domain, those with the same tp1 and tp2 beside each other. D9: the Python's leave no GPU over.
+/// All splits of a domain, those with the same tp1 and tp2 beside each other. D9: the Python's leave no GPU
+/// over.
 constexpr std::vector<domain_split> domain_splits(const problem& q) {
   const int gpus = q.on.gpu.nvlink_size;
   const auto fits = [&](int ranks, int room) { return q.on.fix.partial_domains || room % ranks == 0; };
@@ -86,15 +91,18 @@ constexpr std::vector<domain_split> domain_splits(const problem& q) {
       if (!fits(tp2, room)) continue;
       for (int dp = 1, rest = room / tp2; dp <= rest; ++dp) {
         if (!fits(dp, rest)) continue;
-        for (int pp = q.on.fix.partial_domains ? 1 : rest / dp; pp <= rest / dp; ++pp) all.push_back({tp1, tp2, dp, pp});
+        for (int pp = q.on.fix.partial_domains ? 1 : rest / dp; pp <= rest / dp; ++pp)
+          all.push_back({tp1, tp2, dp, pp});
       }
     }
   }
   return all;
 }
 
-/// All plans of a tensor split but for microbatch and panels; those with the same nv_tp1 and nv_tp2 are neighbours.
-constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<domain_split>& domains, int tp1, int tp2) {
+/// All plans of a tensor split but for microbatch and panels; those with the same nv_tp1 and nv_tp2 are
+/// neighbours.
+constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<domain_split>& domains, int tp1,
+                                         int tp2) {
   const std::vector<plan> pipelines = detail::pipelines(q, tp1, tp2);
   if (q.gpus <= q.on.gpu.nvlink_size) return pipelines;
   std::vector<plan> all;
@@ -102,7 +110,10 @@ constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<dom
     if (tp1 % in_domain.tp1 != 0 || tp2 % in_domain.tp2 != 0) continue;
     for (plan p : pipelines) {
       if (p.dp % in_domain.dp != 0 || p.pp % in_domain.pp != 0) continue;
-      p.nv_tp1 = in_domain.tp1; p.nv_tp2 = in_domain.tp2; p.nv_dp = in_domain.dp; p.nv_pp = in_domain.pp;
+      p.nv_tp1 = in_domain.tp1;
+      p.nv_tp2 = in_domain.tp2;
+      p.nv_dp = in_domain.dp;
+      p.nv_pp = in_domain.pp;
       if (!q.on.fix.partial_domains || !detail::has_room(p, q.on.gpu.nvlink_size)) all.push_back(p);
     }
   }

@@ -22,7 +22,9 @@ struct link_time {
 };
 
 constexpr double slow_bandwidth(const gpu_system& gpu) { return gpu.ib_bandwidth * gpu.ib_efficiency; }
-constexpr double fast_bandwidth(const gpu_system& gpu) { return gpu.nvlink_bandwidth * gpu.nvlink_efficiency; }
+constexpr double fast_bandwidth(const gpu_system& gpu) {
+  return gpu.nvlink_bandwidth * gpu.nvlink_efficiency;
+}
 
 /// A message to another GPU of the domain, or of another domain.
 constexpr link_time message_time(const gpu_system& gpu, bool in_domain) {
@@ -34,13 +36,16 @@ constexpr link_time collective_time(const setting& on, collective kind, group ra
   if (ranks.size == 1) return {};
   const gpu_system& gpu = on.gpu;
   const double slow = slow_bandwidth(gpu), fast = fast_bandwidth(gpu);
-  const double share = kind == collective::rooted ? 1 : double(ranks.size - 1) / ranks.size;  // that each rank sends
+  const double share =
+      kind == collective::rooted ? 1 : double(ranks.size - 1) / ranks.size;  // that each rank sends
   const bool twice = kind == collective::all_reduce;
   const double passes = twice && on.fix.all_reduce ? 2 : 1;  // D3
   if (ranks.in_domain == 1) return {passes * gpu.ib_latency * (ranks.size - 1), passes * share / slow};
-  if (ranks.in_domain == ranks.size) return {passes * gpu.nvlink_latency * (ranks.size - 1), passes * share / fast};
+  if (ranks.in_domain == ranks.size)
+    return {passes * gpu.nvlink_latency * (ranks.size - 1), passes * share / fast};
   const int domains = ranks.size / ranks.in_domain;
-  const double narrowest = std::min(gpu.nic_factor * ranks.in_domain * slow, fast);  // a ring through each network card
+  const double narrowest =
+      std::min(gpu.nic_factor * ranks.in_domain * slow, fast);  // a ring through each network card
   const double latency = gpu.ib_latency * (domains - 1) + gpu.nvlink_latency * (ranks.size - domains);
   return {passes * latency, (twice ? 2 : 1) * share / narrowest};
 }

@@ -6,8 +6,8 @@
 
 namespace rankc::cost_model::transformer_perf {
 
-/// How a layer is split. `tp1d`: weights and heads over tp1, and the sequence between blocks. `seqp`: the sequence over tp2
-/// too. `tp2d`: linears by SUMMA over tp1 x tp2, attention as in seqp.
+/// How a layer is split. `tp1d`: weights and heads over tp1, and the sequence between blocks. `seqp`: the
+/// sequence over tp2 too. `tp2d`: linears by SUMMA over tp1 x tp2, attention as in seqp.
 enum class strategy { tp1d, tp2d, seqp };
 
 /// Searches take fused attention. `recomputed` is of tp1d, `summa` of tp2d.
@@ -21,11 +21,11 @@ struct layer_split {
 
 namespace detail {
 
-/// After the sum over tp1: a bias, dropout and the layer norm. `bias_rows` x `bias_width` as the Python's modules differ in
-/// them.
+/// After the sum over tp1: a bias, dropout and the layer norm. `bias_rows` x `bias_width` as the Python's
+/// modules differ in them.
 template <typename Visit>
-constexpr void end_block(const setting& on, const layer_split& s, std::array<std::string_view, 3> names, double bias_rows,
-                         double bias_width, Visit& visit) {
+constexpr void end_block(const setting& on, const layer_split& s, std::array<std::string_view, 3> names,
+                         double bias_rows, double bias_width, Visit& visit) {
   const int b = s.microbatch, l = on.model.l / s.tp2, e = on.model.e;
   const int shard = on.model.l / (s.tp1 * s.tp2);
   const bool as_summed = on.fix.biases;  // D8
@@ -36,7 +36,8 @@ constexpr void end_block(const setting& on, const layer_split& s, std::array<std
 
 /// The same where both axes shard the result.
 template <typename Visit>
-constexpr void end_block_2d(const setting& on, const layer_split& s, std::array<std::string_view, 3> names, Visit& visit) {
+constexpr void end_block_2d(const setting& on, const layer_split& s, std::array<std::string_view, 3> names,
+                            Visit& visit) {
   const transformer& m = on.model;
   const double rows = double(s.microbatch) * (m.l / s.tp2), width = m.e / s.tp1;
   visit(bias(on, names[0], rows, width));
@@ -78,14 +79,17 @@ constexpr void visit_mlp(const setting& on, const layer_split& s, Visit&& visit)
   const transformer& m = on.model;
   const double rows = double(s.microbatch) * (m.l / s.tp2), hidden = m.f / s.tp1;
   const bool summa = s.by == strategy::tp2d;
-  visit(summa ? linear_summa(on, "fc1", rows, m.e, m.f, s.tp1, s.tp2, s.panels) : linear("fc1", rows, m.e, m.f, 1, s.tp1));
+  visit(summa ? linear_summa(on, "fc1", rows, m.e, m.f, s.tp1, s.tp2, s.panels)
+              : linear("fc1", rows, m.e, m.f, 1, s.tp1));
   visit(bias(on, "fc1-bias", rows, hidden));
   visit(activation("act1", rows * hidden));
   visit(dropout("dpr1", rows * hidden));
-  visit(summa ? linear_summa(on, "fc2", rows, m.f, m.e, s.tp1, s.tp2, s.panels) : linear("fc2", rows, m.f, m.e, s.tp1, 1));
+  visit(summa ? linear_summa(on, "fc2", rows, m.f, m.e, s.tp1, s.tp2, s.panels)
+              : linear("fc2", rows, m.f, m.e, s.tp1, 1));
   if (summa) return detail::end_block_2d(on, s, {"fc2-bias", "dpr2", "ln1"}, visit);
   const int bias_ranks = s.by == strategy::tp1d ? 1 : s.tp1;
-  detail::end_block(on, s, {"fc2-bias", "dpr2", "ln1"}, double(s.microbatch) * (m.l / s.tp2 / bias_ranks), m.e, visit);
+  detail::end_block(on, s, {"fc2-bias", "dpr2", "ln1"}, double(s.microbatch) * (m.l / s.tp2 / bias_ranks),
+                    m.e, visit);
 }
 
 /// Call `visit` with each op of the attention block.
@@ -97,7 +101,8 @@ constexpr void visit_attention(const setting& on, const layer_split& s, attentio
   visit(summa ? linear_summa(on, "qkv", rows, m.e, 3 * m.e, s.tp1, s.tp2, s.panels)
               : linear("qkv", rows, m.e, 3 * m.e, 1, s.tp1));
   detail::visit_scores(on, s, form, visit);
-  visit(summa ? linear_summa(on, "vproj", rows, m.e, m.e, s.tp1, s.tp2, s.panels) : linear("vproj", rows, m.e, m.e, s.tp1, 1));
+  visit(summa ? linear_summa(on, "vproj", rows, m.e, m.e, s.tp1, s.tp2, s.panels)
+              : linear("vproj", rows, m.e, m.e, s.tp1, 1));
   if (summa) return detail::end_block_2d(on, s, {"vproj-bias", "dpr_v", "ln2"}, visit);
   const int bias_width = s.by == strategy::tp1d ? m.e : m.e / s.tp1;
   detail::end_block(on, s, {"vproj-bias", "dpr_v", "ln2"}, rows, bias_width, visit);

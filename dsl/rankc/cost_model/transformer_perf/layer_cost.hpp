@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer costs: first the work, which is the same wherever its ranks lie, then the collectives of one placement.
+// What a layer costs: first the work, which is the same wherever its ranks lie, then the collectives of one
+// placement.
 #pragma once
 #include <rankc/cost_model/transformer_perf/layer.hpp>
 
 namespace rankc::cost_model::transformer_perf {
 
-/// Sums over a layer's ops for one microbatch. Units: TFLOP, seconds, GB; parts of the time are of both directions.
+/// Sums over a layer's ops for one microbatch. Units: TFLOP, seconds, GB; parts of the time are of both
+/// directions.
 struct layer_cost {
   double flops = 0, forward = 0, backward = 0, compute = 0, memory = 0, communication = 0;
   double weights = 0, stored = 0;
@@ -35,7 +37,8 @@ struct layer_work {
     sums.memory += forward.exposed_memory() + backward.exposed_memory();
     sums.weights += x.weights;
     sums.stored += x.stored;
-    if (x.first.volume > 0 || x.second.volume > 0) at[communicating++] = {x.first, x.second, x.panels, computing};
+    if (x.first.volume > 0 || x.second.volume > 0)
+      at[communicating++] = {x.first, x.second, x.panels, computing};
     if (!x.recomputed) return;
     sums.backward += computing.forward;  // such ops do not communicate
     if (!on.fix.recomputed_parts) return;
@@ -58,7 +61,8 @@ struct layer_work {
   }
 };
 
-constexpr layer_work work_of_layer(const setting& on, const layer_split& s, attention_form form = attention_form::fused) {
+constexpr layer_work work_of_layer(const setting& on, const layer_split& s,
+                                   attention_form form = attention_form::fused) {
   layer_work work;
   visit_mlp(on, s, [&](const op& x) {
     work.add(on, x);

@@ -5,7 +5,8 @@
 
 namespace rankc::cost_model::transformer_perf {
 
-/// (rows, in) x (in, out), weights sharded over tp1 along `in` (`by_in` ranks) or along `out` (`by_out` ranks).
+/// (rows, in) x (in, out), weights sharded over tp1 along `in` (`by_in` ranks) or along `out` (`by_out`
+/// ranks).
 constexpr op linear(std::string_view name, double rows, int in, int out, int by_in, int by_out) {
   const double i = in / by_in, o = out / by_out;
   op x{name, true};
@@ -15,13 +16,15 @@ constexpr op linear(std::string_view name, double rows, int in, int out, int by_
   x.forward.bytes = (rows * i + rows * o + i * o) * element;
   x.backward.flops = (rows * i * (2 * o - 1) + i * o * (2 * rows - 1)) * flop;
   x.backward.bytes = 2 * (i * o + rows * i + rows * o) * element;
-  if (by_in > 1) x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // sums are scattered
+  if (by_in > 1)
+    x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // sums are scattered
   if (by_out > 1) x.first = {collective::sharded, axis::tp1, rows * in * element, 0, 1};
   return x;
 }
 
 /// Transfers in panels of both axes' ranks: once in the forward, twice in the backward.
-constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double over_tp1, int tp2, double over_tp2) {
+constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double over_tp1, int tp2,
+                           double over_tp2) {
   x.panels = panels;
   x.first = {collective::rooted, axis::tp1, tp1 > 1 ? over_tp1 : 0, 1, 2};
   x.second = {collective::rooted, axis::tp2, tp2 > 1 ? over_tp2 : 0, 1, 2};
@@ -30,10 +33,10 @@ constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double
   x.backward.bytes += 2 * (x.first.volume + x.second.volume);
 }
 
-/// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1; `in` of the inputs is over
-/// tp1, that of the weights over tp2.
-constexpr op linear_summa(const setting& on, std::string_view name, double rows, int in, int out, int tp1, int tp2,
-                          int panels) {
+/// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1; `in` of the
+/// inputs is over tp1, that of the weights over tp2.
+constexpr op linear_summa(const setting& on, std::string_view name, double rows, int in, int out, int tp1,
+                          int tp2, int panels) {
   const double i = in, o = out / tp1, moved = (rows * i + i * o + rows * o * panels) * element;
   op x{name, true};
   x.weights = in / tp2 * o * element;

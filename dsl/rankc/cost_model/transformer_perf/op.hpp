@@ -74,11 +74,12 @@ constexpr axis_times times_of_axes(const setting& on, group tp1, group tp2) {
   return t;
 }
 
-/// What is seen of transfers that take `part` for each panel, or in all where there are no panels. D4: where panels take
-/// longer than `computing`, the Python adds one too many.
+/// What is seen of transfers that take `part` for each panel, or in all where there are no panels. D4: where
+/// panels take longer than `computing`, the Python adds one too many.
 constexpr double exposed_transfers(const setting& on, int panels, double part, double computing) {
   if (panels == 0) return part;
-  const double late = on.fix.summa_pipeline ? (part - computing / panels) * (panels - 1) : part * panels - computing;
+  const double late =
+      on.fix.summa_pipeline ? (part - computing / panels) * (panels - 1) : part * panels - computing;
   return late > 0 ? part + late : part;
 }
 
@@ -88,8 +89,8 @@ struct both_ways {
 };
 
 /// Time that an op's transfers add to `computing`.
-constexpr both_ways time_of_transfers(const setting& on, const transfer& first, const transfer& second, int panels,
-                                      const both_ways& computing, const axis_times& axes) {
+constexpr both_ways time_of_transfers(const setting& on, const transfer& first, const transfer& second,
+                                      int panels, const both_ways& computing, const axis_times& axes) {
   const int parts = panels == 0 ? 1 : panels;
   const double one = axes.time(first, parts), other = axes.time(second, parts);
   return {exposed_transfers(on, panels, one * first.forward + other * second.forward, computing.forward),

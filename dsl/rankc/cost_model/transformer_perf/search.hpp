@@ -41,8 +41,8 @@ constexpr std::vector<placement_group> groups_of(const problem& q, const std::ve
 
 }  // namespace detail
 
-/// Call `visit` with each plan, as (placement, mbs, nb, step_estimate). Plans of one split of a layer come together: there
-/// are far fewer of these than of plans.
+/// Call `visit` with each plan, as (placement, mbs, nb, step_estimate). Plans of one split of a layer come
+/// together: there are far fewer of these than of plans.
 template <typename Visit>
 constexpr void visit_plans(const problem& q, Visit&& visit) {
   const std::vector<int> microbatches = divisors(q.global_batch);
@@ -60,7 +60,8 @@ constexpr void visit_plans(const problem& q, Visit&& visit) {
           for (const detail::placement_group& g : groups) {
             const layer_cost layer = work.with_collectives(q.on, g.axes);
             for (const placement* p = g.begin; p != g.end; ++p) {
-              if (p->local_batch % mbs == 0) visit(*p, mbs, nb, estimate_step(*p, layer, p->local_batch / mbs));
+              if (p->local_batch % mbs == 0)
+                visit(*p, mbs, nb, estimate_step(*p, layer, p->local_batch / mbs));
             }
           }
         }
@@ -81,7 +82,8 @@ struct search_result {
   int candidates = 0, feasible = 0;
   double sum_t = 0, sum_mem = 0, sum_t_feasible = 0, sum_mem_feasible = 0;
   double min_t = std::numeric_limits<double>::infinity(), max_t = 0, min_mem = min_t, max_mem = 0;
-  std::vector<ranked_plan> top = {};  // the fastest that memory holds, of equal ones the smaller numbers first: D10
+  std::vector<ranked_plan> top =
+      {};  // the fastest that memory holds, of equal ones the smaller numbers first: D10
 };
 
 /// The `keep` fastest plans of all. Where there is none, `top` is empty.

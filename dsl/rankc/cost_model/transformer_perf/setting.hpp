@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model of transformer-perf-estimates is asked about: a model, a GPU system, and whether its known defects
-// are reproduced or corrected.
+// What the cost model of transformer-perf-estimates is asked about: a model, a GPU system, and whether its
+// known defects are reproduced or corrected.
 //
-// Source: ShashankSubramanian/transformer-perf-estimates at 54278b0 (arXiv 2410.00273). Units are its: TFLOP, GB (1e9
-// bytes), seconds. All its numbers are made of + - * / and comparisons: a constant expression and a run have the same
-// bits, where the compiler fuses no multiplication with an addition (-ffp-contract=off, where the target has FMA).
+// Source: ShashankSubramanian/transformer-perf-estimates at 54278b0 (arXiv 2410.00273). Units are its: TFLOP,
+// GB (1e9 bytes), seconds. All its numbers are made of + - * / and comparisons: a constant expression and a
+// run have the same bits, where the compiler fuses no multiplication with an addition (-ffp-contract=off,
+// where the target has FMA).
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ struct transformer {
   int f = 4 * e;                       // hidden
 };
 
-inline constexpr transformer gpt3{2048, 12288, 96, 96}, gpt3_1T{2048, 25600, 160, 128}, vit_era5{64800, 12288, 64, 48};
+inline constexpr transformer gpt3{2048, 12288, 96, 96}, gpt3_1T{2048, 25600, 160, 128},
+    vit_era5{64800, 12288, 64, 48};
 
 /// GPUs in NVLink domains, and what a GPU reaches.
 /// Units: TFLOP/s, GB/s, GB, seconds; bandwidths of links are one way and per GPU.
@@ -47,19 +49,22 @@ inline constexpr std::array<gpu_system, 4> gpu_systems{{
 inline constexpr const gpu_system &a100 = gpu_systems[0], &h200 = gpu_systems[1], &b200 = gpu_systems[2],
                                   &b200_next = gpu_systems[3];
 
-/// The switch between the Python's numbers and corrected ones. Each member corrects one of its defects: `faithful` none,
-/// `corrected` all. Its modelling choices (no overlap of tensor parallelism, attention that is not causal, one efficiency for
-/// all shapes, ...) stay in both. Two more cannot be here: ties in the order of a set (D10), changed arguments (D11).
+/// The switch between the Python's numbers and corrected ones. Each member corrects one of its defects:
+/// `faithful` none,
+/// `corrected` all. Its modelling choices (no overlap of tensor parallelism, attention that is not causal,
+/// one efficiency for all shapes, ...) stay in both. Two more cannot be here: ties in the order of a set
+/// (D10), changed arguments (D11).
 struct corrections {
-  bool norm_width = false;        // D1: a 2D layer norm is e / tp1 wide, not l / tp1
-  bool slow_hops = false;         // D2: pipeline hops between domains take time
-  bool slowest_hop = false;       // D2: and the slowest one paces the pipeline, where hops were averaged
-  bool all_reduce = false;        // D3: an all-reduce goes round the ring twice, within a domain too, with its latencies
-  bool summa_pipeline = false;    // D4: all of SUMMA's panels but the first travel beside a product
-  bool summa_panels = false;      // D5: panels that come or go pass through memory
-  bool whole_shards = false;      // D6: the sequence divides into equal shards
-  bool vector_work = false;       // D7: FLOPs are those that are done, not what tensor cores could do in that time
-  bool biases = false;            // D8: every bias is sharded as what it is added to, which is written too
+  bool norm_width = false;   // D1: a 2D layer norm is e / tp1 wide, not l / tp1
+  bool slow_hops = false;    // D2: pipeline hops between domains take time
+  bool slowest_hop = false;  // D2: and the slowest one paces the pipeline, where hops were averaged
+  bool all_reduce =
+      false;  // D3: an all-reduce goes round the ring twice, within a domain too, with its latencies
+  bool summa_pipeline = false;  // D4: all of SUMMA's panels but the first travel beside a product
+  bool summa_panels = false;    // D5: panels that come or go pass through memory
+  bool whole_shards = false;    // D6: the sequence divides into equal shards
+  bool vector_work = false;  // D7: FLOPs are those that are done, not what tensor cores could do in that time
+  bool biases = false;       // D8: every bias is sharded as what it is added to, which is written too
   bool partial_domains = false;   // D9: a placement may leave GPUs of a domain over
   bool recomputed_parts = false;  // D12: the parts of the time grow with recomputation as the time does
 };

@@ -7,15 +7,16 @@
 
 namespace rankc::cost_model::transformer_perf {
 
-/// A plan and its placement: the nv_ members are the ranks of an axis in one domain. tp1d has tp2 = 1; `nb` is of tp2d.
+/// A plan and its placement: the nv_ members are the ranks of an axis in one domain. tp1d has tp2 = 1; `nb`
+/// is of tp2d.
 struct plan {
   int dp = 1, tp1 = 1, tp2 = 1, pp = 1, mbs = 1, nb = 1;
   int nv_tp1 = 1, nv_tp2 = 1, nv_dp = 1, nv_pp = 1;
   constexpr auto operator<=>(const plan&) const = default;
 };
 
-/// Time between two stages, of one microbatch in one direction. D2: the Python averages over all hops, and takes those
-/// between domains as free.
+/// Time between two stages, of one microbatch in one direction. D2: the Python averages over all hops, and
+/// takes those between domains as free.
 constexpr link_time hop_time(const setting& on, group pp) {
   if (pp.size == 1) return {};
   const link_time fast = message_time(on.gpu, true), slow = message_time(on.gpu, false);
@@ -34,8 +35,12 @@ struct placement {
   link_time hop;
   double gather = 0, weights = 0, optimizer = 0;
 
-  constexpr placement(const setting& on, strategy by, const transformer_perf::plan& p, int global_batch, double layer_weights)
-      : plan(p), local_batch(global_batch / p.dp), layers(on.model.depth / p.pp), hop(hop_time(on, {p.pp, p.nv_pp})) {
+  constexpr placement(const setting& on, strategy by, const transformer_perf::plan& p, int global_batch,
+                      double layer_weights)
+      : plan(p),
+        local_batch(global_batch / p.dp),
+        layers(on.model.depth / p.pp),
+        hop(hop_time(on, {p.pp, p.nv_pp})) {
     const bool weights_on_tp2 = by != strategy::seqp;  // else its ranks are replicas too
     const group replicas = weights_on_tp2 ? group{p.dp, p.nv_dp} : group{p.dp * p.tp2, p.nv_dp * p.nv_tp2};
     gather = collective_time(on, collective::sharded, replicas).of(layer_weights);
@@ -51,8 +56,8 @@ struct placement {
   }
 };
 
-/// Time of a rank's layers in one of the data-parallel collectives. Overlapped, one layer's is seen whole, and of the others
-/// what is longer than a layer of one microbatch.
+/// Time of a rank's layers in one of the data-parallel collectives. Overlapped, one layer's is seen whole,
+/// and of the others what is longer than a layer of one microbatch.
 constexpr double exposed_time(double gather, double computing, int layers, bool overlap) {
   if (!overlap) return gather * layers;
   return gather + (gather > computing ? (gather - computing) * (layers - 1) : 0);
@@ -64,19 +69,22 @@ struct step_estimate {
   double pipeline = 0, bubble = 0, data = 0, stored = 0;
 };
 
-constexpr step_estimate estimate_step(const placement& p, const layer_cost& layer, int microbatches, bool overlap = true) {
+constexpr step_estimate estimate_step(const placement& p, const layer_cost& layer, int microbatches,
+                                      bool overlap = true) {
   const double pipeline = 2 * microbatches * p.hop.of(layer.boundary);
-  const double data =
-      exposed_time(p.gather, layer.forward, p.layers, overlap) + exposed_time(p.gather, layer.backward, p.layers, overlap);
+  const double data = exposed_time(p.gather, layer.forward, p.layers, overlap) +
+                      exposed_time(p.gather, layer.backward, p.layers, overlap);
   const double busy = (layer.forward + layer.backward) * microbatches * p.layers + pipeline;
   const double bubble = (p.plan.pp - 1) * (busy / microbatches);
-  const int held = microbatches < p.plan.pp ? microbatches : p.plan.pp;  // microbatches that 1F1B's first stage keeps
+  const int held =
+      microbatches < p.plan.pp ? microbatches : p.plan.pp;  // microbatches that 1F1B's first stage keeps
   const double stored = layer.stored * p.layers * held;
   const double memory = 2 * p.weights + p.optimizer + stored;  // weights and their gradients
   return {busy + bubble + data, memory, pipeline, bubble, data, stored};
 }
 
-/// All that the Python reports of a plan, by its names. Units: seconds, TFLOP of a GPU, GB; fractions are of t.
+/// All that the Python reports of a plan, by its names. Units: seconds, TFLOP of a GPU, GB; fractions are of
+/// t.
 struct step_cost {
   double t, flops_per_gpu, mem, t_comp, t_mem, t_tp_comm, t_dp_comm, t_pp_comm, t_bubble;
   double comp_frac, tp_comm_frac, dp_comm_frac, pp_comm_frac, bubble_frac, mem_frac;
@@ -85,17 +93,29 @@ struct step_cost {
 
 struct step_cost_field {
   std::string_view name;
-  double step_cost::*at;
+  double step_cost::* at;
 };
 inline constexpr step_cost_field step_cost_fields[]{
-    {"t", &step_cost::t}, {"flops_per_gpu", &step_cost::flops_per_gpu}, {"mem", &step_cost::mem},
-    {"t_comp", &step_cost::t_comp}, {"t_mem", &step_cost::t_mem}, {"t_tp_comm", &step_cost::t_tp_comm},
-    {"t_dp_comm", &step_cost::t_dp_comm}, {"t_pp_comm", &step_cost::t_pp_comm}, {"t_bubble", &step_cost::t_bubble},
-    {"comp_frac", &step_cost::comp_frac}, {"tp_comm_frac", &step_cost::tp_comm_frac},
-    {"dp_comm_frac", &step_cost::dp_comm_frac}, {"pp_comm_frac", &step_cost::pp_comm_frac},
-    {"bubble_frac", &step_cost::bubble_frac}, {"mem_frac", &step_cost::mem_frac}, {"wts_mem", &step_cost::wts_mem},
-    {"wts_grad_mem", &step_cost::wts_grad_mem}, {"wts_optimizer_states_mem", &step_cost::wts_optimizer_states_mem},
-    {"acts_mem", &step_cost::acts_mem}, {"throughput", &step_cost::throughput}};
+    {"t", &step_cost::t},
+    {"flops_per_gpu", &step_cost::flops_per_gpu},
+    {"mem", &step_cost::mem},
+    {"t_comp", &step_cost::t_comp},
+    {"t_mem", &step_cost::t_mem},
+    {"t_tp_comm", &step_cost::t_tp_comm},
+    {"t_dp_comm", &step_cost::t_dp_comm},
+    {"t_pp_comm", &step_cost::t_pp_comm},
+    {"t_bubble", &step_cost::t_bubble},
+    {"comp_frac", &step_cost::comp_frac},
+    {"tp_comm_frac", &step_cost::tp_comm_frac},
+    {"dp_comm_frac", &step_cost::dp_comm_frac},
+    {"pp_comm_frac", &step_cost::pp_comm_frac},
+    {"bubble_frac", &step_cost::bubble_frac},
+    {"mem_frac", &step_cost::mem_frac},
+    {"wts_mem", &step_cost::wts_mem},
+    {"wts_grad_mem", &step_cost::wts_grad_mem},
+    {"wts_optimizer_states_mem", &step_cost::wts_optimizer_states_mem},
+    {"acts_mem", &step_cost::acts_mem},
+    {"throughput", &step_cost::throughput}};
 
 constexpr step_cost cost_of_step(const setting& on, strategy by, const plan& p, int global_batch,
                                  attention_form form = attention_form::fused, bool overlap = true) {

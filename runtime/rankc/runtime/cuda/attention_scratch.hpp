@@ -56,32 +56,43 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
 }
 
 /// Whether rankc's own kernels for compute capability 9.0 go before cuDNN's for this shape.
-constexpr bool attention_by_tiles(const attention_shape& s) { return s.element == 2 && s.dim == 64 && s.seq % 64 == 0; }
-/// The same for its gradient. They make the weights twice, for dq and for dk and dv: of longer sequences cuDNN's are faster, unless
-/// they are to be deterministic.
-constexpr bool attention_grad_by_tiles(const attention_shape& s) { return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic); }
+constexpr bool attention_by_tiles(const attention_shape& s) {
+  return s.element == 2 && s.dim == 64 && s.seq % 64 == 0;
+}
+/// The same for its gradient. They make the weights twice, for dq and for dk and dv: of longer sequences
+/// cuDNN's are faster, unless they are to be deterministic.
+constexpr bool attention_grad_by_tiles(const attention_shape& s) {
+  return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic);
+}
 /// What these ask for: two f32 numbers of each query.
-constexpr std::size_t attention_statistics_bytes(const attention_shape& s) { return 2 * attention_delta_bytes(s); }
+constexpr std::size_t attention_statistics_bytes(const attention_shape& s) {
+  return 2 * attention_delta_bytes(s);
+}
 
 constexpr std::size_t attention_scratch(const attention_shape&) { return 256; }
 constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
-  const std::size_t others = attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
+  const std::size_t others =
+      attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
   return attention_grad_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
 }
 
-// Of a rank's chunks of sequences, whose shape has its tokens of each for `seq`: a block's output, or gradient of queries, and
-// its statistics lie beside what they are merged into.
+// Of a rank's chunks of sequences, whose shape has its tokens of each for `seq`: a block's output, or
+// gradient of queries, and its statistics lie beside what they are merged into.
 constexpr std::size_t chunk_output_bytes(int rows, int seq, int heads, int dim) {
   return (std::size_t{2} * rows * seq * heads * dim + 255) / 256 * 256;
 }
-constexpr std::size_t chunk_statistics_bytes(int rows, int seq, int heads) { return (std::size_t{4} * rows * seq * heads + 255) / 256 * 256; }
+constexpr std::size_t chunk_statistics_bytes(int rows, int seq, int heads) {
+  return (std::size_t{4} * rows * seq * heads + 255) / 256 * 256;
+}
 constexpr bool chunks_by_cudnn(const attention_shape& s) { return attention_by_cudnn(s) && s.seq % 256 == 0; }
 constexpr std::size_t chunk_attention_scratch(const attention_shape& s) {
-  return attention_scratch(s) +
-         (chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + chunk_statistics_bytes(s.rows, s.seq, s.heads) : 0);
+  return attention_scratch(s) + (chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) +
+                                                          chunk_statistics_bytes(s.rows, s.seq, s.heads)
+                                                    : 0);
 }
 constexpr std::size_t chunk_attention_grad_scratch(const attention_shape& s) {
-  return chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + attention_grad_scratch(s) : attention_delta_bytes(s);
+  return chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + attention_grad_scratch(s)
+                            : attention_delta_bytes(s);
 }
 
 }  // namespace rankc::cuda

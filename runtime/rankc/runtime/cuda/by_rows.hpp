@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that go between the GPUs of a communicator while its ranks compute with others of them: copy engines move them, a part at a
-// time, where GPUs map each other's memory and no step is timed call by call. `run_by_rows` (calls.hpp) says what computes.
+// Rows that go between the GPUs of a communicator while its ranks compute with others of them: copy engines
+// move them, a part at a time, where GPUs map each other's memory and no step is timed call by call.
+// `run_by_rows` (calls.hpp) says what computes.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 

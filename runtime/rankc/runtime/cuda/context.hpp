@@ -23,7 +23,8 @@ struct memory_sources {
 /// The resources of one rank. Construct, use and destroy it with the same `device`.
 class context {
  public:
-  /// The algorithms of its products are chosen together with all ranks that have the same `choices`; null: by itself.
+  /// The algorithms of its products are chosen together with all ranks that have the same `choices`; null: by
+  /// itself.
   /// Errors: failure (70) naming the rank and what could not be had.
   context(int device, const description&, int rank_index, const memory_sources& = {},
           std::shared_ptr<product_choices> choices = nullptr);
@@ -69,7 +70,7 @@ class context {
   std::unique_ptr<arena> arena_;
   std::vector<buffer> more_;
   cudaEvent_t fork_ = nullptr;
-  std::vector<cudaEvent_t> join_;  // by lane
+  std::vector<cudaEvent_t> join_;      // by lane
   hyperparameters* staged_ = nullptr;  // pinned
 };
 

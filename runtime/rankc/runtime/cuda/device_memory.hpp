@@ -17,8 +17,8 @@ inline constexpr std::size_t context_bytes = std::size_t{576} << 20;
 
 /// Bounds for NCCL: its kernels, once, and its buffers of one communicator, of any size, with `most_blocks`
 /// (communicators.hpp) blocks.
-/// Source: the most that programs of two H200s took until they were installed, NCCL 2.28, beside the arena: 1251 and 1459
-/// MiB with one communicator, 1823 to 1890 with two, 2928 with four, 3345 with five.
+/// Source: the most that programs of two H200s took until they were installed, NCCL 2.28, beside the arena:
+/// 1251 and 1459 MiB with one communicator, 1823 to 1890 with two, 2928 with four, 3345 with five.
 inline constexpr std::size_t nccl_bytes = std::size_t{336} << 20, communicator_bytes = std::size_t{512} << 20;
 
 /// What a rank opens. A pipeline edge is one direction between two ranks.
@@ -29,8 +29,8 @@ struct opened {
   int rounding_lanes = 0;
 };
 
-/// Where ranks are processes, NCCL carries every edge, and all ranks meet in one more communicator. Where they are
-/// threads and their GPUs map each other's memory, an edge takes nothing.
+/// Where ranks are processes, NCCL carries every edge, and all ranks meet in one more communicator. Where
+/// they are threads and their GPUs map each other's memory, an edge takes nothing.
 enum class edges_by { nccl, mapped };
 constexpr int count_communicators(const opened& o, edges_by by, int world) {
   return by == edges_by::mapped ? o.groups : o.groups + o.edges + (world > 1 ? 1 : 0);

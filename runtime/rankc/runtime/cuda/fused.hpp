@@ -22,14 +22,15 @@ void linear_gelu(const lane&, at y, at before, at x, at w, int tokens, int in, i
 template <class T>
 void linear_bias_gelu(const lane&, at y, at before, at x, at w, at b, int tokens, int in, int out);
 
-/// q = x in eight bits, of which the largest is the largest that there is: by rows, by columns, and its factor (fp8_layout).
+/// q = x in eight bits, of which the largest is the largest that there is: by rows, by columns, and its
+/// factor (fp8_layout).
 /// Shapes: x, q (rows, columns), each a multiple of 16.
 template <class T>
 void to_e4m3(const lane&, at q, at x, int rows, int columns);
 template <class T>
 void to_e5m2(const lane&, at q, at x, int rows, int columns);
-/// What norms, gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate and dup are the two halves of
-/// the columns of one tensor.
+/// What norms, gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate
+/// and dup are the two halves of the columns of one tensor.
 template <class T>
 void layer_norm_e4m3(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
 template <class T>
@@ -39,8 +40,10 @@ void gelu_e4m3(const lane&, at y, at x, int tokens, int width);
 template <class T>
 void swiglu_e4m3(const lane&, at y, at gate, at up, int tokens, int width, int stride);
 template <class T>
-void swiglu_grad_e5m2(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
-/// Linear layers on such operands: x and w are of e4m3, dy is of e5m2. Shapes as without; all sizes are multiples of 16.
+void swiglu_grad_e5m2(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                      int stride);
+/// Linear layers on such operands: x and w are of e4m3, dy is of e5m2. Shapes as without; all sizes are
+/// multiples of 16.
 template <class T>
 void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T>
@@ -54,11 +57,13 @@ void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out,
 template <class T>
 void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
-/// The same with a scale for each row, and for each column of what lies by columns (fp8_rows_layout): all operands are of e4m3_rows.
+/// The same with a scale for each row, and for each column of what lies by columns (fp8_rows_layout): all
+/// operands are of e4m3_rows.
 template <class T>
 void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
 template <class T>
-void layer_norm_e4m3_rows(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
+void layer_norm_e4m3_rows(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                          double eps);
 template <class T>
 void rms_norm_e4m3_rows(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
 template <class T>
@@ -66,7 +71,8 @@ void gelu_e4m3_rows(const lane&, at y, at x, int tokens, int width);
 template <class T>
 void swiglu_e4m3_rows(const lane&, at y, at gate, at up, int tokens, int width, int stride);
 template <class T>
-void swiglu_grad_e4m3_rows(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
+void swiglu_grad_e4m3_rows(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
+                           int stride);
 template <class T>
 void linear_fp8_rows(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T>
@@ -111,12 +117,14 @@ template <class T>
 void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
                   double eps);
 
-/// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx; with
+/// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx;
+/// with
 /// `_bias`, the sum of the residual over tokens into db.
-/// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width), db (width). dx may be dy or residual.
+/// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width), db (width). dx may be dy or
+/// residual.
 template <class T>
-void layer_norm_grad(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
-                     bool accumulate);
+void layer_norm_grad(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens,
+                     int width, bool accumulate);
 template <class T>
 void layer_norm_grad_add(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate);
@@ -137,12 +145,13 @@ void softmax_sums(const lane&, at top, at sums, at logits, at targets, int token
 
 /// softmax_sums and softmax_grad in one visit to the logits. Shapes: as these. dlogits may be logits.
 template <class T>
-void softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, int tokens, int vocab, double scale);
+void softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, int tokens, int vocab,
+                       double scale);
 
 /// cross_entropy_grad and exp_sums_grad at once: dlogits = scale * (softmax - [column is the target]).
 /// Shapes: as exp_sums_grad; sums (tokens, 2) of the whole vocabulary. dlogits may be logits.
 template <class T>
-void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
-                  double scale);
+void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
+                  int first, double scale);
 
 }  // namespace rankc::cuda

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of several experts (grouped GEMM): how many rows each expert has is known to the
-// device alone. A segment is a run of rows that one expert takes; segment s is of expert s % experts, so that the rows
-// of an expert may come in several segments. Operand types and rules are those of kernels.hpp. Every sum has a fixed
-// order. In bf16, with sizes that are multiples of 64, Hopper's tensor cores do them at about the speed of a dense
-// product; the rest is done by plain kernels.
+// Products of rows with the weights of several experts (grouped GEMM): how many rows each expert has is known
+// to the device alone. A segment is a run of rows that one expert takes; segment s is of expert s % experts,
+// so that the rows of an expert may come in several segments. Operand types and rules are those of
+// kernels.hpp. Every sum has a fixed order. In bf16, with sizes that are multiples of 64, Hopper's tensor
+// cores do them at about the speed of a dense product; the rest is done by plain kernels.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
 namespace rankc::cuda {
 
-/// For the rows r of each expert e: y[r] = x[r] w[e]^T, and dx[r] = dy[r] w[e]. Rows outside all segments stay as they
-/// are.
-/// Shapes: x, dx (rows, in), y, dy (rows, out), w (experts, out, in); offsets int32 (2, segments): the first row of
+/// For the rows r of each expert e: y[r] = x[r] w[e]^T, and dx[r] = dy[r] w[e]. Rows outside all segments
+/// stay as they are.
+/// Shapes: x, dx (rows, in), y, dy (rows, out), w (experts, out, in); offsets int32 (2, segments): the first
+/// row of
 ///         each segment, then the one past its last; all are at most `rows`, and segments do not overlap.
 template <class T>
-void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments, int experts);
+void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments,
+                    int experts);
 template <class T>
 void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments,
                        int experts);
@@ -22,11 +24,11 @@ void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, in
 /// y[r] = residual[r] + x[r] w[e]^T, where y may be residual; and y[r] = x[r] w[e]^T + x2[r] w2[e]^T.
 /// Shapes: as above, residual (rows, out), x2 and w2 as x and w.
 template <class T>
-void grouped_linear_add(const lane&, at y, at x, at w, at offsets, at residual, int rows, int in, int out, int segments,
-                        int experts);
+void grouped_linear_add(const lane&, at y, at x, at w, at offsets, at residual, int rows, int in, int out,
+                        int segments, int experts);
 template <class T>
-void grouped_linear_two(const lane&, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out, int segments,
-                        int experts);
+void grouped_linear_two(const lane&, at y, at x, at w, at x2, at w2, at offsets, int rows, int in, int out,
+                        int segments, int experts);
 
 /// dw[e] = or += the sum over the rows r of expert e of dy[r]^T x[r]: zero where it has none.
 /// Shapes: as above, dw (experts, out, in) in f32.

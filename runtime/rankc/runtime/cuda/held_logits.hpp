@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a row of logits may be to wait in a block's shared memory for its sum: the runtime keeps to it, and predictions
-// count a longer one's second reading.
+// How long a row of logits may be to wait in a block's shared memory for its sum: the runtime keeps to it,
+// and predictions count a longer one's second reading.
 #pragma once
 #include <cstddef>
 

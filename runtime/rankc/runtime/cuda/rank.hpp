@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a program on a GPU: the context that generated code enqueues into. The interface is the host's
-// (host/rank.hpp), so that the text for both targets reads alike; here a lane is a stream, and every call puts work
-// on it and returns at once, which is what lets a whole step become one CUDA graph.
+// (host/rank.hpp), so that the text for both targets reads alike; here a lane is a stream, and every call
+// puts work on it and returns at once, which is what lets a whole step become one CUDA graph.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/head_exchange.hpp>
@@ -31,7 +31,8 @@ using namespace rankc::runtime;
 /// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
 using bf16 = __nv_bfloat16;
 
-/// It lies in device memory at a fixed address, so that learning rate and step number change without a new capture.
+/// It lies in device memory at a fixed address, so that learning rate and step number change without a new
+/// capture.
 using hyperparameters = update_factors<float>;
 
 struct linear_plans;     // cuBLASLt plans by shape (linear_plans.hpp)
@@ -51,8 +52,8 @@ struct lane_link {
   runtime::over over;
   int communicator;  // index in the description
   ncclComm_t nccl = nullptr;
-  ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
-  int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
+  ncclRedOp_t scaled_sum{};            // bf16 sums, each term times one (communicate.cpp)
+  int place = 0;                       // the rank's number in the communicator; of a pair, 0 sends to 1
   peer_edge* edge = nullptr;           // null where NCCL carries the messages
   const peer_group* mapped = nullptr;  // null where NCCL has all to do
 };
@@ -71,7 +72,7 @@ struct lane {
   // Of those over tp:
   lane* copies = nullptr;  // what copy engines do beside it
   // Of lanes that send gradients in bf16:
-  bf16* rounded = nullptr;  // device memory of rounded_bytes
+  bf16* rounded = nullptr;        // device memory of rounded_bytes
   cudaEvent_t reached = nullptr;  // what others follow
 
   operator rank&() const { return *of; }
@@ -102,9 +103,9 @@ struct rank {
   tracer* calls = nullptr;                 // where one is that is timed call by call
   marks* place = nullptr;                  // null where nobody asks
   injected* fault = nullptr;
-  bool evaluates = false;                  // what is enqueued is a forward step alone
-  bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
-  volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
+  bool evaluates = false;             // what is enqueued is a forward step alone
+  bool alone = false;                 // warm-up without the other ranks: nothing is sent or received
+  volatile unsigned* stop = nullptr;  // pinned; not 0 once a rank has failed: nobody waits any longer
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it
@@ -150,12 +151,13 @@ void time_call(const lane&, const void* call, const char* type, void (*enqueue)(
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);
 
-/// Run an action on another lane that computes, next to what lane 0 does: `work` sees that lane, and puts nothing on
-/// others.
+/// Run an action on another lane that computes, next to what lane 0 does: `work` sees that lane, and puts
+/// nothing on others.
 /// Errors: failure (70) where the lane does not compute.
 void act(const lane&, const char* action, void (*work)(const lane&));
 
-/// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until then.
+/// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until
+/// then.
 void record(const lane&, event);
 void wait(const lane&, event);
 /// What is put on `next` from here on waits for what `before` holds so far; nothing, where they are one lane.
@@ -168,8 +170,9 @@ void receive(const lane&, message, at data, std::size_t bytes);
 
 /// Collectives over the ranks of the lane's communicator of a kind; T is float, double or bf16.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
-///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count). all_to_all: all three
-///         are of the exchange's count * width; what is sent lies in `to` until all is there.
+///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
+///         all_to_all: all three are of the exchange's count * width; what is sent lies in `to` until all is
+///         there.
 /// Errors: failure (70) where the lane has no such communicator, or NCCL refuses.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
@@ -181,36 +184,46 @@ template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
 /// Of two tensors of `count`, what the member before has, or the one behind; one group of calls.
 template <class T>
-void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count, ring_way);
+void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
+           ring_way);
 
 /// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received.
-/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts), those of the rank's own
-///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their scratch is as large.
+/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts),
+/// those of the rank's own
+///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their
+///         scratch is as large.
 template <class T>
-void to_experts(const lane&, over, message, at received, at scratch, at slots, at offsets, const runtime::slot_exchange&);
+void to_experts(const lane&, over, message, at received, at scratch, at slots, at offsets,
+                const runtime::slot_exchange&);
 template <class T>
-void from_experts(const lane&, over, message, at slots, at scratch, at received, at offsets, const runtime::slot_exchange&);
-void share_offsets(const lane&, over, message, at segments, at scratch, at offsets, const runtime::slot_exchange&);
+void from_experts(const lane&, over, message, at slots, at scratch, at received, at offsets,
+                  const runtime::slot_exchange&);
+void share_offsets(const lane&, over, message, at segments, at scratch, at offsets,
+                   const runtime::slot_exchange&);
 /// The segments of every member's rows, which lie in line, `slab` of each.
-/// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r * experts / ranks on.
-void gather_offsets(const lane&, over, message, at all, at scratch, at segments, const runtime::slot_exchange&);
+/// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r
+/// * experts / ranks on.
+void gather_offsets(const lane&, over, message, at all, at scratch, at segments,
+                    const runtime::slot_exchange&);
 
 /// Of each tensor all that the ranks keep, and the sum, dealt out; which the guard sees as one.
 /// Shapes: for each range as all_gather, and as reduce_scatter.
 template <class T>
 void gather_shards(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>);
 template <class T>
-void scatter_sums(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>, std::size_t runtime::shard_range::*kept);
+void scatter_sums(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>,
+                  std::size_t runtime::shard_range::* kept);
 
-/// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
+/// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is
+/// added is f32 again.
 /// Shapes: as all_reduce, and for each range as reduce_scatter.
 /// Errors: failure (70) where the lane has no place to round in.
 void all_reduce_in_bf16(const lane&, over, message, at data, std::size_t count);
 void scatter_sums_in_bf16(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>,
-                          std::size_t runtime::shard_range::*kept);
+                          std::size_t runtime::shard_range::* kept);
 
-/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
-/// null where the program has forwards alone.
+/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps.
+/// `train` is null where the program has forwards alone.
 struct program {
   const description& about;
   void (*const* train)(rank&);

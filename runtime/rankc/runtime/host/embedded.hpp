@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a CPU program inside another program. The calling thread computes; ranks of the same process meet in a
+// A rank of a CPU program inside another program. The calling thread computes; ranks of the same process meet
+// in a
 // `meeting_place`, those of others through the application's own `carriage`.
 #pragma once
 #include <rankc/runtime/embedded.hpp>
@@ -9,12 +10,13 @@
 
 namespace rankc::host {
 
-/// Communications between processes, as the application carries them. It is called by the rank's threads, one at a time.
+/// Communications between processes, as the application carries them. It is called by the rank's threads, one
+/// at a time.
 class carriage {
  public:
   enum class kind { send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, shift, shift_back };
-  /// Units: elements as rank.hpp has them; of all_to_all those of a block, one for each rank in their order; of a shift, to the next rank in
-  /// their order or back, those of both tensors; bytes for send and receive.
+  /// Units: elements as rank.hpp has them; of all_to_all those of a block, one for each rank in their order;
+  /// of a shift, to the next rank in their order or back, those of both tensors; bytes for send and receive.
   struct call {
     carriage::kind kind;
     int communicator;  // index in the description, whose ranks take part
@@ -56,13 +58,14 @@ struct surroundings {
   std::pmr::memory_resource* memory = nullptr;  // for the arena; null: new and delete
   const meeting_place* others = nullptr;        // where all ranks are of this process,
   carriage* communications = nullptr;           // or where they are not; a program of one rank needs neither
-  /// Runs what it is given on another thread of the application, and returns at once. Called in each step for each lane
-  /// but the first that computes; most plans have none.
+  /// Runs what it is given on another thread of the application, and returns at once. Called in each step for
+  /// each lane but the first that computes; most plans have none.
   std::function<void(std::function<void()>)> beside = {};
   log_lines log = {};
 };
 
-/// Make a rank: its memory is taken, and nothing later. Errors: 1 where the surroundings lack what the program needs.
+/// Make a rank: its memory is taken, and nothing later. Errors: 1 where the surroundings lack what the
+/// program needs.
 status embed(const program&, const surroundings&, embedded&) noexcept;
 
 }  // namespace rankc::host

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of generated host code, in f32 and f64. Operands are arena offsets; outputs come first, then
 // inputs, then sizes. `tokens` counts tokens of a microbatch on this rank (rows x seq, flattened). Gradient
-// kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits allocates.
+// kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits
+// allocates.
 #pragma once
 #include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/host/rank.hpp>
@@ -16,206 +17,353 @@ using runtime::e4m3, runtime::e4m3_rows, runtime::e5m2;
 using bf16 = bf16_bits;  // moments, where the program keeps them so
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
-/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give 0.
-template <class T> void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
-template <class T> void embedding_grad(const lane&, at dtable, at dy, at ids, int tokens, int rows, int width, int first, bool accumulate);
+/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
+/// 0.
+template <class T>
+void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
+template <class T>
+void embedding_grad(const lane&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate);
 
-/// y[n] = x[n] + table[(first + n) % seq]: learned positions. `first` is the position of this rank's first token.
+/// y[n] = x[n] + table[(first + n) % seq]: learned positions. `first` is the position of this rank's first
+/// token.
 /// Shapes: x, y (tokens, width), table (seq, width). y may be x.
-template <class T> void position(const lane&, at y, at x, at table, int tokens, int width, int seq, int first);
-template <class T> void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
+template <class T>
+void position(const lane&, at y, at x, at table, int tokens, int width, int seq, int first);
+template <class T>
+void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
 
-/// The same of a rank's chunks of `rows` sequences of `seq`, each of which `ranks` share out (rankc/runtime/chunks.hpp).
+/// The same of a rank's chunks of `rows` sequences of `seq`, each of which `ranks` share out
+/// (rankc/runtime/chunks.hpp).
 /// `first` is the place of x's first token among the gathered tokens of all.
-template <class T> void chunk_position(const lane&, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first);
-template <class T> void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
-                                            bool accumulate);
-/// The same within documents: `starts` has of each token of the whole sequences where its document begins, and of the table a token
-/// has the row of its position less that. Shapes: starts int32 (rows, seq).
-template <class T> void document_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int seq, int first);
-template <class T> void document_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int seq, int first,
-                                               bool accumulate);
-template <class T> void document_chunk_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int rows,
-                                                int seq, int ranks, int first);
-template <class T> void document_chunk_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int rows,
-                                                     int seq, int ranks, int first, bool accumulate);
+template <class T>
+void chunk_position(const lane&, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks,
+                    int first);
+template <class T>
+void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks,
+                         int first, bool accumulate);
+/// The same within documents: `starts` has of each token of the whole sequences where its document begins,
+/// and of the table a token has the row of its position less that. Shapes: starts int32 (rows, seq).
+template <class T>
+void document_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int seq,
+                       int first);
+template <class T>
+void document_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int seq,
+                            int first, bool accumulate);
+template <class T>
+void document_chunk_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int rows,
+                             int seq, int ranks, int first);
+template <class T>
+void document_chunk_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int rows,
+                                  int seq, int ranks, int first, bool accumulate);
 
-/// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and 1/std; for rms_norm
-/// (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
+/// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and
+/// 1/std; for rms_norm (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may
+/// be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
-template <class T> void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
-template <class T> void layer_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
-template <class T> void layer_norm_dw(const lane&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
-template <class T> void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
-template <class T> void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
-template <class T> void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
+template <class T>
+void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
+template <class T>
+void layer_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T>
+void layer_norm_dw(const lane&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+                   bool accumulate);
+template <class T>
+void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
+template <class T>
+void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T>
+void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 
 /// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx.
-template <class T> void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
-template <class T> void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
-template <class T> void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
-/// q = x in eight bits, of which the largest is the largest that there is (fp8_layout; by columns nothing is written). Shapes: x, q
-/// (rows, columns). Linear layers on such operands, which memory of the thread has as numbers: x and w are of e4m3, dy is of e5m2.
-template <class T> void to_e4m3(const lane&, at q, at x, int rows, int columns);
-template <class T> void to_e5m2(const lane&, at q, at x, int rows, int columns);
-template <class T> void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
-template <class T> void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
-template <class T> void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
-/// The same with a scale for each row, and for each column by columns (fp8_rows_layout): x, w and dy are of e4m3_rows.
-template <class T> void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
-template <class T> void linear_fp8_rows(const lane&, at y, at x, at w, int tokens, int in, int out);
-template <class T> void linear_dx_fp8_rows(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
-template <class T> void linear_dw_fp8_rows(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+/// q = x in eight bits, of which the largest is the largest that there is (fp8_layout; by columns nothing is
+/// written). Shapes: x, q (rows, columns). Linear layers on such operands, which memory of the thread has as
+/// numbers: x and w are of e4m3, dy is of e5m2.
+template <class T>
+void to_e4m3(const lane&, at q, at x, int rows, int columns);
+template <class T>
+void to_e5m2(const lane&, at q, at x, int rows, int columns);
+template <class T>
+void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+/// The same with a scale for each row, and for each column by columns (fp8_rows_layout): x, w and dy are of
+/// e4m3_rows.
+template <class T>
+void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
+template <class T>
+void linear_fp8_rows(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_dx_fp8_rows(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw_fp8_rows(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
-template <class T> void bias(const lane&, at y, at x, at b, int tokens, int width);
-template <class T> void bias_grad(const lane&, at db, at dy, int tokens, int width, bool accumulate);
+template <class T>
+void bias(const lane&, at y, at x, at b, int tokens, int width);
+template <class T>
+void bias_grad(const lane&, at db, at dy, int tokens, int width, bool accumulate);
 
 /// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
 /// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines.
 /// Source: Su et al. 2021.
-template <class T> void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int seq);
-template <class T> void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
+template <class T>
+void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int seq);
+template <class T>
+void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
 
-/// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads / kv_heads).
+/// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
+/// kv_heads).
 /// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
-///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch / _grad_scratch elements.
+///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch /
+///         _grad_scratch elements.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
-template <class T> void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim);
-template <class T> void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                                       int rows, int seq, int heads, int kv_heads, int dim);
-/// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out (rankc/runtime/chunks.hpp), to the gathered
-/// keys of all; of keys that the rank's queries do not see dk and dv are 0. `first` is the place of q's first token among these.
+template <class T>
+void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim);
+template <class T>
+void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim);
+/// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out
+/// (rankc/runtime/chunks.hpp), to the gathered keys of all; of keys that the rank's queries do not see dk and
+/// dv are 0. `first` is the place of q's first token among these.
 /// Shapes: as above with seq / ranks for seq in what is of queries.
-template <class T> void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-                                        int dim, int ranks, int first);
-template <class T> void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                                             int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first);
-/// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the result, and the part's
-/// log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes one of two parts; o may be o_before, and
-/// lse lse_before. The gradient is given the result and the log-sum-exp of all parts, and what dq, dk and dv have of these keys.
-/// Shapes: as above with seq / ring for seq; scratch: n * n elements, n = seq / ring, of the gradient (2 n + 1) * n.
-template <class T> void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-                                       int dim, int ring, double step, int first);
-template <class T> void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                                            int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
-template <class T> void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
-                                        int tokens, int heads, int dim);
-/// The same within documents: a query sees no key before its document's first token, which `starts` has of each token of the whole
-/// sequences. Shapes: starts int32 (rows, seq).
-template <class T> void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                                           int heads, int kv_heads, int dim);
-template <class T> void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                                at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim);
-template <class T> void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                                                 int seq, int heads, int kv_heads, int dim, int ranks, int first);
-template <class T> void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                                      at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                                                      int ranks, int first);
-template <class T> void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                                                int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
-template <class T> void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                                                     at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                                                     int ring, double step, int first);
+template <class T>
+void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int ranks, int first);
+template <class T>
+void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first);
+/// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the
+/// result, and the part's log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes
+/// one of two parts; o may be o_before, and lse lse_before. The gradient is given the result and the
+/// log-sum-exp of all parts, and what dq, dk and dv have of these keys.
+/// Shapes: as above with seq / ring for seq; scratch: n * n elements, n = seq / ring, of the gradient (2 n +
+/// 1) * n.
+template <class T>
+void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first);
+template <class T>
+void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first);
+template <class T>
+void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
+                     int tokens, int heads, int dim);
+/// The same within documents: a query sees no key before its document's first token, which `starts` has of
+/// each token of the whole sequences. Shapes: starts int32 (rows, seq).
+template <class T>
+void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim);
+template <class T>
+void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim);
+template <class T>
+void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first);
+template <class T>
+void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int ranks, int first);
+template <class T>
+void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
+template <class T>
+void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first);
 constexpr std::size_t attention_scratch(int seq) { return static_cast<std::size_t>(seq) * seq; }
-constexpr std::size_t attention_grad_scratch(int seq) { return 2 * static_cast<std::size_t>(seq) * seq + seq; }
+constexpr std::size_t attention_grad_scratch(int seq) {
+  return 2 * static_cast<std::size_t>(seq) * seq + seq;
+}
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.
-template <class T> void gelu(const lane&, at y, at x, std::size_t count);
-template <class T> void gelu_grad(const lane&, at dx, at dy, at x, std::size_t count);
-template <class T> void swiglu(const lane&, at y, at gate, at up, std::size_t count);
-template <class T> void swiglu_grad(const lane&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
+template <class T>
+void gelu(const lane&, at y, at x, std::size_t count);
+template <class T>
+void gelu_grad(const lane&, at dx, at dy, at x, std::size_t count);
+template <class T>
+void swiglu(const lane&, at y, at gate, at up, std::size_t count);
+template <class T>
+void swiglu_grad(const lane&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
 
 /// y = a + b. y may be a or b.
-template <class T> void add(const lane&, at y, at a, at b, std::size_t count);
+template <class T>
+void add(const lane&, at y, at a, at b, std::size_t count);
 
-/// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y). y may be any
-/// input of its kernel; da and dx may be dy.
-template <class T> void mul(const lane&, at y, at a, at b, std::size_t count);
-template <class T> void mul_grad(const lane&, at da, at db, at dy, at a, at b, std::size_t count);
-template <class T> void scale(const lane&, at y, at x, std::size_t count, double factor);
-template <class T> void sigmoid(const lane&, at y, at x, std::size_t count);
-template <class T> void sigmoid_grad(const lane&, at dx, at dy, at y, std::size_t count);
+/// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y).
+/// y may be any input of its kernel; da and dx may be dy.
+template <class T>
+void mul(const lane&, at y, at a, at b, std::size_t count);
+template <class T>
+void mul_grad(const lane&, at da, at db, at dy, at a, at b, std::size_t count);
+template <class T>
+void scale(const lane&, at y, at x, std::size_t count, double factor);
+template <class T>
+void sigmoid(const lane&, at y, at x, std::size_t count);
+template <class T>
+void sigmoid_grad(const lane&, at dx, at dy, at y, std::size_t count);
 
 /// The first `left` and the last `right` columns of rows, and rows of the two.
 /// Shapes: a (rows, left), b (rows, right), x and y (rows, left + right).
-template <class T> void split(const lane&, at a, at b, at x, int rows, int left, int right);
-template <class T> void concat(const lane&, at y, at a, at b, int rows, int left, int right);
+template <class T>
+void split(const lane&, at a, at b, at x, int rows, int left, int right);
+template <class T>
+void concat(const lane&, at y, at a, at b, int rows, int left, int right);
 
 /// y = e^x / sum of e^x over the row; dx = y (dy - sum of dy y). y may be x, dx may be dy.
 /// Shapes: x, y, dy, dx (tokens, width).
-template <class T> void softmax(const lane&, at y, at x, int tokens, int width);
-template <class T> void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
+template <class T>
+void softmax(const lane&, at y, at x, int tokens, int width);
+template <class T>
+void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
 
-/// The largest `picks` of each row's scores, of equal ones those of lower experts, by falling score: weights, and the experts that
-/// were chosen. Scores are the softmax of the row, or sigmoids. Then rows of y are x, made to add up to `total`.
-/// Shapes: logits, dlogits (tokens, experts); weights, dweights (tokens, picks); chosen int32 (tokens, picks); x, y (tokens, width).
-template <class T> void softmax_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
-template <class T> void softmax_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
-template <class T> void sigmoid_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
-template <class T> void sigmoid_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
-template <class T> void normalize(const lane&, at y, at x, int tokens, int width, double total);
-template <class T> void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
+/// The largest `picks` of each row's scores, of equal ones those of lower experts, by falling score: weights,
+/// and the experts that were chosen. Scores are the softmax of the row, or sigmoids. Then rows of y are x,
+/// made to add up to `total`.
+/// Shapes: logits, dlogits (tokens, experts); weights, dweights (tokens, picks); chosen int32 (tokens,
+/// picks); x, y (tokens, width).
+template <class T>
+void softmax_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T>
+void softmax_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks);
+template <class T>
+void sigmoid_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T>
+void sigmoid_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
+                      int picks);
+template <class T>
+void normalize(const lane&, at y, at x, int tokens, int width, double total);
+template <class T>
+void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
 
-/// Scores of all experts; those of groups of `each` experts, of which those are kept whose `best` largest add up to most, of equal ones
-/// the lower: the others are minus infinity; groups with a bias by scores that have it, which what is kept has not. Then the experts of
-/// the largest scores, or of these with the bias, and their weights of the logits. How often each expert was chosen.
-/// Shapes: logits (tokens, experts); scores, y (tokens, experts = groups * each); bias (experts); kept int32 (tokens, taken);
+/// Scores of all experts; those of groups of `each` experts, of which those are kept whose `best` largest add
+/// up to most, of equal ones the lower: the others are minus infinity; groups with a bias by scores that have
+/// it, which what is kept has not. Then the experts of the largest scores, or of these with the bias, and
+/// their weights of the logits. How often each expert was chosen.
+/// Shapes: logits (tokens, experts); scores, y (tokens, experts = groups * each); bias (experts); kept int32
+/// (tokens, taken);
 ///         weights, chosen int32 (tokens, picks); dbias (experts).
-template <class T> void softmax_scores(const lane&, at scores, at logits, int tokens, int experts);
-template <class T> void sigmoid_scores(const lane&, at scores, at logits, int tokens, int experts);
-template <class T> void keep_groups(const lane&, at y, at kept, at scores, int tokens, int groups, int each, int taken, double best);
-template <class T> void biased_keep_groups(const lane&, at y, at kept, at scores, at bias, int tokens, int groups, int each, int taken, double best);
-template <class T> void softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks);
-template <class T> void sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts, int picks);
-template <class T> void biased_softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks);
-template <class T> void biased_sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens, int experts, int picks);
-template <class T> void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
+template <class T>
+void softmax_scores(const lane&, at scores, at logits, int tokens, int experts);
+template <class T>
+void sigmoid_scores(const lane&, at scores, at logits, int tokens, int experts);
+template <class T>
+void keep_groups(const lane&, at y, at kept, at scores, int tokens, int groups, int each, int taken,
+                 double best);
+template <class T>
+void biased_keep_groups(const lane&, at y, at kept, at scores, at bias, int tokens, int groups, int each,
+                        int taken, double best);
+template <class T>
+void softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks);
+template <class T>
+void sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, int tokens, int experts,
+                    int picks);
+template <class T>
+void biased_softmax_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks);
+template <class T>
+void biased_sigmoid_top_by(const lane&, at weights, at chosen, at logits, at scores, at bias, int tokens,
+                           int experts, int picks);
+template <class T>
+void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
 
 /// Of a router, over tokens: how often each expert was chosen, the sums of their scores (of sigmoids divided
-/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without a place, second there. Statistics of a layer behind those of others,
-/// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.
-/// Shapes: logits (tokens, experts); chosen (tokens, picks); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
-template <class T> void softmax_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
-template <class T> void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
-template <class T> void sigmoid_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts, int picks);
-template <class T> void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
-template <class T> void dropped_statistics(const lane&, at own, at places, int tokens, int picks, int experts);
-template <class T> void push(const lane&, at y, at s, at own, int width, int own_width);
-template <class T> void push_grad(const lane&, at ds, at down, at dy, int width, int own_width);
-template <class T> void balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
-template <class T> void balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
-template <class T> void layer_balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
-template <class T> void layer_balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
-template <class T> void z_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
-template <class T> void z_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
-template <class T> void overflow_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double log_scale, bool accumulate);
-template <class T> void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double log_scale);
+/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without
+/// a place, second there. Statistics of a layer behind those of others, of which the first make room. Losses
+/// of so many layers, and what they give `s`: see ops/balance.hpp.
+/// Shapes: logits (tokens, experts); chosen (tokens, picks); own, down (3, experts); s, y, whole (3 * layers,
+/// experts), of which kinds = 3 * layers.
+template <class T>
+void softmax_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks);
+template <class T>
+void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
+template <class T>
+void sigmoid_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts,
+                        int picks);
+template <class T>
+void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
+template <class T>
+void dropped_statistics(const lane&, at own, at places, int tokens, int picks, int experts);
+template <class T>
+void push(const lane&, at y, at s, at own, int width, int own_width);
+template <class T>
+void push_grad(const lane&, at ds, at down, at dy, int width, int own_width);
+template <class T>
+void balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale,
+                  bool accumulate);
+template <class T>
+void balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void layer_balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale,
+                        bool accumulate);
+template <class T>
+void layer_balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void z_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
+template <class T>
+void z_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void overflow_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double log_scale,
+                   bool accumulate);
+template <class T>
+void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double log_scale);
 
-/// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each token's
-/// slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then where they end.
-/// arrange_limited: of each of so many groups of tokens an expert takes its first `most` picks; others have no slot, and -1 for a
-/// place, which the rest pass over: there is nothing of theirs, and no gradient of their weights. own_slots: of places and offsets of
-/// all experts' slots those of the `own` experts from `first` on, counted from their first slot; picks of others have no slot.
-/// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks, width);
+/// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their
+/// slots; each token's slots added up, or first multiplied by its weights. offsets: where the slots of each
+/// segment begin, and then where they end. arrange_limited: of each of so many groups of tokens an expert
+/// takes its first `most` picks; others have no slot, and -1 for a place, which the rest pass over: there is
+/// nothing of theirs, and no gradient of their weights. own_slots: of places and offsets of all experts'
+/// slots those of the `own` experts from `first` on, counted from their first slot; picks of others have no
+/// slot.
+/// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks,
+/// width);
 ///         scratch int32 (groups * experts + 1);
 ///         x, y, dy (tokens, width); weights, dweights (tokens, picks).
-template <class T> void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
-template <class T> void arrange_limited(const lane&, at places, at offsets, at scratch, at chosen, int groups, int group, int picks, int experts, int most);
-template <class T> void own_slots(const lane&, at own_places, at own_offsets, at places, at offsets, int tokens, int picks, int own, int first, int experts);
-template <class T> void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
-template <class T> void collect(const lane&, at y, at slots, at places, int tokens, int picks, int width);
-template <class T> void combine(const lane&, at y, at slots, at weights, at places, int tokens, int picks, int width);
-template <class T> void combine_grad(const lane&, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks, int width);
+template <class T>
+void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
+template <class T>
+void arrange_limited(const lane&, at places, at offsets, at scratch, at chosen, int groups, int group,
+                     int picks, int experts, int most);
+template <class T>
+void own_slots(const lane&, at own_places, at own_offsets, at places, at offsets, int tokens, int picks,
+               int own, int first, int experts);
+template <class T>
+void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
+template <class T>
+void collect(const lane&, at y, at slots, at places, int tokens, int picks, int width);
+template <class T>
+void combine(const lane&, at y, at slots, at weights, at places, int tokens, int picks, int width);
+template <class T>
+void combine_grad(const lane&, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens,
+                  int picks, int width);
 
-/// Products of rows with the weights of several experts: of the rows of segment s, whose expert is e = s % experts, y = x w[e]^T,
-/// dx = dy w[e], and dw[e], the sum of dy^T x, which is 0 for an expert without rows. Rows outside of all segments stay as they are.
+/// Products of rows with the weights of several experts: of the rows of segment s, whose expert is e = s %
+/// experts, y = x w[e]^T, dx = dy w[e], and dw[e], the sum of dy^T x, which is 0 for an expert without rows.
+/// Rows outside of all segments stay as they are.
 /// Shapes: x, dx (rows, in); y, dy (rows, out); w, dw (experts, out, in); offsets as above.
-template <class T> void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments, int experts);
-template <class T> void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments, int experts);
-template <class T> void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments, int experts, bool accumulate);
+template <class T>
+void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments,
+                    int experts);
+template <class T>
+void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments,
+                       int experts);
+template <class T>
+void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments,
+                       int experts, bool accumulate);
 
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.
@@ -225,32 +373,43 @@ template <class T> void grouped_linear_dw(const lane&, at dw, at dy, at x, at of
 /// d sums = (scale / sums0, -scale); d logits = dsums0 * exp(logit - top) + dsums1 * [column is the target].
 /// dlogits may be logits.
 /// Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
-template <class T> void row_max(const lane&, at top, at logits, int tokens, int vocab);
-template <class T> void exp_sums(const lane&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
-template <class T> void exp_sums_grad(const lane&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab, int first);
-template <class T> void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool accumulate);
-template <class T> void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
+template <class T>
+void row_max(const lane&, at top, at logits, int tokens, int vocab);
+template <class T>
+void exp_sums(const lane&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
+template <class T>
+void exp_sums_grad(const lane&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first);
+template <class T>
+void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool accumulate);
+template <class T>
+void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
 
 /// total = or += sum of squares of the gradients of all ranges.
-template <class T> void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
+template <class T>
+void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
 
 /// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
-/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so. All is worked out in T,
-/// and then kept as Weight and Moment: where these are bf16, rounded.
+/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so. All is
+/// worked out in T, and then kept as Weight and Moment: where these are bf16, rounded.
 /// Where the norm is not finite all stays as it is.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
-void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
+void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+           std::span<const range>);
 
-/// One step of stochastic gradient descent in the same manner: g = gradient + weight_decay * weight where the range says so,
-/// m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov; without a momentum, lr * g.
+/// One step of stochastic gradient descent in the same manner: g = gradient + weight_decay * weight where the
+/// range says so, m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov;
+/// without a momentum, lr * g.
 /// Source: Sutskever et al. 2013, as PyTorch computes it.
 template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
 void sgd(const lane&, at weights, at gradients, at momentum, at norm_squared, std::span<const range>);
 
 /// out = 0, y = x: `count` elements.
-template <class T> void clear(const lane&, at out, std::size_t count);
-template <class T> void copy(const lane&, at y, at x, std::size_t count);
+template <class T>
+void clear(const lane&, at out, std::size_t count);
+template <class T>
+void copy(const lane&, at y, at x, std::size_t count);
 
 }  // namespace rankc::host

@@ -14,7 +14,8 @@ struct transfer {
   std::size_t count, element_bytes;
 };
 
-/// A training step of a program on the CPU; `into` receives what was carried, in the order in which it was done.
+/// A training step of a program on the CPU; `into` receives what was carried, in the order in which it was
+/// done.
 /// Errors: those of the step; failure (1) where the engine is another target's.
 runtime::step_output counted_step(runtime::engine&, const runtime::step_input&, std::vector<transfer>& into);
 

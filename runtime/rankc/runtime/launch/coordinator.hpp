@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control plane's middle, a thread of rank 0's process: all ranks, rank 0 too, are connected to it. It finds that
-// all have come and agree, passes their exchanges on, notices who has gone or is silent, and tells all of the first
-// failure.
+// The control plane's middle, a thread of rank 0's process: all ranks, rank 0 too, are connected to it. It
+// finds that all have come and agree, passes their exchanges on, notices who has gone or is silent, and tells
+// all of the first failure.
 #pragma once
 #include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/hello.hpp>

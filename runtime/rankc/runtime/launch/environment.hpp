@@ -29,10 +29,10 @@ struct launched {
 using check_world = std::function<void(const char* name, int world)>;
 
 /// The place that the variables give; nothing where no launcher has started several processes.
-/// The first family of which rank and world are set is taken: RANKC_* (--launch processes), RANK and WORLD_SIZE
-/// (torchrun), OMPI_COMM_WORLD_* (Open MPI), PMI_* outside a Slurm step (MPICH), SLURM_* of a step (srun). MASTER_ADDR
-/// and MASTER_PORT, where they are set, say where rank 0 is; else Slurm's list of hosts does, or all are on one
-/// machine. Errors: failure (2) naming the variable that is missing or wrong.
+/// The first family of which rank and world are set is taken: RANKC_* (--launch processes), RANK and
+/// WORLD_SIZE (torchrun), OMPI_COMM_WORLD_* (Open MPI), PMI_* outside a Slurm step (MPICH), SLURM_* of a step
+/// (srun). MASTER_ADDR and MASTER_PORT, where they are set, say where rank 0 is; else Slurm's list of hosts
+/// does, or all are on one machine. Errors: failure (2) naming the variable that is missing or wrong.
 std::optional<launched> read_environment(const environment&, const check_world& = {});
 
 }  // namespace rankc::runtime

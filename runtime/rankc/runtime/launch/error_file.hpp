@@ -8,8 +8,8 @@
 
 namespace rankc::runtime {
 
-/// Write the text, if the variable is set; what cannot be written is left out. torchrun takes the earliest second for
-/// the cause, so that a victim's counts one more, and does not take the place of another's.
+/// Write the text, if the variable is set; what cannot be written is left out. torchrun takes the earliest
+/// second for the cause, so that a victim's counts one more, and does not take the place of another's.
 void write_error_file(const environment&, const std::string& text, bool is_victim);
 
 }  // namespace rankc::runtime

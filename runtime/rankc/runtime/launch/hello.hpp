@@ -29,14 +29,15 @@ hello hello_of(const description&, int rank, int world);
 std::string pack(const hello&);
 hello unpack_hello(const std::string& body);
 
-/// What two ranks of one plan must agree on, a line each: dims, stages, parameters, communicators, and what describe
-/// says.
+/// What two ranks of one plan must agree on, a line each: dims, stages, parameters, communicators, and what
+/// describe says.
 std::string listing_of(const description&);
 
-/// Everything that is wrong with those who have joined: a rank twice, one that is missing, another world, plan or fact
-/// than rank 0's; empty where nothing is. `listings`: by rank, of those whose plan differs and of rank 0, so that the
-/// first line that differs is shown.
-std::string differences(const std::vector<hello>& joined, int world, const std::map<int, std::string>& listings);
+/// Everything that is wrong with those who have joined: a rank twice, one that is missing, another world,
+/// plan or fact than rank 0's; empty where nothing is. `listings`: by rank, of those whose plan differs and
+/// of rank 0, so that the first line that differs is shown.
+std::string differences(const std::vector<hello>& joined, int world,
+                        const std::map<int, std::string>& listings);
 
 /// "0, 3..7 and 12"
 std::string ranks_text(const std::vector<int>& sorted);

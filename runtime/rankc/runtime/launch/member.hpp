@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second that the
-// rank lives and hears what has become of the others.
+// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second
+// that the rank lives and hears what has become of the others.
 #pragma once
 #include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/frame.hpp>
@@ -41,7 +41,8 @@ class member final : public peers {
   };
 
   /// Join, and return once all ranks have and agree.
-  /// Errors: failure (2) with the verdict, failure (75) where the coordinator does not answer or is another job's.
+  /// Errors: failure (2) with the verdict, failure (75) where the coordinator does not answer or is another
+  /// job's.
   member(const hello&, settings);
   ~member() override;
   member(const member&) = delete;
@@ -54,10 +55,13 @@ class member final : public peers {
   std::unique_ptr<transport> connect() override;
   void tell_failure(int code, const std::string& text) override;
   void on_failure(std::function<void(const std::string&)>) override;
-  progress_words& words() override { return settings_.ends != nullptr ? settings_.ends->words(self_.rank) : words_; }
+  progress_words& words() override {
+    return settings_.ends != nullptr ? settings_.ends->words(self_.rank) : words_;
+  }
   void on_look(std::function<standing()>) override;
 
-  /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or another's.
+  /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or
+  /// another's.
   root_cause report(int code, const std::string& text);
 
   /// This rank has ended well; returns when all have.

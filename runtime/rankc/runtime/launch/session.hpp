@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's part in a job of several: from the launcher's variables, through the meeting of all ranks, to their end.
+// A process's part in a job of several: from the launcher's variables, through the meeting of all ranks, to
+// their end.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/launch/coordinator.hpp>
@@ -26,8 +27,8 @@ class session {
 
   const placement& where() const { return where_; }
 
-  /// The end of a rank that has failed: a line, unless another has said the same, and the exit code: the failure's own,
-  /// or 77 where another rank is the cause.
+  /// The end of a rank that has failed: a line, unless another has said the same, and the exit code: the
+  /// failure's own, or 77 where another rank is the cause.
   int end(const failure&);
 
   /// The end of one that has not; returns when all have ended.

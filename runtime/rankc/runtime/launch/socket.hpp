@@ -30,8 +30,8 @@ class socket_handle {
   int fd_ = -1;
 };
 
-/// Listen at a port: where `host` is an address of this machine alone (127.0.0.1, ::1, localhost), there, else at all
-/// addresses, IPv4 and IPv6. Port 0: any.
+/// Listen at a port: where `host` is an address of this machine alone (127.0.0.1, ::1, localhost), there,
+/// else at all addresses, IPv4 and IPv6. Port 0: any.
 /// Errors: failure (75) where the port is taken.
 socket_handle listen_at(const std::string& host, int port);
 /// Make a socket that listens already one that does not block.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a process whose ranks are threads where a step hangs: code that does not return cannot be stopped otherwise.
-// Where ranks are processes, the coordinator does that (launch/).
+// Ends a process whose ranks are threads where a step hangs: code that does not return cannot be stopped
+// otherwise. Where ranks are processes, the coordinator does that (launch/).
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/launch/limits.hpp>
@@ -13,8 +13,8 @@ namespace rankc::runtime {
 
 class watchdog {
  public:
-  /// Look at the engine until this goes, which is before the engine does. `end` is called, from another thread and once,
-  /// with who is stuck and where.
+  /// Look at the engine until this goes, which is before the engine does. `end` is called, from another
+  /// thread and once, with who is stuck and where.
   watchdog(engine&, const limits&, std::function<void(const std::string&)> end);
 
  private:

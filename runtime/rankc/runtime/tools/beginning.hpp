@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run begins and what it runs with, of the command line, the plan and the checkpoint that it goes on from.
+// Where a run begins and what it runs with, of the command line, the plan and the checkpoint that it goes on
+// from.
 #pragma once
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/command_line.hpp>
@@ -17,7 +18,8 @@ struct beginning {
   std::optional<open_checkpoint> from;
 };
 
-/// Errors: failure, with the exit code of the program, where options, plan and checkpoint contradict each other.
+/// Errors: failure, with the exit code of the program, where options, plan and checkpoint contradict each
+/// other.
 beginning begin_run(const description&, const options&, console&);
 
 /// Set weights, and where a checkpoint is loaded moments.
@@ -42,7 +44,8 @@ std::uint64_t tokens_per_step(const description&);
 /// The lines before the first step.
 void say_what_runs(const description&, const options&, const beginning&, const run_data&, console&);
 
-/// The mean loss over up to `batches` batches of what is held out, no sample of it twice where it has enough for one.
+/// The mean loss over up to `batches` batches of what is held out, no sample of it twice where it has enough
+/// for one.
 double held_out_loss(engine&, const run_data&, std::int64_t batches);
 
 }  // namespace rankc::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a rank's steps took, against what they do and the least that the plan's GPU takes for that: the roofline.
+// What the calls of a rank's steps took, against what they do and the least that the plan's GPU takes for
+// that: the roofline.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -25,12 +26,14 @@ struct call_account {
   std::vector<measured_calls> calls;
 };
 
-/// `steps`: of each step the times of the calls of all ranks, as engine::step_by_calls has them; at least one.
+/// `steps`: of each step the times of the calls of all ranks, as engine::step_by_calls has them; at least
+/// one.
 /// Errors: failure (70) for a call of which the program's table has none.
 call_account account_of(const description&, int rank, std::span<const std::vector<traced>> steps);
 
-/// A table, a line each: for each kind of call, those that take longest first, its sum and its calls, with the operations and
-/// bytes of a second, and the share of the roofline that is reached. "-": none, or not known.
+/// A table, a line each: for each kind of call, those that take longest first, its sum and its calls, with
+/// the operations and bytes of a second, and the share of the roofline that is reached. "-": none, or not
+/// known.
 std::vector<std::string> account_table(const call_account&);
 
 /// The accounts of some ranks as one JSON object. Units: `step_ms` of a step that is not timed call by call.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint consists of: each region of each parameter is a tensor, in pieces that ranks keep in files of their
-// own. Known from a program's tables alone, and written beside the pieces (index.json), so that any other program of the
-// same model finds what its ranks need.
+// What a checkpoint consists of: each region of each parameter is a tensor, in pieces that ranks keep in
+// files of their own. Known from a program's tables alone, and written beside the pieces (index.json), so
+// that any other program of the same model finds what its ranks need.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
@@ -47,7 +47,8 @@ std::vector<saved_tensor> saved_tensors(const description&, const std::vector<gl
 /// index.json, with a checksum of itself.
 std::string index_text(const std::vector<saved_tensor>&);
 
-/// Errors: failure (1) for what cannot be read, is damaged, or has tensors whose pieces overlap or leave a hole.
+/// Errors: failure (1) for what cannot be read, is damaged, or has tensors whose pieces overlap or leave a
+/// hole.
 std::vector<saved_tensor> read_index(const std::filesystem::path& file);
 
 /// A part of a tensor that has one column where it is a vector.

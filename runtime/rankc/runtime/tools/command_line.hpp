@@ -15,8 +15,8 @@ struct options {
   enum class command { train, evaluate, generate, describe, export_weights };
   command run = command::train;
   bool json = false, measured = false;  // of describe
-  std::int64_t steps = 0;  // train: in all, those before a checkpoint counted; 0: not given
-  std::string init;                 // hash:SEED, a file or a folder; empty where `load` is given
+  std::int64_t steps = 0;               // train: in all, those before a checkpoint counted; 0: not given
+  std::string init;                     // hash:SEED, a file or a folder; empty where `load` is given
   std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
   std::optional<double> eval_fraction;
   std::int64_t eval_every = 0, eval_batches = 10;  // 0: at the end alone, where data is held out
@@ -30,14 +30,16 @@ struct options {
   int top_k = 0;
   std::uint64_t sampling_seed = 1;
   export_options exported;
-  std::int64_t save_every = 0;  // 0: at the end only
-  int keep = 0;                 // checkpoints that stay; 0: all
+  std::int64_t save_every = 0;      // 0: at the end only
+  int keep = 0;                     // checkpoints that stay; 0: all
   std::int64_t check_replicas = 0;  // 0: never
-  bool processes = false;       // --launch processes
-  placement where;              // from the launcher, but for `fault` and `products`
+  bool processes = false;           // --launch processes
+  placement where;                  // from the launcher, but for `fault` and `products`
 
   /// Whether the command starts the ranks.
-  bool starts() const { return run == command::train || run == command::evaluate || run == command::generate || measured; }
+  bool starts() const {
+    return run == command::train || run == command::evaluate || run == command::generate || measured;
+  }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.speaks(); }
 };

@@ -22,7 +22,8 @@ class dataset {
   /// Write the tokens of sample `s` of a part, and as targets the tokens after them.
   /// Shapes: tokens, targets (seq).
   /// Errors: failure (1) for a token that is not below the vocabulary.
-  void sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, data_part = data_part::trained) const;
+  void sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets,
+              data_part = data_part::trained) const;
 
   /// One line for the console.
   std::string text() const;
@@ -30,7 +31,8 @@ class dataset {
   /// Samples until one of a part comes again, in the source that is soonest through; nothing where none does.
   std::optional<std::uint64_t> epoch(data_part) const;
 
-  /// How often so many samples go through each source that ends: "2.5 epochs", or for several "2.5 epochs of A, 0.1 of B".
+  /// How often so many samples go through each source that ends: "2.5 epochs", or for several "2.5 epochs of
+  /// A, 0.1 of B".
   std::string epochs_text(std::uint64_t samples) const;
 
  private:
@@ -46,13 +48,14 @@ struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-/// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first, then data-parallel
-/// ranks, then microbatches.
+/// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first,
+/// then data-parallel ranks, then microbatches.
 batch read_batch(const description&, const dataset&, std::uint64_t first, data_part = data_part::trained);
 
 /// Give an engine a batch.
 void set_batch(engine&, const batch&);
-inline void set_batch(engine& e, const dataset& data, std::uint64_t first, data_part which = data_part::trained) {
+inline void set_batch(engine& e, const dataset& data, std::uint64_t first,
+                      data_part which = data_part::trained) {
   set_batch(e, read_batch(e.about(), data, first, which));
 }
 

@@ -18,11 +18,13 @@ struct data_spec {
   std::vector<data_source> sources;
 };
 
-/// Read `arith:SEED`, `rand:SEED`, a file, a folder, a pattern of files, or several of these with weights: `A:0.7,B:0.3`.
+/// Read `arith:SEED`, `rand:SEED`, a file, a folder, a pattern of files, or several of these with weights:
+/// `A:0.7,B:0.3`.
 /// Errors: failure (2) for anything else.
 data_spec parse_data_spec(std::string_view text);
 
-/// The order of the windows of files: as they lie; drawn for each epoch; or that of Megatron for so many samples.
+/// The order of the windows of files: as they lie; drawn for each epoch; or that of Megatron for so many
+/// samples.
 struct shuffle_spec {
   enum class kind { none, windows, megatron } how = kind::none;
   std::uint64_t seed = 0;

@@ -8,7 +8,8 @@
 
 namespace rankc::runtime {
 
-/// A file that is written from its start, then flushed and closed. One that is left before `close` stays as it is.
+/// A file that is written from its start, then flushed and closed. One that is left before `close` stays as
+/// it is.
 /// Errors: failure (65) that names the file, here and below.
 class durable_file {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a trained model: one token after the other, each drawn from what the forward program gives for the next.
+// Text from a trained model: one token after the other, each drawn from what the forward program gives for
+// the next.
 #pragma once
 #include <rankc/runtime/tools/trainer.hpp>
 

@@ -18,9 +18,10 @@ double learning_rate(const recipe&, std::int64_t step);
 /// The highest rate besides lr that a schedule leads to; 0 where it leads to none.
 double highest_end(const recipe&);
 
-/// Replace the schedule of a recipe by `constant`, `cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]`, `wsd:WARMUP:STABLE:DECAY[:MIN_LR]`, or
-/// pieces, one after the other: `warmup:STEPS,constant:STEPS,linear:STEPS:LR,cosine:STEPS:LR`. What a `cosine` alone leaves out
-/// stays as the recipe has it; a recipe without decay decays until `last_step`.
+/// Replace the schedule of a recipe by `constant`, `cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]`,
+/// `wsd:WARMUP:STABLE:DECAY[:MIN_LR]`, or pieces, one after the other:
+/// `warmup:STEPS,constant:STEPS,linear:STEPS:LR,cosine:STEPS:LR`. What a `cosine` alone leaves out stays as
+/// the recipe has it; a recipe without decay decays until `last_step`.
 /// Errors: failure (2) for any other text or value.
 void set_schedule(recipe&, std::string_view text, std::int64_t last_step);
 

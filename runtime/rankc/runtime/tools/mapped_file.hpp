@@ -10,7 +10,8 @@ namespace rankc::runtime {
 
 class mapped_file {
  public:
-  /// Map a whole file for reading. It must not be cut while this lives: the system ends a program that reads past it.
+  /// Map a whole file for reading. It must not be cut while this lives: the system ends a program that reads
+  /// past it.
   /// Errors: failure (1) where it cannot be read, or is no regular file.
   explicit mapped_file(const std::filesystem::path&);
   ~mapped_file();

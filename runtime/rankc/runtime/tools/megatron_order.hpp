@@ -27,7 +27,8 @@ class numpy_random {
   std::size_t used_ = 624;
 };
 
-/// Sample i of the dataset is the tokens from `starts[shuffle[i]]` on, through sequences `sequences` laid end to end.
+/// Sample i of the dataset is the tokens from `starts[shuffle[i]]` on, through sequences `sequences` laid end
+/// to end.
 struct megatron_order {
   struct place {
     std::int32_t sequence, offset;  // an index into `sequences`, and tokens of it that are skipped
@@ -41,12 +42,12 @@ struct megatron_order {
   std::uint64_t samples() const { return shuffle.size(); }
 };
 
-/// Lay sequences of `lengths` tokens end to end, in an order drawn for each epoch, often enough for `samples` samples of `seq`
-/// tokens and, with `extra`, the token after them; 0 samples: one epoch. Samples are then drawn without repetition; the last
-/// epoch's apart where few of them are needed.
+/// Lay sequences of `lengths` tokens end to end, in an order drawn for each epoch, often enough for `samples`
+/// samples of `seq` tokens and, with `extra`, the token after them; 0 samples: one epoch. Samples are then
+/// drawn without repetition; the last epoch's apart where few of them are needed.
 /// Errors: failure (1) where there is no token, or less than a sample.
 /// Source: Megatron-Core 0.16, GPTDataset.
-megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed, std::int64_t samples,
-                                 bool extra = true);
+megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed,
+                                 std::int64_t samples, bool extra = true);
 
 }  // namespace rankc::runtime

@@ -22,7 +22,8 @@ struct step_metrics {
   std::optional<double> mfu;
   std::size_t peak_bytes;
   std::optional<double> eval_loss{};  // of data held out, after the step; absent where it was not evaluated
-  std::optional<double> predicted_ms{};     // what the cost model says of a step; absent where it does not know the GPUs
+  std::optional<double>
+      predicted_ms{};  // what the cost model says of a step; absent where it does not know the GPUs
   std::optional<router_metrics> routers{};  // absent where the program keeps none
 };
 

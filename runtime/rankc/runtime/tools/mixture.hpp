@@ -7,8 +7,8 @@
 
 namespace rankc::runtime {
 
-/// A pattern of 2^16 samples that repeats. Each next one is of the source that is furthest behind its share, so that of the
-/// first n samples each source has its share to within one or two, for any n.
+/// A pattern of 2^16 samples that repeats. Each next one is of the source that is furthest behind its share,
+/// so that of the first n samples each source has its share to within one or two, for any n.
 /// Units: weights in any, above 0; a share is rounded to 2^-16.
 /// Source: the order is that of Megatron-Core's BlendedDataset.
 class mixture {

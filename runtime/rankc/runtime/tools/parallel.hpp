@@ -11,7 +11,8 @@
 
 namespace rankc::runtime {
 
-/// Call `round(i)` for each i below `count`. Errors: the first that a round throws; the others are still made.
+/// Call `round(i)` for each i below `count`. Errors: the first that a round throws; the others are still
+/// made.
 template <class Round>
 void for_each_in_parallel(std::size_t count, const Round& round) {
   std::atomic<std::size_t> next = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random order of n things of which any place can be asked for alone, so that it needs no memory and no state.
+// A random order of n things of which any place can be asked for alone, so that it needs no memory and no
+// state.
 #pragma once
 #include <rankc/runtime/random_bits.hpp>
 
@@ -8,8 +9,8 @@
 
 namespace rankc::runtime {
 
-/// Place `i` of the order of 0 .. n - 1 that a seed draws for an epoch: a Feistel network of six rounds over the next even
-/// power of two, repeated while it leads past n.
+/// Place `i` of the order of 0 .. n - 1 that a seed draws for an epoch: a Feistel network of six rounds over
+/// the next even power of two, repeated while it leads past n.
 /// Source: Luby and Rackoff 1988; cycle-walking: Black and Rogaway 2002; the rounds are Philox4x32-10.
 inline std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t seed, std::uint64_t epoch) {
   const int half = (std::bit_width(n - 1) + 1) / 2;
@@ -17,8 +18,10 @@ inline std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t se
   do {
     std::uint64_t left = i >> half, right = i & mask;
     for (std::uint32_t round = 0; round < 6; ++round) {
-      const random_words drawn = philox({{static_cast<std::uint32_t>(right), round, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(epoch >> 32)}},
-                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+      const random_words drawn =
+          philox({{static_cast<std::uint32_t>(right), round, static_cast<std::uint32_t>(epoch),
+                   static_cast<std::uint32_t>(epoch >> 32)}},
+                 static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
       const std::uint64_t mixed = left ^ (drawn.word[0] & mask);
       left = right;
       right = mixed;

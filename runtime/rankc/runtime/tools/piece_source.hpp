@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors to the reader, from pieces that lie in safetensors files: those of a checkpoint, where each rank has
-// written its own, or files in which each tensor is whole.
+// Whole tensors to the reader, from pieces that lie in safetensors files: those of a checkpoint, where each
+// rank has written its own, or files in which each tensor is whole.
 #pragma once
 #include <rankc/runtime/tools/checkpoint_index.hpp>
 #include <rankc/runtime/tools/safetensors.hpp>
@@ -15,7 +15,8 @@
 
 namespace rankc::runtime {
 
-/// The files of a checkpoint that are not a rank's. COMMIT is written last: a line for each file, "CHECKSUM NAME".
+/// The files of a checkpoint that are not a rank's. COMMIT is written last: a line for each file, "CHECKSUM
+/// NAME".
 inline constexpr const char *commit_file = "COMMIT", *index_file = "index.json", *run_file = "run.json";
 
 class piece_source : public tensor_source {

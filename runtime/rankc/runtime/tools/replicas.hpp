@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several ranks hold alike: weights and moments that a plan replicates must have the same bits on all of them after each
-// step. Where they have not, a memory or a processor has changed them without a word.
+// What several ranks hold alike: weights and moments that a plan replicates must have the same bits on all of
+// them after each step. Where they have not, a memory or a processor has changed them without a word.
 #pragma once
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/tools/parameters.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the routers of a step did: how evenly experts were chosen, and the balance that the plan has a loss of.
+// What the routers of a step did: how evenly experts were chosen, and the balance that the plan has a loss
+// of.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -10,9 +11,10 @@
 
 namespace rankc::runtime {
 
-/// load: of each layer that has a router, how often its most chosen expert was chosen, in the mean of all. balance: a mean over
-/// microbatches, without its coefficient: k of k picks, or 1 where it is of each layer, when experts are chosen alike. dropped: of each
-/// such layer, how many picks found their expert full; empty where experts take all.
+/// load: of each layer that has a router, how often its most chosen expert was chosen, in the mean of all.
+/// balance: a mean over microbatches, without its coefficient: k of k picks, or 1 where it is of each layer,
+/// when experts are chosen alike. dropped: of each such layer, how many picks found their expert full; empty
+/// where experts take all.
 struct router_metrics {
   std::vector<double> load;
   double balance = 0;
@@ -22,8 +24,8 @@ struct router_metrics {
 /// Of the last step; nothing where a program keeps none, or this process has not the rank that does.
 std::optional<router_metrics> read_routers(engine&);
 
-/// How many picks the last step had no room for, where the plan does not apply such a step; empty where it had none, or this process has
-/// not the rank that counts.
+/// How many picks the last step had no room for, where the plan does not apply such a step; empty where it
+/// had none, or this process has not the rank that counts.
 std::string overflow_of(engine&);
 
 }  // namespace rankc::runtime

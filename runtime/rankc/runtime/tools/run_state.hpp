@@ -11,8 +11,8 @@ namespace rankc::runtime {
 
 /// `train` holds the recipe with what the command line replaced; `data` and `init` are spelled as there.
 struct run_state {
-  std::int64_t step = 0;      // steps done
-  std::uint64_t samples = 0;  // samples seen: the next step begins with this one
+  std::int64_t step = 0;       // steps done
+  std::uint64_t samples = 0;   // samples seen: the next step begins with this one
   std::int64_t last_step = 0;  // that the run was to take
   std::string init, data;
   std::string shuffle{}, eval_data{};  // empty: none

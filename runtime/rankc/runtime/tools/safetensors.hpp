@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of named tensors in the safetensors format: u64 length of a JSON header, the header, raw row-major
-// little-endian data without holes. The writer adds checksums to the header's metadata, of the header and of each tensor;
-// the reader checks them where there are any, so that a damaged file is refused before anything is loaded from it.
+// little-endian data without holes. The writer adds checksums to the header's metadata, of the header and of
+// each tensor; the reader checks them where there are any, so that a damaged file is refused before anything
+// is loaded from it.
 #pragma once
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/tools/checksum.hpp>
@@ -27,7 +28,7 @@ class safetensors_reader {
     element type;
     std::vector<std::size_t> shape;
     std::size_t offset, count, width;  // width: bytes of an element
-    std::string checksum;  // empty: the file has none
+    std::string checksum;              // empty: the file has none
   };
 
   /// Open a file and check its header: sizes, offsets, types, shapes, checksum.
@@ -40,7 +41,8 @@ class safetensors_reader {
   const std::string& checksum_of_header() const { return header_checksum_; }
 
   /// Check the values of a tensor, or of all: their checksum, and that they are finite.
-  /// Errors: failure (1) that names the tensor, with what is expected and what is there; for one that is no floating point.
+  /// Errors: failure (1) that names the tensor, with what is expected and what is there; for one that is no
+  /// floating point.
   void check(const std::string& name) const;
   void check() const;
 

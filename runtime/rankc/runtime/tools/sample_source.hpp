@@ -11,8 +11,8 @@
 
 namespace rankc::runtime {
 
-/// The order of what is trained on, and the share of files that is kept for evaluation: of windows the last, in Megatron's
-/// order of sequences.
+/// The order of what is trained on, and the share of files that is kept for evaluation: of windows the last,
+/// in Megatron's order of sequences.
 struct sample_order {
   shuffle_spec shuffle;
   double held_out = 0;
@@ -22,12 +22,13 @@ enum class data_part { trained, held_out };
 
 class sample_source {
  public:
-  /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot have.
+  /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot
+  /// have.
   sample_source(const data_source&, int vocab, int seq, const sample_order&);
 
-  /// Write the seq tokens of sample `s` and the one after them. arith: (start + stride t) % vocab; rand: a hash of
-  /// s (seq + 1) + t; files: windows of seq tokens, again after the last. What is held out of arith and rand are samples that no
-  /// run comes to, from 2^40 on.
+  /// Write the seq tokens of sample `s` and the one after them. arith: (start + stride t) % vocab; rand: a
+  /// hash of s (seq + 1) + t; files: windows of seq tokens, again after the last. What is held out of arith
+  /// and rand are samples that no run comes to, from 2^40 on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
   /// Samples until one comes again; nothing where none does.

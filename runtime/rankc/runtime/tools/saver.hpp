@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves of a run: taken between two steps, and written by a thread while training goes on. A save that fails costs the
-// run nothing but that save; the next one tries again.
+// Saves of a run: taken between two steps, and written by a thread while training goes on. A save that fails
+// costs the run nothing but that save; the next one tries again.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -24,7 +24,8 @@ class saver {
   saver(const description&, const std::filesystem::path& directory, int keep, const placement& where);
   ~saver();
 
-  /// Save what the engine has now; a save that is still being written is waited for. Where ranks are processes, each calls.
+  /// Save what the engine has now; a save that is still being written is waited for. Where ranks are
+  /// processes, each calls.
   void begin(engine&, const run_state&);
 
   /// How a save went: its line.

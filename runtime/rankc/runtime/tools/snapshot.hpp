@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint in host memory: what the ranks of this process write, as it was between two steps, so that it can be
-// written while training goes on.
+// A checkpoint in host memory: what the ranks of this process write, as it was between two steps, so that it
+// can be written while training goes on.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/tools/run_state.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of whole tensors come from, read by parts: a file, a checkpoint's pieces, a folder with other names.
+// Where the values of whole tensors come from, read by parts: a file, a checkpoint's pieces, a folder with
+// other names.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -18,7 +19,8 @@ struct area {
 /// What two areas have in common; without rows or columns where there is nothing.
 area common(const area&, const area&);
 
-/// Whether areas hold every element of a tensor exactly once, in bands of columns, each of them rows above rows.
+/// Whether areas hold every element of a tensor exactly once, in bands of columns, each of them rows above
+/// rows.
 bool covers(std::vector<area>, std::size_t rows, std::size_t columns);
 
 class tensor_source {
@@ -30,8 +32,8 @@ class tensor_source {
   /// Its tensors, one or two dims each.
   virtual const std::map<std::string, std::vector<std::size_t>>& shapes() const = 0;
 
-  /// Check what is needed to read an area: that files match their checksums, and values are finite. An area that lies in
-  /// what was checked before costs nothing.
+  /// Check what is needed to read an area: that files match their checksums, and values are finite. An area
+  /// that lies in what was checked before costs nothing.
   /// Errors: failure (1) that names file and tensor, with what is expected and what is there; so does `read`.
   virtual void check(const std::string& tensor, const area&) = 0;
 

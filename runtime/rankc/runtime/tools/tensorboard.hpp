@@ -20,7 +20,8 @@ class tensorboard_file {
   /// Errors: failure (1) when it cannot be opened.
   explicit tensorboard_file(const std::filesystem::path& folder);
 
-  /// Add a point to some curves. When that fails, as on a full disk, training goes on: the first time says so on stderr.
+  /// Add a point to some curves. When that fails, as on a full disk, training goes on: the first time says so
+  /// on stderr.
   void write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values);
 
  private:

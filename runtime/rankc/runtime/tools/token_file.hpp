@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped, so that of large ones
-// only what is trained on is read.
+// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped, so that
+// of large ones only what is trained on is read.
 #pragma once
 #include <rankc/runtime/tools/mapped_file.hpp>
 
@@ -25,17 +25,19 @@ struct token_piece {
 
 class token_stream {
  public:
-  /// Open a path: a text file, whose bytes are its tokens; a .bin file of llm.c, or of Megatron where a .idx lies beside it; a
-  /// pattern with * or ? of these; or a folder of them. A folder with token files is these alone, in the order of their sorted
-  /// paths; else its text files, without files that hold a NUL byte, folders whose names begin with a dot or with "build",
-  /// and links. Files of less than 256 MiB are checked whole.
+  /// Open a path: a text file, whose bytes are its tokens; a .bin file of llm.c, or of Megatron where a .idx
+  /// lies beside it; a pattern with * or ? of these; or a folder of them. A folder with token files is these
+  /// alone, in the order of their sorted paths; else its text files, without files that hold a NUL byte,
+  /// folders whose names begin with a dot or with "build", and links. Files of less than 256 MiB are checked
+  /// whole.
   /// Errors: failure (1) for what cannot be read, is truncated, or holds a token that is not below `vocab`.
-  /// Source: llm.c: 256 int32 (magic 20240520 version 1 and uint16, or 20240801 version 7 and uint32; token count), then the
+  /// Source: llm.c: 256 int32 (magic 20240520 version 1 and uint16, or 20240801 version 7 and uint32; token
+  /// count), then the
   ///         tokens; Megatron-Core's IndexedDataset.
   token_stream(const std::filesystem::path&, int vocab);
 
   std::uint64_t size() const { return size_; }
-  bool is_text() const { return text_; }      // tokens are bytes
+  bool is_text() const { return text_; }             // tokens are bytes
   bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
@@ -67,8 +69,8 @@ class token_stream {
   std::vector<std::string> skipped_;
 };
 
-/// Entropy of the distribution of the bytes of a text, of its first 256 MiB: the loss of a model that knows frequencies and no
-/// context.
+/// Entropy of the distribution of the bytes of a text, of its first 256 MiB: the loss of a model that knows
+/// frequencies and no context.
 /// Units: nats per byte.
 double byte_entropy(const token_stream&);
 

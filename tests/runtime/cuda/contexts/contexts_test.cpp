@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process takes the GPUs of its own ranks, and leaves the others alone: CUDA gives each thread GPU 0 until it names
-// another, and a context there takes half a GiB.
+// A process takes the GPUs of its own ranks, and leaves the others alone: CUDA gives each thread GPU 0 until
+// it names another, and a context there takes half a GiB.
 #include "../tables.hpp"
 #include "fake_cuda.hpp"
 
@@ -19,7 +19,8 @@ void step_of(rank& r) {
   all_reduce<float>(r[compute], over::dp, {0, "loss"}, loss_at, 1);
 }
 
-constexpr step_input input{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
+constexpr step_input input{
+    .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
 /// All that can be asked of an engine, each call from a thread that has not named a GPU; and its end.
 void use(std::unique_ptr<engine> e) {
@@ -100,14 +101,16 @@ TEST_CASE("lanes are given their streams, communicators and edges, and timed und
     t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
     void (*const bodies[])(rank&) = {swap_messages, swap_messages};
     take_contexts();
-    std::unique_ptr<engine> e = install({.about = t.about, .train = bodies, .evaluate = bodies}, {.maps_peers = maps_peers});
+    std::unique_ptr<engine> e =
+        install({.about = t.about, .train = bodies, .evaluate = bodies}, {.maps_peers = maps_peers});
     std::vector<traced> times;
     e->traced_step(input, times);
     std::string did;
     for (const traced& each : times)
       did += std::to_string(each.rank) + " " + all_lanes[each.lane].name + " " + each.name + "\n";
-    CHECK(did == "0 overlap 1F0\n0 compute 0B0\n0 to_next there\n0 from_next back\n"
-                 "1 overlap 1F0\n1 compute 0B0\n1 to_prev there\n1 from_prev back\n");
+    CHECK(did ==
+          "0 overlap 1F0\n0 compute 0B0\n0 to_next there\n0 from_next back\n"
+          "1 overlap 1F0\n1 compute 0B0\n1 to_prev there\n1 from_prev back\n");
     use(std::move(e));
     CHECK(take_contexts() == "0 1");
   }

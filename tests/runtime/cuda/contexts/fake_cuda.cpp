@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries below the CUDA runtime core, without a GPU: device memory is the process's own, kernels and transfers
-// do nothing, and every call that would make a context notes the GPU that is current on its thread. A call that is
-// missing here does not link. The functions have their libraries' names and none of their headers: those that
-// return a handle or memory are written out, the others take what they are given and succeed. Another file of an executable may
-// have graphs of its own (fake_graphs.cpp).
+// The libraries below the CUDA runtime core, without a GPU: device memory is the process's own, kernels and
+// transfers do nothing, and every call that would make a context notes the GPU that is current on its thread.
+// A call that is missing here does not link. The functions have their libraries' names and none of their
+// headers: those that return a handle or memory are written out, the others take what they are given and
+// succeed. Another file of an executable may have graphs of its own (fake_graphs.cpp).
 #include "fake_cuda.hpp"
 
 #include <cstdlib>
@@ -54,7 +54,8 @@ int move(void* to, const void* from, std::size_t bytes) {
 std::string take_contexts() {
   const std::lock_guard lock(mutex);
   std::string text;
-  for (const int device : std::exchange(devices, {})) text += (text.empty() ? "" : " ") + std::to_string(device);
+  for (const int device : std::exchange(devices, {}))
+    text += (text.empty() ? "" : " ") + std::to_string(device);
   return text;
 }
 
@@ -63,20 +64,41 @@ void* last_pinned() { return pinned; }
 extern "C" {
 
 // What asks nothing of a GPU.
-int cudaGetDeviceCount(int* count) {  *count = 2; return 0; }
-int cudaGetDevice(int* device) {  *device = current; return 0; }
+int cudaGetDeviceCount(int* count) {
+  *count = 2;
+  return 0;
+}
+int cudaGetDevice(int* device) {
+  *device = current;
+  return 0;
+}
 int cudaGetLastError() { return 0; }
-int cudaDeviceGetPCIBusId(char* id, int) {  *id = '\0'; return 0; }
-int cudaRuntimeGetVersion(int* version) {  *version = 13000; return 0; }
-int ncclGetVersion(int* version) {  *version = 22800; return 0; }
-int cudaDeviceCanAccessPeer(int* can, int, int) {  *can = 1; return 0; }
+int cudaDeviceGetPCIBusId(char* id, int) {
+  *id = '\0';
+  return 0;
+}
+int cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+int ncclGetVersion(int* version) {
+  *version = 22800;
+  return 0;
+}
+int cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 1;
+  return 0;
+}
 const char* cudaGetErrorString() { return ""; }
 const char* ncclGetErrorString() { return ""; }
 const char* ncclGetLastError() { return ""; }
 const char* cublasLtGetStatusString() { return ""; }
 const char* cudnnGetErrorString() { return ""; }
 void cudnnGetLastErrorString() {}
-int ncclGetUniqueId(void* id) {  std::memset(id, 0, 128); return 0; }
+int ncclGetUniqueId(void* id) {
+  std::memset(id, 0, 128);
+  return 0;
+}
 void** __cudaRegisterFatBinary() {
   static void* fat = nullptr;
   return &fat;
@@ -105,49 +127,92 @@ int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
 int cudaFree(void* p) { return release(p); }
 int cudaFreeHost(void* p) { return release(p); }
 int ncclMemFree(void* p) { return release(p); }
-int cudaMemGetInfo(std::size_t* free, std::size_t* total) {  *free = *total = std::size_t{1} << 40; return touch(); }
+int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = *total = std::size_t{1} << 40;
+  return touch();
+}
 int cudaMemcpy(void* to, const void* from, std::size_t n, int) { return move(to, from, n); }
 int cudaMemcpyAsync(void* to, const void* from, std::size_t n, int, void*) { return move(to, from, n); }
 
-int cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long, int* answer) {
+int cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
+                                     int* answer) {
   *function = reinterpret_cast<void*>(&touch);
   return *answer = 0;
 }
 
-int cudaStreamCreateWithPriority(void** s, unsigned, int) {  make(s); return touch(); }
-int cudaEventCreate(void** e) {  make(e); return touch(); }
-int cudaEventCreateWithFlags(void** e, unsigned) {  make(e); return touch(); }
-__attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) {  make(graph); return touch(); }
-__attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) {  make(made); return touch(); }
+int cudaStreamCreateWithPriority(void** s, unsigned, int) {
+  make(s);
+  return touch();
+}
+int cudaEventCreate(void** e) {
+  make(e);
+  return touch();
+}
+int cudaEventCreateWithFlags(void** e, unsigned) {
+  make(e);
+  return touch();
+}
+__attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) {
+  make(graph);
+  return touch();
+}
+__attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) {
+  make(made);
+  return touch();
+}
 std::size_t cublasLtGetVersion() { return 1; }
-int cublasLtCreate(void** handle) {  make(handle); return touch(); }
-int ncclCommInitRankConfig(void** c) {  make(c); return touch(); }
-int ncclCommGetAsyncError(void*, int* state) {  *state = 0; return 0; }
-int ncclCommCount(void*, int* count) {  *count = 2; return 0; }
+int cublasLtCreate(void** handle) {
+  make(handle);
+  return touch();
+}
+int ncclCommInitRankConfig(void** c) {
+  make(c);
+  return touch();
+}
+int ncclCommGetAsyncError(void*, int* state) {
+  *state = 0;
+  return 0;
+}
+int ncclCommCount(void*, int* count) {
+  *count = 2;
+  return 0;
+}
 int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
 
 #define TAKEN(name) \
   __attribute__((weak)) int name() { return touch(); }
 TAKEN(__cudaLaunchKernel)
-TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetAttribute) TAKEN(cudaGetDeviceProperties) TAKEN(cudaFuncSetAttribute)
-TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
-TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
-TAKEN(cudaFreeAsync) TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync)
-TAKEN(cudaGraphDestroy) TAKEN(cudaGraphExecDestroy) TAKEN(cudaGraphLaunch)
-TAKEN(cudaStreamBeginCapture) TAKEN(cudaStreamDestroy) TAKEN(cudaStreamIsCapturing) TAKEN(cudaStreamQuery)
-TAKEN(cudaStreamSynchronize) TAKEN(cudaStreamWaitEvent)
-// A call of NCCL goes back to the thread's current GPU in the end.
-TAKEN(ncclAllGather) TAKEN(ncclAllReduce) TAKEN(ncclBroadcast) TAKEN(ncclReduceScatter) TAKEN(ncclSend) TAKEN(ncclRecv)
-TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister) TAKEN(ncclCommDeregister)
-TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(ncclRedOpCreatePreMulSum) TAKEN(ncclRedOpDestroy)
-TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
-TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
-TAKEN(cublasLtMatmulAlgoCapGetAttribute) TAKEN(cublasLtMatmulAlgoCheck) TAKEN(cublasLtMatmulAlgoConfigSetAttribute)
-TAKEN(cublasLtMatmulAlgoGetHeuristic) TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)
-TAKEN(cublasLtMatmulDescSetAttribute) TAKEN(cublasLtMatmulPreferenceCreate) TAKEN(cublasLtMatmulPreferenceDestroy)
-TAKEN(cublasLtMatmulPreferenceSetAttribute) TAKEN(cublasLtMatrixLayoutCreate) TAKEN(cublasLtMatrixLayoutDestroy)
-TAKEN(cudnnBackendCreateDescriptor) TAKEN(cudnnBackendDestroyDescriptor) TAKEN(cudnnBackendExecute)
-TAKEN(cudnnBackendFinalize) TAKEN(cudnnBackendGetAttribute) TAKEN(cudnnBackendSetAttribute)
-TAKEN(cudnnCreate) TAKEN(cudnnDestroy) TAKEN(cudnnSetStream)
+TAKEN(cudaDeviceEnablePeerAccess)
+TAKEN(cudaDeviceGetAttribute)
+TAKEN(cudaGetDeviceProperties)
+TAKEN(cudaFuncSetAttribute) TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
+    TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
+        TAKEN(cudaFreeAsync) TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync)
+            TAKEN(cudaGraphDestroy) TAKEN(cudaGraphExecDestroy) TAKEN(cudaGraphLaunch)
+                TAKEN(cudaStreamBeginCapture) TAKEN(cudaStreamDestroy) TAKEN(cudaStreamIsCapturing)
+                    TAKEN(cudaStreamQuery) TAKEN(cudaStreamSynchronize) TAKEN(cudaStreamWaitEvent)
+    // A call of NCCL goes back to the thread's current GPU in the end.
+    TAKEN(ncclAllGather) TAKEN(ncclAllReduce) TAKEN(ncclBroadcast) TAKEN(ncclReduceScatter) TAKEN(ncclSend)
+        TAKEN(ncclRecv) TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister)
+            TAKEN(ncclCommDeregister) TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(
+                ncclRedOpCreatePreMulSum) TAKEN(ncclRedOpDestroy) TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
+                TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
+                    TAKEN(cublasLtMatmulAlgoCapGetAttribute) TAKEN(cublasLtMatmulAlgoCheck)
+                        TAKEN(cublasLtMatmulAlgoConfigSetAttribute) TAKEN(cublasLtMatmulAlgoGetHeuristic)
+                            TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)
+                                TAKEN(cublasLtMatmulDescSetAttribute) TAKEN(cublasLtMatmulPreferenceCreate)
+                                    TAKEN(cublasLtMatmulPreferenceDestroy)
+                                        TAKEN(cublasLtMatmulPreferenceSetAttribute)
+                                            TAKEN(cublasLtMatrixLayoutCreate)
+                                                TAKEN(cublasLtMatrixLayoutDestroy)
+                                                    TAKEN(cudnnBackendCreateDescriptor)
+                                                        TAKEN(cudnnBackendDestroyDescriptor)
+                                                            TAKEN(cudnnBackendExecute)
+                                                                TAKEN(cudnnBackendFinalize)
+                                                                    TAKEN(cudnnBackendGetAttribute)
+                                                                        TAKEN(cudnnBackendSetAttribute)
+                                                                            TAKEN(cudnnCreate)
+                                                                                TAKEN(cudnnDestroy)
+                                                                                    TAKEN(cudnnSetStream)
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs without a GPU: of what is captured, the marks of lanes and the kernel that holds a GPU up are done again at each
-// launch, by a thread; a stream is busy until they are.
+// Graphs without a GPU: of what is captured, the marks of lanes and the kernel that holds a GPU up are done
+// again at each launch, by a thread; a stream is busy until they are.
 #include "../../../../runtime/src/cuda/injected.hpp"
 #include "../../../../runtime/src/cuda/marks.hpp"
 #include "../failures/fault.hpp"

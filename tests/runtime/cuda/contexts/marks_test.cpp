@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a rank by the numbers that its lanes store: here the test stores them, in the place of a GPU.
+// What is said of a rank by the numbers that its lanes store: here the test stores them, in the place of a
+// GPU.
 #include "../../../../runtime/src/cuda/injected.hpp"
 #include "../../../../runtime/src/cuda/marks.hpp"
 #include "../tables.hpp"
@@ -59,7 +60,10 @@ struct watched {
   }
   /// What is said where the lanes have come so far.
   standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
-    stored[compute] = computes; stored[to_next] = sends; stored[from_next] = receives; stored[reduce] = sums;
+    stored[compute] = computes;
+    stored[to_next] = sends;
+    stored[from_next] = receives;
+    stored[reduce] = sums;
     place.follow();
     return place.look();
   }
@@ -117,7 +121,9 @@ TEST_CASE("what a group holds is one communication, and what is done is counted 
 TEST_CASE("a fault on purpose that is the host's alone is refused") {
   injection fault;
   fault.what = injection::fault::nan;
-  CHECK_THROWS_WITH_AS(injected{fault}, doctest::Contains("on a GPU faults on purpose are kill, stop, exit, abort, throw and delay"), failure);
+  CHECK_THROWS_WITH_AS(
+      injected{fault},
+      doctest::Contains("on a GPU faults on purpose are kill, stop, exit, abort, throw and delay"), failure);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace rankc::cuda::test {
 namespace {
 
 constexpr std::size_t columns = 8, rows = parameters / columns / 2;
-using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatter, runtime::calls::run_by_rows;
+using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatter,
+    runtime::calls::run_by_rows;
 
 template <std::size_t Rows>
 struct doubled {

@@ -38,16 +38,17 @@ std::string content(const fs::path& file) {
 
 outcome run(const scratch_folder& f, const std::string& variables, const std::string& words) {
   const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
-  const int status = std::system(
-      ("env XDG_CACHE_HOME=" + f.path.string() + " " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
-          .c_str());
+  const int status = std::system(("env XDG_CACHE_HOME=" + f.path.string() + " " + variables +
+                                  " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
+                                     .c_str());
   return {WEXITSTATUS(status), content(out), content(err)};
 }
 
 /// What the ranks have saved, file by file.
 std::string weights_of(const fs::path& checkpoint) {
   std::string all;
-  for (const char* name : {"rank_00000.safetensors", "rank_00001.safetensors"}) all += content(checkpoint / name);
+  for (const char* name : {"rank_00000.safetensors", "rank_00001.safetensors"})
+    all += content(checkpoint / name);
   return all;
 }
 
@@ -89,11 +90,15 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
   CHECK(failed.code == 70);
   CHECK(failed.err.find("tables: rank 1, install: fails on purpose\n") != std::string::npos);
-  CHECK(failed.err.find("tables: rank 0: stopped, because rank 1, install: fails on purpose\n") != std::string::npos);
+  CHECK(failed.err.find("tables: rank 0: stopped, because rank 1, install: fails on purpose\n") !=
+        std::string::npos);
   CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
   const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
   CHECK(fault.code == 70);
-  CHECK(fault.err.find("tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") != std::string::npos);
+  CHECK(
+      fault.err.find(
+          "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") !=
+      std::string::npos);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
 }
 
@@ -122,18 +127,23 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
         waits ? ", waited for by rank 0 (rank 0 in step 3 at F0, op 1, for \"loss\" on compute)" : ""}},
       {"", apart + " --inject rank=0,op=2,step=3,abort", 134, {"rank 0 (", "was killed by signal 6", place}},
       {"", apart + " --inject rank=1,op=2,step=3,exit=3", 3, {"rank 1 (", "has ended with code 3", place}},
-      {"RANKC_SILENCE_TIMEOUT=2", apart + " --inject rank=1,op=2,step=3,stop", 70, {"rank 1 (", "has given no sign of life"}},
+      {"RANKC_SILENCE_TIMEOUT=2",
+       apart + " --inject rank=1,op=2,step=3,stop",
+       70,
+       {"rank 1 (", "has given no sign of life"}},
   };
   for (const trial& t : std::span(trials).first(all ? std::size(trials) : 3)) {
     const scratch_folder f;
     const auto start = std::chrono::steady_clock::now();
     const outcome ended = run(f, t.variables, "train --steps 5" + t.words);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::printf("%s: %.1f s: %s\n", t.words.c_str(), seconds, ended.err.substr(0, ended.err.find('\n')).c_str());
+    std::printf("%s: %.1f s: %s\n", t.words.c_str(), seconds,
+                ended.err.substr(0, ended.err.find('\n')).c_str());
     CAPTURE(t.words);
     CAPTURE(ended.err);
     CHECK(ended.code == t.code);
-    for (const std::string& text : t.said) CHECK(ended.err.substr(0, ended.err.find('\n')).find(text) != std::string::npos);
+    for (const std::string& text : t.said)
+      CHECK(ended.err.substr(0, ended.err.find('\n')).find(text) != std::string::npos);
     CHECK(seconds < 25);
   }
 }
@@ -155,7 +165,9 @@ TEST_CASE("choices of products are kept in the user's cache, or where --products
     fs::remove(cache);
     const outcome refused = run(f, "", "train --steps 2 --products " + f.path.string() + launch);
     CHECK(refused.code == 1);
-    CHECK_MESSAGE(refused.err.find(f.path.string() + ": the choices of products cannot be kept there: Is a directory") != std::string::npos,
+    CHECK_MESSAGE(refused.err.find(f.path.string() +
+                                   ": the choices of products cannot be kept there: Is a directory") !=
+                      std::string::npos,
                   refused.err);
   }
 }
@@ -170,11 +182,12 @@ TEST_CASE("a launcher's processes that the plan does not have are refused") {
 
 TEST_CASE("a launcher's variables make each process one rank") {
   const scratch_folder f;
-  const std::string both =
-      "XDG_CACHE_HOME=" + f.path.string() + " OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
-      "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM
-      " train --steps 2 & "
-      "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 " RANKC_TEST_PROGRAM " train --steps 2; wait $!'";
+  const std::string both = "XDG_CACHE_HOME=" + f.path.string() +
+                           " OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
+                           "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM
+                           " train --steps 2 & "
+                           "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 " RANKC_TEST_PROGRAM
+                           " train --steps 2; wait $!'";
   const std::string out = (f.path / "out").string();
   const int status = std::system((both + " >" + out + " 2>&1").c_str());
   CHECK(WEXITSTATUS(status) == 0);
