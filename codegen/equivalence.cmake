@@ -32,7 +32,7 @@ add_library(rankc_equivalence STATIC
 add_library(rankc::equivalence ALIAS rankc_equivalence)
 set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence UNITY_BUILD ON)
 target_include_directories(rankc_equivalence PUBLIC
-  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<BUILD_INTERFACE:${rankc_SOURCE_DIR}/runtime>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<BUILD_INTERFACE:${rankc_SOURCE_DIR}/runtime/core>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(rankc_equivalence PUBLIC cxx_std_20)
 target_link_libraries(rankc_equivalence PRIVATE fmt::fmt $<BUILD_INTERFACE:rankc_warnings>)

@@ -34,11 +34,11 @@ rankc_family_audit(balance sp)
 add_executable(audit_programs audit/programs.cpp)
 # The programs are shared objects that find the runtime in this executable.
 set_target_properties(audit_programs PROPERTIES ENABLE_EXPORTS ON)
-target_link_libraries(audit_programs PRIVATE rankc_audit "$<LINK_LIBRARY:WHOLE_ARCHIVE,rankc_runtime_host>" rankc::runtime_tools
+target_link_libraries(audit_programs PRIVATE rankc_audit "$<LINK_LIBRARY:WHOLE_ARCHIVE,rankc_runtime_host>" rankc::trainer
   fmt::fmt CLI11::CLI11 rankc_warnings)
 target_compile_options(audit_programs PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(audit_programs PRIVATE RANKC_AUDIT_CXX="${CMAKE_CXX_COMPILER}"
-  RANKC_AUDIT_INCLUDES="-I'${rankc_SOURCE_DIR}/runtime' -I'${CMAKE_CURRENT_SOURCE_DIR}/fuzz'")
+  RANKC_AUDIT_INCLUDES="-I'${rankc_SOURCE_DIR}/runtime/core' -I'${CMAKE_CURRENT_SOURCE_DIR}/fuzz'")
 add_test(NAME audit_programs COMMAND audit_programs --seed 1 --count 12 --models 12 --folder audit_programs_few)
 add_test(NAME audit_programs_long COMMAND audit_programs --seed 2 --count 200 --models 200 --folder audit_programs_long)
 set_tests_properties(audit_programs audit_programs_long PROPERTIES PROCESSORS 2)

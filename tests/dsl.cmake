@@ -81,7 +81,7 @@ foreach(folder IN LISTS Boost_INCLUDE_DIRS)
 endforeach()
 foreach(name IN ITEMS dsl/headers dsl/headers_alone)
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" -DTEST=${name}
-    "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
+    "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes}"
     "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
 endforeach()
 set_tests_properties(dsl/headers_alone PROPERTIES LABELS long)
@@ -91,7 +91,7 @@ add_test(NAME folders COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P
 
 # g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
-  set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime" ${boost_includes} ${ARGN})
+  set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime/core" ${boost_includes} ${ARGN})
   foreach(family IN ITEMS balance capacity columns dims documents experts gates independent linears loss memory model ops parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
@@ -118,7 +118,7 @@ endfunction()
 # What one touches to add an axis: the table. A copy of it has one more.
 function(rankc_added_axis name compiler)
   add_test(NAME dsl/axes/added/${name}
-    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes}"
             "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/added.cpp" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/added_axis_${name}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/add_axis.cmake")
 endfunction()

@@ -28,7 +28,7 @@ function(rankc_registered_programs library generator target parts)
     DEPENDS ${generator} COMMENT "Generating the programs of ${library}" VERBATIM)
   add_library(${library} STATIC ${sources})
   target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
-  target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
+  target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::trainer PRIVATE rankc_warnings)
   target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
 endfunction()
 

@@ -34,7 +34,7 @@ target_link_libraries(rankc_field_f64 PRIVATE rankc_runtime_host)
 foreach(machine IN ITEMS rankc_field rankc_field_f64)
   target_include_directories(${machine} PUBLIC equivalence)
   # program.hpp, specification.hpp and rope_scaling.hpp alone
-  target_include_directories(${machine} SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen" "${PROJECT_SOURCE_DIR}/runtime")
+  target_include_directories(${machine} SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen" "${PROJECT_SOURCE_DIR}/runtime/core")
   target_link_libraries(${machine} PRIVATE rankc_warnings)
   target_compile_features(${machine} PUBLIC cxx_std_20)
 endforeach()

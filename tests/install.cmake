@@ -24,7 +24,7 @@ add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
   "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
   "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/names"
   "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
 
 rankc_outside_project(find_package "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" -DCMAKE_CXX_FLAGS_RELEASE=-O1 "-DCMAKE_PREFIX_PATH=${prefix}"

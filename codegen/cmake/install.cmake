@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 
-install(TARGETS rankc_dsl rankc_proof rankc_equivalence rankc_codegen rankc_runtime_host rankc_runtime_tools
+install(TARGETS rankc_dsl rankc_proof rankc_equivalence rankc_codegen rankc_runtime_host rankc_launch rankc_trainer
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
   install(TARGETS rankc_tool EXPORT rankcTargets)
@@ -16,18 +16,18 @@ install(FILES
   codegen/rankc/codegen/equivalence.hpp codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/specification.hpp
   codegen/rankc/codegen/verify.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
-install(DIRECTORY runtime/rankc/runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE PATTERN "launch" EXCLUDE PATTERN "tools" EXCLUDE)
-# What a plan's bytes on a GPU are counted from, on any machine.
-install(FILES runtime/rankc/runtime/cuda/attention_scratch.hpp runtime/rankc/runtime/cuda/device_memory.hpp
+install(DIRECTORY runtime/core/rankc/runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc"
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE)
+# Plans count their bytes on a GPU from these headers, on any machine.
+install(FILES runtime/core/rankc/runtime/cuda/attention_scratch.hpp runtime/core/rankc/runtime/cuda/device_memory.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
-  runtime/src/host/openblas.cmake runtime/src/launch/gloo.cmake)
+  runtime/core/host/openblas.cmake runtime/launch/gloo.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")
-  install(DIRECTORY runtime/rankc/runtime/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+  install(DIRECTORY runtime/core/rankc/runtime/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
   list(APPEND modules runtime/cmake/nccl.cmake runtime/cmake/cudnn.cmake)
 endif()
 install(FILES ${modules} DESTINATION "${package}")

@@ -94,5 +94,5 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
     endif()
   endforeach()
   add_executable(${name} "${out}/main.cpp")
-  target_link_libraries(${name} PRIVATE ${name}_program rankc::runtime_tools)
+  target_link_libraries(${name} PRIVATE ${name}_program rankc::trainer)
 endfunction()

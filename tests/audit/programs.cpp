@@ -8,8 +8,8 @@
 #include "fuzz/plan.hpp"
 
 #include <rankc/codegen/generator.hpp>
-#include <rankc/runtime/tools/data.hpp>
-#include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/trainer/data.hpp>
+#include <rankc/trainer/parameters.hpp>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

@@ -6,7 +6,7 @@ add_library(rankc_proof_testing STATIC
   codegen/proof/execution_sums.cpp
   codegen/proof/mutations.cpp
   codegen/proof/judge.cpp)
-target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime")
+target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime/core")
 target_link_libraries(rankc_proof_testing PUBLIC rankc::proof PRIVATE rankc_warnings)
 # Designated initializers leave out the lists that stay empty.
 target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializers)

@@ -24,7 +24,7 @@ endif()
 add_dependencies(rankc_tool_test rankc_tool)
 add_test(NAME codegen/tool COMMAND rankc_tool_test)
 add_test(NAME codegen/tool/emitted_plan COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET_FILE:rankc_tool>
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes};-fconstexpr-ops-limit=2147483647;-fconstexpr-loop-limit=2147483647"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes};-fconstexpr-ops-limit=2147483647;-fconstexpr-loop-limit=2147483647"
   -DOUT=${CMAKE_CURRENT_BINARY_DIR}/emitted_plan -P "${CMAKE_CURRENT_SOURCE_DIR}/codegen/tool/emitted_plan.cmake")
 add_test(NAME codegen/tool/version COMMAND rankc_tool --version)
 set_tests_properties(codegen/tool/version PROPERTIES PASS_REGULAR_EXPRESSION "^rankc ${PROJECT_VERSION}\n$")

@@ -7,7 +7,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
-#include <rankc/runtime/tools/router_metrics.hpp>
+#include <rankc/trainer/router_metrics.hpp>
 
 #include <emit/emit.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream of random choices that a seed and an index decide, the same on every machine.
 #pragma once
-#include <rankc/runtime/tools/hash.hpp>
+#include <rankc/trainer/hash.hpp>
 
 #include <cstddef>
 #include <cstdint>

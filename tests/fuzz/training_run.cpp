@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training_run.hpp"
 
-#include <rankc/runtime/tools/data.hpp>
-#include <rankc/runtime/tools/hash.hpp>
+#include <rankc/trainer/data.hpp>
+#include <rankc/trainer/hash.hpp>
 
 #include <algorithm>
 

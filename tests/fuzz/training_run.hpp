@@ -4,7 +4,7 @@
 #include "reference.hpp"
 
 #include "program.hpp"
-#include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/trainer/parameters.hpp>
 
 #include <memory>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders as transformers has them: what is exported is read again with the same bits, and what does not fit
 // a plan is refused with every difference.
-#include <rankc/runtime/tools/export.hpp>
-#include <rankc/runtime/tools/safetensors.hpp>
+#include <rankc/trainer/export.hpp>
+#include <rankc/trainer/safetensors.hpp>
 
-#include "../runtime/tools/scratch.hpp"
+#include "../runtime/trainer/scratch.hpp"
 #include "command.hpp"
 #include "models.hpp"
 

@@ -2,7 +2,7 @@
 // The folders of oracles/hf, the programs of their models, and names of tensors, written down again.
 #pragma once
 #include <doctest/doctest.h>
-#include <rankc/runtime/tools/checkpoint.hpp>
+#include <rankc/trainer/checkpoint.hpp>
 
 #include <filesystem>
 #include <fstream>

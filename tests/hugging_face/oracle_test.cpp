@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models from Hugging Face's files compute what transformers computes in float64.
-#include <rankc/runtime/tools/router_metrics.hpp>
+#include <rankc/trainer/router_metrics.hpp>
 
 #include <numeric>
 

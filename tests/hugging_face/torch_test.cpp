@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of Qwen3's kind train as PyTorch does in float64: losses of 25 steps, the balance of experts in
 // them.
-#include <rankc/runtime/tools/hash.hpp>
+#include <rankc/trainer/hash.hpp>
 
 #include "models.hpp"
 

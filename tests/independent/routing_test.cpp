@@ -3,7 +3,7 @@
 // biases move as on one rank.
 #include <doctest/doctest.h>
 
-#include <rankc/runtime/tools/router_metrics.hpp>
+#include <rankc/trainer/router_metrics.hpp>
 
 #include <cmath>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logits that a forward program leaves: those of its own loss, and the same in every layout.
-#include <rankc/runtime/tools/generate.hpp>
-#include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/trainer/generate.hpp>
+#include <rankc/trainer/parameters.hpp>
 
 #include <gpt_dp2_tp2_pp2_program/program.hpp>
 #include <gpt_dual_pipe_v_program/program.hpp>

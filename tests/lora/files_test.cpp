@@ -2,10 +2,10 @@
 // Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model
 // again.
 #include <doctest/doctest.h>
-#include <rankc/runtime/tools/checkpoint.hpp>
-#include <rankc/runtime/tools/export.hpp>
+#include <rankc/trainer/checkpoint.hpp>
+#include <rankc/trainer/export.hpp>
 
-#include "../runtime/tools/scratch.hpp"
+#include "../runtime/trainer/scratch.hpp"
 #include "between_layouts.hpp"
 #include "command.hpp"
 #include "weights.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tests of these programs start from.
 #pragma once
-#include <rankc/runtime/tools/hash.hpp>
+#include <rankc/trainer/hash.hpp>
 
 #include "run.hpp"
 

@@ -3,8 +3,8 @@
 // same bits, on another layout too.
 #include <doctest/doctest.h>
 
-#include <rankc/runtime/tools/checkpoint.hpp>
-#include <rankc/runtime/tools/safetensors.hpp>
+#include <rankc/trainer/checkpoint.hpp>
+#include <rankc/trainer/safetensors.hpp>
 
 #include <filesystem>
 

@@ -3,7 +3,7 @@
 // have the same bits as if whole tensors had been gathered and dealt out again.
 #pragma once
 #include <doctest/doctest.h>
-#include <rankc/runtime/tools/checkpoint.hpp>
+#include <rankc/trainer/checkpoint.hpp>
 #include <unistd.h>
 
 #include <filesystem>

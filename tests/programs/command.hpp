@@ -3,7 +3,7 @@
 #pragma once
 #include "registry.hpp"
 
-#include <rankc/runtime/tools/main.hpp>
+#include <rankc/trainer/main.hpp>
 
 #include "../capture.hpp"
 

@@ -3,8 +3,8 @@
 #pragma once
 #include "registry.hpp"
 
-#include <rankc/runtime/tools/data.hpp>
-#include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/trainer/data.hpp>
+#include <rankc/trainer/parameters.hpp>
 
 #include <algorithm>
 #include <cmath>

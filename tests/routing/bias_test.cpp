@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by
 // nothing else, and a plan on any layout moves them alike.
-#include <rankc/runtime/tools/router_metrics.hpp>
+#include <rankc/trainer/router_metrics.hpp>
 
 #include "between_layouts.hpp"
 

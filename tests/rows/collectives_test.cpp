@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts
 // of rows or as parts of a sum or maximum. What members hold is put together before and after.
-#include "../runtime/host/plan.hpp"
+#include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 
 #include <algorithm>

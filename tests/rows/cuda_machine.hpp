@@ -5,7 +5,7 @@
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
-#include "../runtime/cuda/lone_rank.hpp"
+#include "../runtime/core/cuda/lone_rank.hpp"
 #include "typed_machine.hpp"
 
 namespace rankc::test::rows {

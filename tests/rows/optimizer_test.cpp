@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is trusted of the optimizer's kernels: squares of parts add up, and an element's update is of that
 // element and the norm alone.
-#include "../runtime/host/workspace.hpp"
+#include "../runtime/core/host/workspace.hpp"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of tokens go to the ranks that have their experts, with offsets that say which they are, and come
 // back where they were.
-#include "../runtime/host/plan.hpp"
+#include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 
 #include <algorithm>

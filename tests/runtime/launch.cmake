@@ -1,17 +1,15 @@
 # Processes: launchers' variables, the control plane, and programs of several processes on the host.
 add_executable(rankc_launch_test
-  runtime/launch/control_test.cpp
+  runtime/launch/coordinator_test.cpp
   runtime/launch/environment_test.cpp
   runtime/launch/frame_test.cpp
   runtime/launch/hello_test.cpp
-  runtime/launch/injection_test.cpp
   runtime/launch/nodelist_test.cpp
-  runtime/launch/packed_times_test.cpp
   runtime/launch/spawn_test.cpp
-  runtime/launch/watch_test.cpp)
-target_link_libraries(rankc_launch_test PRIVATE rankc::runtime_tools rankc_test_main)
-target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch"
-  $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
+  runtime/launch/watch_test.cpp
+  runtime/launch/watchdog_test.cpp)
+target_link_libraries(rankc_launch_test PRIVATE rankc::launch rankc_test_main)
+target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
 add_test(NAME launch COMMAND rankc_launch_test)
 
 # All programs of tests/odd with their ranks apart; the long test takes every one, the other some.
@@ -28,7 +26,7 @@ set_tests_properties(launch/programs_long PROPERTIES LABELS long)
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_executable(rankc_launch_processes_test runtime/launch/processes_test.cpp)
-  target_link_libraries(rankc_launch_processes_test PRIVATE rankc::runtime_tools rankc_test_main nlohmann_json::nlohmann_json)
+  target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_SLURM_LOCAL="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch/slurm_local.sh")
   add_dependencies(rankc_launch_processes_test gpt_pp2 gpt_gated)
@@ -45,7 +43,7 @@ if(RANKC_INJECT AND TARGET rankc::gloo)
     add_rankc_program(faults_${ranks} PLAN runtime/launch/faults_plans.hpp NAME faults::${ranks} TARGET host)
   endforeach()
   add_executable(rankc_launch_faults_test runtime/launch/faults_test.cpp)
-  target_link_libraries(rankc_launch_faults_test PRIVATE rankc::runtime_tools rankc_test_main)
+  target_link_libraries(rankc_launch_faults_test PRIVATE rankc::trainer rankc_test_main)
   target_compile_definitions(rankc_launch_faults_test PRIVATE RANKC_FAULTS_AT_ONCE=4
     RANKC_FAULTS_FOUR="$<TARGET_FILE:faults_four>" RANKC_FAULTS_EIGHT="$<TARGET_FILE:faults_eight>")
   add_dependencies(rankc_launch_faults_test faults_four faults_eight)

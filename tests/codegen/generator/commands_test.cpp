@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../../capture.hpp"
-#include "../../runtime/tools/scratch.hpp"
+#include "../../runtime/trainer/scratch.hpp"
 #include "plans.hpp"
 
 namespace commands_test {

@@ -5,7 +5,7 @@
 #include "../../run_tests.hpp"
 #include "run.hpp"
 
-#include <rankc/runtime/launch/session.hpp>
+#include <rankc/launch/session.hpp>
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rank the variables of launchers make of a process: those that real launchers have set, and changed
 // ones.
-#include <rankc/runtime/launch/session.hpp>
+#include <rankc/launch/session.hpp>
 
-#include "../tools/fake_engine.hpp"
-#include "../tools/scratch.hpp"
+#include "../trainer/fake_engine.hpp"
+#include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <map>

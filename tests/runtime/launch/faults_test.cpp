@@ -2,7 +2,7 @@
 // Faults on purpose: each kind, in every phase of a step, after it and in a save, on each rank in turn.
 // Every run must name its cause in the first line, end with its code in time, leave no process, and leave a
 // checkpoint that loads.
-#include "../tools/scratch.hpp"
+#include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/runtime/launch/frame.hpp>
+#include <rankc/launch/frame.hpp>
 
 #include <doctest/doctest.h>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict over what ranks say of themselves.
-#include <rankc/runtime/launch/hello.hpp>
+#include <rankc/launch/hello.hpp>
 
-#include "../tools/fake_engine.hpp"
+#include "../trainer/fake_engine.hpp"
 
 #include <doctest/doctest.h>
 

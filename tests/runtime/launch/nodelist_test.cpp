@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/runtime/launch/nodelist.hpp>
+#include <rankc/launch/nodelist.hpp>
 
-#include "../tools/scratch.hpp"
+#include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 

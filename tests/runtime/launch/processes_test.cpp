@@ -2,7 +2,7 @@
 // A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
 // torchrun, with the same losses as with threads; and what they are told when a start is wrong, or a process
 // goes.
-#include "../tools/scratch.hpp"
+#include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the
 // same programs with their ranks as threads: the same losses, norms and weights to the last bit.
-#include <rankc/runtime/launch/coordinator.hpp>
-#include <rankc/runtime/launch/member.hpp>
+#include <rankc/launch/coordinator.hpp>
+#include <rankc/launch/member.hpp>
 
 #include "run.hpp"
 

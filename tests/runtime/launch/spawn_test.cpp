@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that a program starts of itself.
-#include <rankc/runtime/launch/spawn.hpp>
+#include <rankc/launch/spawn.hpp>
 
-#include "../tools/fake_engine.hpp"
-#include "../tools/scratch.hpp"
+#include "../trainer/fake_engine.hpp"
+#include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds a step up, by what the ranks say of themselves.
-#include "../../../runtime/src/launch/watch.hpp"
+#include "../../../runtime/launch/watch.hpp"
 
 #include <doctest/doctest.h>
 

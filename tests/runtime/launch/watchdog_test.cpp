@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/runtime/launch/watchdog.hpp>
+#include <rankc/launch/watchdog.hpp>
 
-#include "../tools/fake_engine.hpp"
+#include "../trainer/fake_engine.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal attention, forward: a block takes 64 queries of one head, walks the keys up to the diagonal in tiles
+// of 64, and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp
+// leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
+// softmax); FlashAttention (Dao et al. 2022).
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "attention.cuh"
+#include "attention_hopper.hpp"
+#include "attention_plans.hpp"
+#include "../device/documents.cuh"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+namespace rankc::cuda {
+namespace {
+
+/// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
+/// 128.
+template <int D, class T, class Order>
+__global__ void __launch_bounds__(lanes* lanes)
+    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order) {
+  const int seq = order.queries(), dim = s.dim;
+  float* q_tile = dynamic_shared();                 // (tile, D)
+  float* k_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
+  float* v_tile = k_tile + tile * tile_stride<D>;   // (tile, D)
+  float* weights = v_tile + tile * tile_stride<D>;  // (tile, tile)
+
+  // The last tile sees the most keys: it goes first, so that the grid ends evenly.
+  const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
+  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (s.heads / s.kv_heads);
+  const auto k_view = order.keys_of(k, row, kv_head, s);
+  const auto v_view = order.keys_of(v, row, kv_head, s);
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
+  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+
+  load_tile<D, T>(q_tile, query_view(q, row, head, s), begin, seq, dim);
+  float sum[rows_each][D / lanes] = {}, top[rows_each], total[rows_each] = {};
+  for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
+
+  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
+    __syncthreads();  // all have read the last tiles
+    load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
+    __syncthreads();
+    float score[rows_each][rows_each];
+    products<D>(score, q_tile, k_tile);
+    for (int i = 0; i < rows_each; ++i) {
+      const int query = begin + threadIdx.y * rows_each + i, position = order.position(query),
+                first = order.first_key(query, row);
+      float most = top[i];
+      for (int j = 0; j < rows_each; ++j) {
+        const int key = keys + threadIdx.x + lanes * j;
+        score[i][j] = key >= first && key <= position ? score[i][j] * scale : -INFINITY;
+        most = fmaxf(most, score[i][j]);
+      }
+      most = group_max(most);
+      const float from = most == -INFINITY ? 0.0f : most;  // a row may see no key so far
+      const float shrink = expf(top[i] - from);
+      float part = 0.0f;
+      for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - from);
+      total[i] = total[i] * shrink + group_sum(part);
+      top[i] = most;
+      for (int j = 0; j < D / lanes; ++j) sum[i][j] *= shrink;
+    }
+    hand_over(weights, score);
+    accumulate<D>(sum, weights, v_tile);
+  }
+
+  float inverse[rows_each];
+  for (int i = 0; i < rows_each; ++i) {
+    inverse[i] = total[i] > 0.0f ? 1.0f / total[i] : 0.0f;  // 0: it sees none
+    const int query = begin + threadIdx.y * rows_each + i;
+    if (threadIdx.x == 0 && query < seq)
+      lse[(static_cast<std::size_t>(row) * s.heads + head) * seq + query] = top[i] + logf(total[i]);
+  }
+  store_tile<D>(output_view(o, row, head, s), sum, inverse, begin, seq, dim);
+}
+
+template <int D, class T, class Order>
+void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s,
+         const Order& order) {
+  constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
+  launch(on, "attention", attention_forward<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+         dim3(lanes, lanes), shared, o, lse, q, k, v, s, order);
+}
+
+/// The kernel for a head's dim.
+template <class T, class Order>
+void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order) {
+  const auto with = [&](auto* run_d) {
+    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s, order);
+  };
+  if (s.dim <= 32) with(run<32, T, Order>);
+  else if (s.dim <= 64) with(run<64, T, Order>);
+  else if (s.dim <= 128) with(run<128, T, Order>);
+  else fail(on, "attention: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
+}
+
+}  // namespace
+
+bool attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
+  return attention_hopper(on, o, lse, q, k, v, s) || attention_cudnn(on, o, lse, scratch, q, k, v, s);
+}
+
+bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<attention_sizes> all) {
+  return std::all_of(all.begin(), all.end(), [&](const attention_sizes& s) {
+    return is_for_hopper(on, gradient, s) || has_attention_plan(on, gradient, s);
+  });
+}
+
+template <class T>
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (attention_fused(on, o, lse, scratch, q, k, v, s)) return;
+  run<T>(on, o, lse, q, k, v, s, whole_sequences{seq});
+}
+
+template <class T>
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)) return;
+  run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows});
+}
+
+template <class T>
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
+  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
+                          dim,  heads * dim,      kv_heads * dim, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
+  run<T>(on, o, lse, q, k, v, s, order);
+}
+
+template <class T>
+void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, o, lse, q, k, v, s,
+         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+}
+
+template <class T>
+void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows,
+                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                              int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, o, lse, q, k, v, s,
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+}
+
+template <class T>
+void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
+                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const runtime::ring_step sees{has, static_cast<int>(step)};
+  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+}
+
+template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
+                                        int);
+template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
+                                       int);
+template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                                     int, int);
+template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int,
+                                              int, int, int, int, int);
+template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                                    int, int);
+template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                             int, int, int, int);
+template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                    int);
+template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                             int, double, int);
+template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                   int);
+template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
+                                            int, double, int);
+
+}  // namespace rankc::cuda

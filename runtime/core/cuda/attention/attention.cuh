@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention and its gradient are made of. A block of 16 x 16 threads works on tiles of 64 tokens in
+// shared memory; thread (ty, tx) holds rows 4 ty + i and columns tx + 16 j of every product, in f32. The 16
+// threads of a row group are half a warp: what they hand each other needs no block-wide barrier.
+#pragma once
+#include "attention_fused.hpp"
+#include "../device/device.cuh"
+
+namespace rankc::cuda {
+
+inline constexpr int tile = 64;   // tokens of a tile
+inline constexpr int lanes = 16;  // threads across, and row groups down
+inline constexpr int rows_each = tile / lanes;
+inline constexpr int weight_stride = tile + 4;  // of a (tile, tile) matrix of weights in shared memory
+
+/// Row stride of a (tile, D) matrix in shared memory: the 4 spread the rows over the banks.
+template <int D>
+inline constexpr int tile_stride = D + 4;
+
+/// Tokens of one head within (rows * seq, heads, dim): where its first token is, and how far the next.
+template <class T>
+struct head_view {
+  T* first;
+  std::size_t stride;
+};
+template <class T>
+__device__ head_view<T> view_of(T* all, int row, int head, const attention_sizes& s, int stride) {
+  const std::size_t next = static_cast<std::size_t>(stride);
+  return {all + static_cast<std::size_t>(row) * s.seq * next + static_cast<std::size_t>(head) * s.dim, next};
+}
+template <class T>
+__device__ head_view<T> query_view(T* q, int row, int head, const attention_sizes& s) {
+  return view_of(q, row, head, s, s.q_stride);
+}
+template <class T>
+__device__ head_view<T> key_view(T* k, int row, int kv_head, const attention_sizes& s) {
+  return view_of(k, row, kv_head, s, s.kv_stride);
+}
+template <class T>
+__device__ head_view<T> output_view(T* o, int row, int head, const attention_sizes& s) {
+  return view_of(o, row, head, s, s.o_stride);
+}
+
+/// How queries and keys lie: both sequence after sequence. `first_from` is the first key at a position of the
+/// sequence, or after it.
+struct whole_sequences {
+  int seq;
+  __device__ int first_key(int, int) const { return 0; }  // that a query sees
+  __device__ int first_from(int position) const { return position; }
+  __device__ int queries() const { return seq; }
+  __device__ int keys() const { return seq; }
+  __device__ int position(int query) const { return query; }
+  __device__ int first_query(int key) const { return key; }  // that sees it
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
+    return key_view(k, row, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int) const { return key; }
+};
+
+/// The same of a rank's chunks of sequences, and gathered keys.
+struct chunks_of_sequences {
+  runtime::chunks has;
+  int rows;
+  __device__ int first_key(int, int) const { return 0; }
+  __device__ int first_from(int position) const { return position; }
+  __device__ int queries() const { return has.count(); }
+  __device__ int keys() const { return has.seq; }
+  __device__ int position(int query) const { return has.position(query); }
+  __device__ int first_query(int key) const {
+    const int n = has.length(), front = has.position(0), back = has.position(n);
+    if (key < front + n) return key < front ? 0 : key - front;
+    return key < back ? n : n + key - back;
+  }
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int, int kv_head, const attention_sizes& s) const {
+    return key_view(k, 0, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int row) const { return has.gathered_row(key, row, rows); }
+};
+
+/// The same of a rank's chunks, and the keys of one rank of their ring.
+struct step_of_ring {
+  runtime::ring_step sees;
+  __device__ int first_key(int, int) const { return 0; }
+  __device__ int first_from(int position) const { return sees.of_keys.count_before(position); }
+  __device__ int queries() const { return sees.count; }
+  __device__ int keys() const { return sees.count; }
+  __device__ int position(int query) const { return sees.last_key(query); }
+  __device__ int first_query(int key) const { return sees.causal ? key : sees.first_query; }
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
+    return key_view(k, row, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int) const { return key; }
+};
+
+/// to[t][d] = from[row(begin + t)][d]; 0 from `end` on and beyond dim. Shapes: to (tile, D) with tile_stride.
+template <int D, class T, class Row>
+__device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim, Row row) {
+  for (int i = threadIdx.y * lanes + threadIdx.x; i < tile * D; i += lanes * lanes) {
+    const int t = i / D, d = i % D;
+    const bool inside = begin + t < end && d < dim;
+    to[t * tile_stride<D> + d] = inside ? to_float(from.first[row(begin + t) * from.stride + d]) : 0.0f;
+  }
+}
+template <int D, class T>
+__device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim) {
+  load_tile<D, T>(to, from, begin, end, dim, [](int t) { return t; });
+}
+
+/// s[i][j] = sum over d of a[4 ty + i][d] b[tx + 16 j][d]. Shapes: a, b (tile, D).
+template <int D>
+__device__ void products(float (&s)[rows_each][rows_each], const float* a, const float* b) {
+  for (int i = 0; i < rows_each; ++i)
+    for (int j = 0; j < rows_each; ++j) s[i][j] = 0.0f;
+  const float* a_rows = a + threadIdx.y * rows_each * tile_stride<D>;
+  const float* b_rows = b + threadIdx.x * tile_stride<D>;
+#pragma unroll 4
+  for (int d = 0; d < D; d += 4) {
+    pack<float, 4> left[rows_each], right[rows_each];
+    for (int i = 0; i < rows_each; ++i) {
+      left[i] = load<float, 4>(a_rows + i * tile_stride<D> + d);
+      right[i] = load<float, 4>(b_rows + lanes * i * tile_stride<D> + d);
+    }
+    for (int i = 0; i < rows_each; ++i)
+      for (int j = 0; j < rows_each; ++j)
+        for (int n = 0; n < 4; ++n) s[i][j] += left[i].element[n] * right[j].element[n];
+  }
+}
+
+/// sum[i][j] += sum over t of p[4 ty + i][t] b[t][tx + 16 j]. Shapes: p (tile, tile), b (tile, D).
+template <int D>
+__device__ void accumulate(float (&sum)[rows_each][D / lanes], const float* p, const float* b) {
+  const float* p_rows = p + threadIdx.y * rows_each * weight_stride;
+#pragma unroll 2
+  for (int t = 0; t < tile; t += 4) {
+    pack<float, 4> left[rows_each];
+    for (int i = 0; i < rows_each; ++i) left[i] = load<float, 4>(p_rows + i * weight_stride + t);
+    for (int n = 0; n < 4; ++n)
+      for (int j = 0; j < D / lanes; ++j) {
+        const float right = b[(t + n) * tile_stride<D> + threadIdx.x + lanes * j];
+        for (int i = 0; i < rows_each; ++i) sum[i][j] += left[i].element[n] * right;
+      }
+  }
+}
+
+/// p[4 ty + i][tx + 16 j] = s[i][j], handed to the row group. Shapes: p (tile, tile).
+__device__ inline void hand_over(float* p, const float (&s)[rows_each][rows_each]) {
+  __syncwarp();  // the row group has read what p held
+  for (int i = 0; i < rows_each; ++i)
+    for (int j = 0; j < rows_each; ++j)
+      p[(threadIdx.y * rows_each + i) * weight_stride + threadIdx.x + lanes * j] = s[i][j];
+  __syncwarp();
+}
+
+/// to[row(begin + 4 ty + i)][tx + 16 j] = factor[i] * sum[i][j], up to `end` and within dim.
+template <int D, class T, class Row>
+__device__ void store_tile(head_view<T> to, const float (&sum)[rows_each][D / lanes],
+                           const float (&factor)[rows_each], int begin, int end, int dim, Row row) {
+  for (int i = 0; i < rows_each; ++i) {
+    const int t = begin + threadIdx.y * rows_each + i;
+    for (int j = 0; j < D / lanes; ++j) {
+      const int d = threadIdx.x + lanes * j;
+      if (t < end && d < dim) to.first[row(t) * to.stride + d] = from_float<T>(factor[i] * sum[i][j]);
+    }
+  }
+}
+template <int D, class T>
+__device__ void store_tile(head_view<T> to, const float (&sum)[rows_each][D / lanes],
+                           const float (&factor)[rows_each], int begin, int end, int dim) {
+  store_tile<D>(to, sum, factor, begin, end, dim, [](int t) { return t; });
+}
+
+/// Sum and maximum over the 16 threads of a row group, given to each.
+__device__ inline float group_sum(float x) {
+  for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+__device__ inline float group_max(float x) {
+  for (int step = lanes / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+
+}  // namespace rankc::cuda

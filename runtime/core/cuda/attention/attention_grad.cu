@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of causal attention, with the weights recomputed from the log-sum-exp. Two kernels, so that
+// every sum has one owner and a fixed order: one block per query tile for dq, one per key tile for dk and dv,
+// which walks the query heads that share its key head. Source: FlashAttention (Dao et al. 2022), algorithm 4;
+// delta = sum of dout o per row.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "attention.cuh"
+#include "attention_hopper.hpp"
+#include "attention_plans.hpp"
+#include "../device/documents.cuh"
+
+#include <string>
+#include <type_traits>
+
+namespace rankc::cuda {
+namespace {
+
+/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
+/// other. Shapes: as attention_grad's; delta f32 (rows, heads, queries); grid (tiles of queries, heads,
+/// rows),
+///         block (16, 16).
+template <int D, class T, class Order>
+__global__ void __launch_bounds__(lanes* lanes)
+    attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
+                 const float* lse, attention_sizes z, Order order) {
+  const int seq = order.queries(), heads = z.heads, dim = z.dim;
+  float* q_tile = dynamic_shared();                   // (tile, D)
+  float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
+  float* k_tile = dout_tile + tile * tile_stride<D>;  // (tile, D)
+  float* v_tile = k_tile + tile * tile_stride<D>;     // (tile, D)
+  float* weights = v_tile + tile * tile_stride<D>;    // (tile, tile)
+
+  const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
+  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (z.heads / z.kv_heads);
+  const auto k_view = order.keys_of(k, row, kv_head, z);
+  const auto v_view = order.keys_of(v, row, kv_head, z);
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
+  const auto o_view = output_view(o, row, head, z);
+  const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
+  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+
+  load_tile<D, T>(q_tile, query_view(q, row, head, z), begin, seq, dim);
+  load_tile<D, T>(dout_tile, output_view(dout, row, head, z), begin, seq, dim);
+  __syncthreads();
+
+  float row_lse[rows_each], row_delta[rows_each];
+  for (int i = 0; i < rows_each; ++i) {
+    const int t = threadIdx.y * rows_each + i, query = begin + t;
+    float part = 0.0f;
+    if (query < seq)
+      for (int d = threadIdx.x; d < dim; d += lanes)
+        part += dout_tile[t * tile_stride<D> + d] * to_float(o_view.first[query * o_view.stride + d]);
+    row_delta[i] = group_sum(part);
+    row_lse[i] = query < seq ? lse[statistics + query] : 0.0f;
+    if (threadIdx.x == 0 && query < seq) delta[statistics + query] = row_delta[i];
+  }
+
+  float sum[rows_each][D / lanes] = {};
+  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
+    __syncthreads();
+    load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
+    __syncthreads();
+    float s[rows_each][rows_each], dp[rows_each][rows_each];
+    products<D>(s, q_tile, k_tile);
+    products<D>(dp, dout_tile, v_tile);
+    for (int i = 0; i < rows_each; ++i)
+      for (int j = 0; j < rows_each; ++j) {
+        const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
+        const bool seen = key >= order.first_key(query, row) && key <= order.position(query) && query < seq;
+        const float p = seen ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
+        s[i][j] = p * (dp[i][j] - row_delta[i]);
+      }
+    hand_over(weights, s);
+    accumulate<D>(sum, weights, k_tile);
+  }
+  const float factor[rows_each] = {scale, scale, scale, scale};
+  store_tile<D>(query_view(dq, row, head, z), sum, factor, begin, seq, dim);
+}
+
+/// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
+/// in order. Everything is transposed against the other kernel: rows are keys, columns queries. Shapes: dk,
+/// dv, k, v (rows * seq, kv_heads, dim), others as above; grid (tiles of keys, kv_heads, rows).
+template <int D, class T, class Order>
+__global__ void __launch_bounds__(lanes* lanes)
+    attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
+                  const float* delta, attention_sizes z, Order order) {
+  const int seq = order.queries(), heads = z.heads, dim = z.dim;
+  float* k_tile = dynamic_shared();                    // (tile, D)
+  float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
+  float* q_tile = v_tile + tile * tile_stride<D>;      // (tile, D)
+  float* dout_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
+  float* weights = dout_tile + tile * tile_stride<D>;  // (tile, tile)
+
+  const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
+  const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
+  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
+  load_tile<D, T>(k_tile, order.keys_of(k, row, kv_head, z), begin, order.keys(), dim, row_of_key);
+  load_tile<D, T>(v_tile, order.keys_of(v, row, kv_head, z), begin, order.keys(), dim, row_of_key);
+
+  float sum_k[rows_each][D / lanes] = {}, sum_v[rows_each][D / lanes] = {};
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const auto q_view = query_view(q, row, head, z);
+    const auto dout_view = output_view(dout, row, head, z);
+    const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
+    for (int queries = order.first_query(begin) / tile * tile; queries < seq; queries += tile) {
+      __syncthreads();
+      load_tile<D, T>(q_tile, q_view, queries, seq, dim);
+      load_tile<D, T>(dout_tile, dout_view, queries, seq, dim);
+      __syncthreads();
+      float s[rows_each][rows_each], ds[rows_each][rows_each];
+      products<D>(s, k_tile, q_tile);
+      products<D>(ds, v_tile, dout_tile);
+      for (int j = 0; j < rows_each; ++j) {
+        const int query = queries + threadIdx.x + lanes * j;
+        const float column_lse = query < seq ? lse[statistics + query] : 0.0f;
+        const float column_delta = query < seq ? delta[statistics + query] : 0.0f;
+        const int first = order.first_key(query, row);
+        for (int i = 0; i < rows_each; ++i) {
+          const int key = begin + threadIdx.y * rows_each + i;
+          const bool seen = key >= first && key <= order.position(query) && query < seq;
+          s[i][j] = seen ? expf(s[i][j] * scale - column_lse) : 0.0f;
+          ds[i][j] = s[i][j] * (ds[i][j] - column_delta);
+        }
+      }
+      hand_over(weights, s);
+      accumulate<D>(sum_v, weights, dout_tile);
+      hand_over(weights, ds);
+      accumulate<D>(sum_k, weights, q_tile);
+    }
+  }
+  const float ones[rows_each] = {1.0f, 1.0f, 1.0f, 1.0f}, factor[rows_each] = {scale, scale, scale, scale};
+  store_tile<D>(order.keys_of(dv, row, kv_head, z), sum_v, ones, begin, order.keys(), dim, row_of_key);
+  store_tile<D>(order.keys_of(dk, row, kv_head, z), sum_k, factor, begin, order.keys(), dim, row_of_key);
+}
+
+template <int D, class T, class Order>
+void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
+         const T* o, const float* lse, const attention_sizes& s, int keys, const Order& order) {
+  constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
+  launch(on, "attention_grad", attention_dq<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+         dim3(lanes, lanes), shared, dq, delta, dout, q, k, v, o, lse, s, order);
+  launch(on, "attention_grad", attention_dkv<D, T, Order>, dim3(ceil_div(keys, tile), s.kv_heads, s.rows),
+         dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order);
+}
+
+/// The kernels for a head's dim.
+template <class T, class Order>
+void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+         const attention_sizes& s, int keys, const Order& order) {
+  const auto with = [&](auto* run_d) {
+    run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
+          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s, keys, order);
+  };
+  if (s.dim <= 32) with(run<32, T, Order>);
+  else if (s.dim <= 64) with(run<64, T, Order>);
+  else if (s.dim <= 128) with(run<128, T, Order>);
+  else fail(on, "attention_grad: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
+}
+
+}  // namespace
+
+bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, const attention_sizes& s) {
+  return attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s) ||
+         attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s);
+}
+
+template <class T>
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq});
+}
+
+template <class T>
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
+                          int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows});
+}
+
+template <class T>
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
+  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
+                          dim,  heads * dim,      kv_heads * dim, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
+}
+
+template <class T>
+void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
+         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+}
+
+template <class T>
+void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                   int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+}
+
+template <class T>
+void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
+                                  at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
+                                  int dim, int ring, double step, int first) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const runtime::ring_step sees{has, static_cast<int>(step)};
+  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
+         within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+}
+
+template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
+                                    int, int, int);
+template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
+                                   int, int, int);
+template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                          int, int, int, int, int, int);
+template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                         int, int, int, int, int, int);
+template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                         int, int, int, double, int);
+template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
+                                        int, int, int, double, int);
+template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
+                                             int, int, int, int, int, int);
+template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
+                                            int, int, int, int, int);
+template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                   int, int, int, int, int, int, int, int, int);
+template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                  int, int, int, int, int, int, int, int, int);
+template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
+                                                  int, int, int, int, int, int, double, int);
+template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
+                                                 int, int, int, int, int, double, int);
+
+}  // namespace rankc::cuda

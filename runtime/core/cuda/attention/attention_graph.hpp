@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cuDNN operation graph, written down operation by operation, and the execution plan made from it. Every
+// tensor has four dims and is an operand in memory, a number passed by value, or a result that stays inside.
+#pragma once
+#include "../device/check.hpp"
+
+#include <cudnn.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rankc::cuda {
+
+void check(const rank&, cudnnStatus_t, const char* call);
+
+using extents = std::array<std::int64_t, 4>;
+
+/// Owns one cuDNN descriptor.
+struct destroy_descriptor {
+  void operator()(void* d) const { cudnnBackendDestroyDescriptor(d); }
+};
+using descriptor = std::unique_ptr<void, destroy_descriptor>;
+
+/// A plan that cuDNN can run, and the workspace it asks for in bytes.
+struct attention_plan {
+  descriptor of;
+  std::size_t workspace = 0;
+};
+
+/// A tensor of a graph, which owns its descriptor.
+struct tensor {
+  cudnnBackendDescriptor_t of = nullptr;
+  extents shape{};
+};
+
+/// Errors: failure (70) with cuDNN's text where it refuses a tensor or an operation.
+class attention_graph {
+ public:
+  explicit attention_graph(const rank& r) : r_(r) {}
+
+  /// An operand in memory, known by `id` when the plan is run. Units: `strides` in elements.
+  tensor operand(std::int64_t id, cudnnDataType_t, extents shape, extents strides);
+  /// An f32 passed by value.
+  tensor number(std::int64_t id);
+
+  /// Elementwise operations of f32; the second operand may have extents of 1. `type` is that of the result.
+  tensor pointwise(cudnnPointwiseMode_t, tensor x, tensor b = {}, cudnnDataType_t type = CUDNN_DATA_FLOAT);
+  void pointwise_to(tensor result, cudnnPointwiseMode_t, tensor x, tensor b = {});
+  /// Where row < column, `other`; else x. Rows and columns are the last two dims.
+  tensor causal(tensor x, tensor other);
+  /// Over the dims in which the result has extent 1, or fewer heads.
+  tensor reduce(cudnnReduceTensorOp_t, tensor x, extents shape);
+  void reduce_to(tensor result, cudnnReduceTensorOp_t, tensor x);
+  /// Products over the last two dims; heads of b may be shared. `type` is that of the result.
+  tensor matmul(tensor a, tensor b, extents shape, cudnnDataType_t type = CUDNN_DATA_FLOAT);
+  void matmul_to(tensor result, tensor a, tensor b);
+  /// x with its last two dims exchanged; `strides` are those of the result, its type is bf16.
+  tensor transposed(tensor x, extents strides);
+
+  /// The first plan of cuDNN's choice that needs at most `limit` bytes; where none is that small, the
+  /// smallest; without a descriptor where cuDNN has none. With `deterministic`, none that may give other
+  /// bits.
+  attention_plan plan(cudnnHandle_t, std::size_t limit, bool deterministic);
+
+ private:
+  cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t);
+  void finish(cudnnBackendDescriptor_t, const char* what);
+  void add(cudnnBackendDescriptor_t operation) { operations_.push_back(operation); }
+  tensor inside(cudnnDataType_t, extents shape, extents strides);
+  tensor inside(cudnnDataType_t, extents shape);
+  void elementwise(cudnnPointwiseMode_t, cudnnDataType_t math, int axis, tensor result, tensor x, tensor b,
+                   tensor t);
+
+  const rank& r_;
+  std::int64_t next_ = 1000;  // ids of the results that stay inside
+  std::vector<descriptor> made_;
+  std::vector<cudnnBackendDescriptor_t> operations_;
+};
+
+}  // namespace rankc::cuda

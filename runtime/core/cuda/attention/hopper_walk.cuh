@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles of which heads each block of a kernel works on, one block for each processor, and in which
+// order.
+#pragma once
+#include "../device/device.cuh"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace rankc::cuda::hopper {
+
+/// Some tiles of a head, from `tile` on.
+struct attention_item {
+  int row, head, tile;
+};
+
+/// The items of a block. Those of some heads, a turn, follow each other, which read the same tokens; of these
+/// the longest go first. Every other round of the blocks goes backwards. Of turns that last some rounds the
+/// shortest is taken that gives no block much more work than another.
+class attention_walk {
+ public:
+  /// Of `groups` tiles at a time. If `causal`, the last tile meets most others with `last_first`, the first
+  /// without.
+  attention_walk(int groups, int rows, int heads, int tiles, bool causal, bool last_first)
+      : groups_(groups),
+        heads_(heads),
+        all_(rows * heads),
+        items_((tiles + groups - 1) / groups),
+        tiles_(tiles),
+        causal_(causal),
+        last_first_(last_first) {
+    int best = 1;
+    double least = std::numeric_limits<double>::max();
+    for (int quarters = 4; quarters <= 4 * most_rounds && least > even; ++quarters) {
+      turn_ = std::max(1, quarters * processors / (4 * items_));
+      if (const double work = most_work(); work < least) {
+        least = work;
+        best = turn_;
+      }
+    }
+    turn_ = best;
+  }
+
+  __device__ bool next(attention_item& x) {
+    const int n = number(static_cast<int>(blockIdx.x), round_++);
+    if (n >= all_ * items_) return false;
+    const auto [head, order] = place_of(n);
+    x = {head / heads_, head % heads_, first_tile(order)};
+    return true;
+  }
+
+ private:
+  static constexpr int most_rounds = 4;  // of a turn: caches hold no more of its tokens
+  static constexpr double even = 1.04;
+  struct place {
+    int head, order;
+  };
+  int groups_, heads_, all_, items_, tiles_, turn_ = 1;  // items and tiles of a head, heads of a turn
+  bool causal_, last_first_;
+  int round_ = 0;
+
+  __host__ __device__ static int number(int block, int round) {
+    return round * processors + (round % 2 == 0 ? block : processors - 1 - block);
+  }
+  __host__ __device__ place place_of(int n) const {
+    const int first = n / (turn_ * items_) * turn_, left = all_ - first, heads = turn_ < left ? turn_ : left,
+              within = n - first * items_;
+    return {first + within % heads, within / heads};
+  }
+  __host__ __device__ int first_tile(int order) const {
+    return groups_ * (last_first_ ? items_ - 1 - order : order);
+  }
+
+  /// Of a block, to the mean of all.
+  double most_work() const {
+    std::int64_t most = 0, all = 0;
+    for (int block = 0; block < processors; ++block) {
+      std::int64_t work = 0;
+      for (int round = 0, n; (n = number(block, round)) < all_ * items_; ++round)
+        work += work_of(first_tile(place_of(n).order));
+      most = std::max(most, work);
+      all += work;
+    }
+    return static_cast<double>(most) * processors / static_cast<double>(all);
+  }
+  /// Of an item: the tiles that its tiles meet, and one more.
+  int work_of(int first) const {
+    int met = 1;
+    for (int tile = first; tile < std::min(tiles_, first + groups_); ++tile)
+      met += !causal_ ? tiles_ : last_first_ ? tile + 1 : tiles_ - tile;
+    return met;
+  }
+};
+
+}  // namespace rankc::cuda::hopper

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs of a rank, and one job of them.
+#include "driver.hpp"
+
+#include "../device/check.hpp"
+#include "../communication/check_collectives.hpp"
+#include "../progress/injected.hpp"
+#include "../progress/marks.hpp"
+#include "warm_up.hpp"
+
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace rankc::cuda {
+
+driver::driver(context& owner, const program& p, const batch& b, report& to, cudaStream_t launch_on)
+    : context_(owner),
+      program_(p),
+      batch_(b),
+      report_(to),
+      launch_on_(launch_on != nullptr ? launch_on : owner.of()[0].stream) {
+  check(context_.of(), cudaSetDevice(context_.device()), "cudaSetDevice");
+  results_ = reinterpret_cast<float*>(context_.more_pinned(2 * sizeof(float), "results"));
+  shared_ = reinterpret_cast<float*>(context_.more_on_device(2 * sizeof(float), "results"));
+  results_[0] = results_[1] = 0.0f;
+}
+
+driver::~driver() {
+  cudaSetDevice(context_.device());
+  for (cudaGraphExec_t graph : graphs_)
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
+}
+
+void driver::take_times(std::vector<traced>& into) {
+  check(context_.of(), cudaSetDevice(context_.device()), "cudaSetDevice");
+  tracer_->take(into);
+}
+
+void driver::run(const job& what) {
+  rank& r = context_.of();
+  switch (what.todo) {
+    case job::what::check_collectives: {
+      collective_check numbers(context_);
+      numbers.enqueue();
+      wait_for(r[0].stream);
+      return numbers.judge();
+    }
+    case job::what::try_alone:
+      r.alone = true;
+      fill_with_noise(r[0]);
+      try_out();
+      r.alone = false;
+      return;
+    case job::what::try_together:
+      return try_out();
+    case job::what::capture:
+      for (const kind k : kinds()) graphs_[static_cast<int>(k)] = context_.capture([&] { enqueue(k); });
+      context_.clear_arena();
+      return;
+    case job::what::capture_traced: {
+      cudaGraphExec_t& graph = graphs_[static_cast<int>(kind::traced)];
+      if (graph != nullptr && by_calls_ == what.by_calls) return;
+      if (graph != nullptr) cudaGraphExecDestroy(std::exchange(graph, nullptr));
+      if (tracer_ == nullptr) tracer_ = std::make_unique<tracer>(r);
+      by_calls_ = what.by_calls;
+      const tracer::recording all(*tracer_, by_calls_);
+      graph = context_.capture([&] { enqueue(kind::traced); });
+      return;
+    }
+    case job::what::step:
+      if (r.place != nullptr) r.place->launch(static_cast<std::size_t>(what.which), what.step);
+      check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], launch_on_), "cudaGraphLaunch");
+      enqueueing_ = false;
+      wait_for(launch_on_, [&] { look_at_place(what); });
+      if (r.place != nullptr) r.place->finish();
+      if (what.which != kind::evaluate) ++r.steps_done;
+  }
+}
+
+std::span<const kind> driver::kinds() const {
+  static constexpr kind both[]{kind::train, kind::evaluate};
+  return program_.about.trains ? std::span(both) : std::span(both).subspan(1);
+}
+
+/// All steps, not captured.
+void driver::try_out() {
+  for (const kind k : kinds()) {
+    enqueue(k);
+    wait_for(context_.of()[0].stream);
+  }
+}
+
+/// A step from its inputs in pinned memory to its results there: a graph holds all of it.
+void driver::enqueue(kind what) {
+  rank& r = context_.of();
+  if (r.place != nullptr) r.place->enqueue(static_cast<std::size_t>(what));
+  r.evaluates = what == kind::evaluate;
+  cudaStream_t compute = r[0].stream;
+  const auto pp = static_cast<std::size_t>(r.row->pp);
+  if (what != kind::evaluate) context_.copy_input();
+  const auto copy_in = [&](at to, const std::int32_t* from, std::size_t bytes) {
+    check(r, cudaMemcpyAsync(r.at<std::int32_t>(to), from, bytes, cudaMemcpyHostToDevice, compute),
+          "batch: cudaMemcpyAsync");
+  };
+  if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens, batch_.bytes);
+  if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets, batch_.bytes);
+  if (r.where->reads_starts) copy_in(r.where->starts, batch_.starts, batch_.bytes_of_starts);
+  context_.enqueue(what == kind::evaluate ? program_.evaluate[pp] : program_.train[pp]);
+  const auto copy = [&](float* to, const float* from, std::size_t count) {
+    check(r, cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, compute),
+          "results: cudaMemcpyAsync");
+  };
+  const bool share = r.world != nullptr;
+  copy(share ? &shared_[0] : &results_[0], r.at<float>(r.where->loss), 1);
+  if (r.about->trains) copy(share ? &shared_[1] : &results_[1], r.at<float>(r.where->norm), 1);
+  if (!share) return;
+  if (!r.alone)
+    check(r, ncclBroadcast(shared_, shared_, 2, ncclFloat32, reporter_of(*r.about), r.world, compute),
+          r.world, "results: ncclBroadcast");
+  copy(results_, shared_, 2);
+}
+
+void driver::wait_for(cudaStream_t stream, const std::function<void()>& meanwhile) {
+  for (unsigned polls = 1;; ++polls) {
+    const cudaError_t status = cudaStreamQuery(stream);
+    if (status == cudaSuccess) break;
+    if (status != cudaErrorNotReady) fail_on_device(status);
+    if (meanwhile) meanwhile();
+    if (polls % 4096 == 0) look_at_communicators();
+    std::this_thread::yield();
+  }
+  cudaGetLastError();  // "not ready" is remembered as an error
+}
+
+/// So that others see where the GPU is.
+void driver::look_at_place(const job& what) {
+  rank& r = context_.of();
+  if (r.place == nullptr) return;
+  const std::uint64_t actions = r.place->follow();
+  if (r.fault != nullptr && what.which == kind::train) r.fault->meet(r, what.step, actions);
+}
+
+/// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.
+void driver::fail_on_device(cudaError_t status) {
+  const rank& r = context_.of();
+  std::string text = std::string("the device, after the step was launched: ") + cudaGetErrorString(status);
+  if (r.world == nullptr && r.about->world() > 1)
+    text += "; the fault may be that of another GPU of this process: --launch processes tells them apart";
+  fail(r, text);
+}
+
+void driver::look_at_communicators() {
+  rank& r = context_.of();
+  const std::lock_guard lock(report_.mutex);
+  if (report_.first != nullptr) return;  // the engine is aborting them; the streams will end
+  for (const lane& on : r.all_lanes)
+    for (const lane_link& k : on.links) {
+      if (k.nccl == nullptr) continue;
+      ncclResult_t state = ncclSuccess;
+      check(r, ncclCommGetAsyncError(k.nccl, &state), k.nccl, "ncclCommGetAsyncError");
+      if (state == ncclRemoteError)
+        throw failure(77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
+      if (state != ncclInProgress) check(r, state, k.nccl, "communication under way");
+    }
+}
+
+}  // namespace rankc::cuda

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives one rank on the thread that calls: tries the steps out, captures them, launches the graph of one and
+// waits until the device is done.
+#pragma once
+#include "../progress/trace.hpp"
+#include <rankc/runtime/cuda/context.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace rankc::cuda {
+
+/// What the drivers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
+struct report {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int pending = 0;           // drivers still at the job
+  std::exception_ptr first;  // the first failure; communicators may be gone once it is set
+};
+
+/// Tokens and targets of a data-parallel coordinate, in pinned memory. Null where nothing was set up.
+struct batch {
+  const std::int32_t *tokens = nullptr, *targets = nullptr;
+  std::size_t bytes = 0;                 // of each
+  const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: there are none
+  std::size_t bytes_of_starts = 0;
+};
+
+/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first
+/// asked for, by actions or by calls.
+enum class kind { train, evaluate, traced };
+
+/// What a driver is to do: the parts of the warm-up, the captures, or a step.
+struct job {
+  enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
+  kind which = kind::train;
+  std::int64_t step = 0;  // that it is, or that went before it
+  bool by_calls = false;  // how the step is timed that is captured
+};
+
+class driver {
+ public:
+  /// Graphs are launched on `launch_on`; null: the stream of lane 0.
+  driver(context&, const program&, const batch&, report&, cudaStream_t launch_on = nullptr);
+  ~driver();
+  driver(const driver&) = delete;
+  driver& operator=(const driver&) = delete;
+
+  void run(const job&);
+
+  /// True while the thread may be inside a library call of the job, false once it only polls, or is done.
+  bool enqueueing() const { return enqueueing_; }
+  void set_enqueueing(bool is) { enqueueing_ = is; }
+
+  /// Of the last job: loss and squared gradient norm, as the rank's layout places them.
+  float loss() const { return results_[0]; }
+  float norm_squared() const { return results_[1]; }
+
+  /// Append the times of the last traced step.
+  void take_times(std::vector<traced>& into);
+
+ private:
+  std::span<const kind> kinds() const;  // those that the program has
+  void enqueue(kind);
+  void try_out();
+  void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
+  void look_at_place(const job&);
+  [[noreturn]] void fail_on_device(cudaError_t);
+  void look_at_communicators();
+
+  context& context_;
+  const program program_;
+  const batch& batch_;
+  report& report_;
+  const cudaStream_t launch_on_;
+  float* results_ = nullptr;        // pinned: loss, norm
+  float* shared_ = nullptr;         // the same on the device, where they go to all processes
+  std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
+  bool by_calls_ = false;           // how that one is timed
+  cudaGraphExec_t graphs_[3]{};
+  std::atomic<bool> enqueueing_ = false;
+};
+
+}  // namespace rankc::cuda

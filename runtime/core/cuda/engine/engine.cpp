@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of a CUDA program: a thread and a GPU for each rank of this process, which are all or one. A job
+// goes to all workers at once; when one fails, the others' communication is aborted, so that none is left
+// waiting.
+#include <rankc/runtime/cuda/kernels.hpp>
+#include <rankc/runtime/packed_times.hpp>
+
+#include "access.hpp"
+#include "../communication/agreement.hpp"
+#include "batches.hpp"
+#include "../device/check.hpp"
+#include "../communication/communicators.hpp"
+#include "../progress/injected.hpp"
+#include "../progress/marks.hpp"
+#include "../communication/peer_groups.hpp"
+#include "../linear/product_choices.hpp"
+#include "worker.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+namespace rankc::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The GPU of this process: where a launcher shows each task one alone, that.
+int device_of(const placement& where) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  cudaGetLastError();
+  return devices == 1 ? 0 : where.device;
+}
+
+void accept(const program& p, const placement& where) {
+  check(p);
+  const description& about = p.about;
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  cudaGetLastError();
+  if (where.is_one_rank()) {
+    if (where.device < devices) return;
+    throw failure(1, "rank " + std::to_string(where.rank) + " is the process of GPU " +
+                         std::to_string(where.device) + " of its machine, which has " +
+                         std::to_string(devices) + "; start no more processes than GPUs");
+  }
+  if (devices < about.world())
+    throw failure(1, "the plan has " + std::to_string(about.world()) +
+                         " ranks, one GPU each, and this machine has " + std::to_string(devices) +
+                         " GPUs; use a machine with more, or a plan with fewer ranks");
+}
+
+class cuda_engine final : public engine {
+ public:
+  cuda_engine(const program& p, const placement& where) : program_(p), where_(where) {
+    const description& about = program_.about;
+    if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
+      throw failure(70, "install: no pinned memory");
+    *stop_ = 0;
+    ranks_.resize(static_cast<std::size_t>(about.world()));
+    for (int i = 0; i < about.world(); ++i) {
+      if (where.is_one_rank() && where.rank != i) continue;
+      auto& owner = ranks_[static_cast<std::size_t>(i)];
+      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i, memory_sources{},
+                                        choices_);
+      owner->of().stop = stop_;
+      owner->of().steps_done = -1;
+      places_.push_back(std::make_unique<marks>(owner->of()));
+      if (!where.fault || where.fault->rank != i) continue;
+      fault_ = std::make_unique<injected>(*where.fault);
+      owner->of().fault = fault_.get();
+    }
+    batches_ = std::make_unique<batches>(about, *held().front());
+    if (where.maps_peers && !where.is_one_rank()) {
+      edges_ = std::make_unique<peer_edges>(about, ranks_);
+      groups_ = std::make_unique<peer_groups>(about, ranks_);
+    }
+    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
+    for (context* owner : held())
+      workers_.push_back(std::make_unique<worker>(
+          *owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
+    if (where.others != nullptr) {
+      places_.front()->store_in(where.others->words());
+      where.others->on_failure(
+          [to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
+      where.others->on_look([this] { return look().front().second; });
+    }
+    try {
+      warm_up();
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~cuda_engine() override { release(); }
+
+  const description& about() const override { return program_.about; }
+
+  void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
+    batches_->set(dp, microbatch, tokens, targets);
+  }
+
+  step_output step(const step_input& input) override {
+    if (!program_.about.trains) throw forwards_alone(program_.about);
+    for (context* owner : held()) owner->set_input(input);
+    run_step(kind::train, input.step);
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+  }
+
+  step_output traced_step(const step_input& input, std::vector<traced>& into) override {
+    return timed_step(input, into, false);
+  }
+  step_output step_by_calls(const step_input& input, std::vector<traced>& into) override {
+    return timed_step(input, into, true);
+  }
+
+  double evaluate() override {
+    run_step(kind::evaluate, step_);
+    return reporter().loss();
+  }
+
+  bool holds(int rank_index) const override {
+    layout_of(about(), rank_index);  // refuses a rank that is none
+    return ranks_[static_cast<std::size_t>(rank_index)] != nullptr;
+  }
+
+  void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
+    cuda::read(held(rank_index), which, first, count, to);
+  }
+
+  void logits(int rank_index, std::size_t token, double* to) override {
+    cuda::logits(held(rank_index), token, to);
+  }
+  void routers(int rank_index, int microbatch, double* to) override {
+    cuda::routers(held(rank_index), microbatch, to);
+  }
+
+  void write(int rank_index, region which, std::size_t first, std::size_t count,
+             const double* from) override {
+    place_of(about(), rank_index, which, first, count);  // refuses what the rank does not hold
+    if (holds(rank_index)) cuda::write(held(rank_index), which, first, count, from);
+  }
+
+  std::vector<std::pair<int, standing>> look() override {
+    std::vector<std::pair<int, standing>> all;
+    for (std::size_t i = 0; context * owner : held())
+      all.emplace_back(owner->of().index, places_[i++]->look());
+    return all;
+  }
+
+  std::size_t arena_bytes(int rank_index) const override {
+    return layout_of(about(), rank_index).arena_bytes;
+  }
+
+ private:
+  /// The ranks of this process.
+  std::vector<context*> held() const {
+    std::vector<context*> some;
+    for (const auto& owner : ranks_)
+      if (owner != nullptr) some.push_back(owner.get());
+    return some;
+  }
+
+  context& held(int rank_index) {
+    if (holds(rank_index)) return *ranks_[static_cast<std::size_t>(rank_index)];
+    throw failure(1, "rank " + std::to_string(rank_index) +
+                         " is in another process, and cannot be read in that of rank " +
+                         std::to_string(where_.rank));
+  }
+
+  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture
+  /// them. The first pass loads every kernel and chooses every algorithm while no kernel waits for another
+  /// rank; all ranks then take the same algorithms; the second pass connects the ranks.
+  void warm_up() {
+    for (context* owner : held())
+      owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
+    const bool keeps = where_.speaks() && !where_.products.empty();
+    share_products(keeps ? open_products(where_.products) : "");
+    run({job::what::check_collectives});
+    run({job::what::try_alone});
+    if (where_.meets_others()) share_products(choices_->made());
+    if (keeps) keep_products(where_.products, *choices_);
+    run({job::what::try_together});
+    run({job::what::capture});
+    for (context* owner : held()) owner->of().steps_done = 0;
+  }
+
+  /// What this process knows of products, for all: where two differ, the lower rank's holds.
+  void share_products(const std::string& own) {
+    if (!where_.meets_others()) return choices_->take(own, where_.products);
+    const auto all = where_.exchange("algorithms of products", own);
+    for (auto lines = all.rbegin(); lines != all.rend(); ++lines) choices_->take(*lines, where_.products);
+  }
+
+  step_output timed_step(const step_input& input, std::vector<traced>& into, bool by_calls) {
+    if (!program_.about.trains) throw forwards_alone(program_.about);
+    for (context* owner : held()) owner->set_input(input);
+    run({.todo = job::what::capture_traced, .by_calls = by_calls});
+    run_step(kind::traced, input.step);
+    std::vector<traced> own;
+    for (auto& w : workers_) w->of().take_times(own);
+    if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
+    else
+      for (const std::string& theirs : where_.exchange("times of a step", packed(own)))
+        unpack(theirs, names_, into);
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+  }
+
+  void run_step(kind which, std::int64_t step) {
+    step_ = step;
+    run({job::what::step, which, step});
+  }
+
+  /// Give the job to all workers and wait for them.
+  void run(const job& what) {
+    if (broken_)
+      throw failure(70, "the program has failed in an earlier step and cannot go on; install it again");
+    {
+      const std::lock_guard lock(report_->mutex);
+      report_->pending = static_cast<int>(workers_.size());
+    }
+    for (auto& w : workers_) w->start(what);
+    std::unique_lock lock(report_->mutex);
+    report_->changed.wait(lock, [this] { return report_->pending == 0 || report_->first != nullptr; });
+    if (report_->first == nullptr) return;
+    lock.unlock();
+    tell_the_others();
+    stop_the_others();
+    lock.lock();
+    stuck_ = !report_->changed.wait_for(lock, 20s, [this] { return report_->pending == 0; });
+    std::rethrow_exception(report_->first);
+  }
+
+  /// The other processes, where there are any, before this one is taken apart, which may take long.
+  void tell_the_others() {
+    if (where_.others == nullptr) return;
+    try {
+      std::rethrow_exception(report_->first);
+    } catch (const failure& f) {
+      where_.others->tell_failure(f.code, f.what());
+    } catch (const std::exception& e) {
+      where_.others->tell_failure(70, e.what());
+    }
+  }
+
+  /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
+  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come
+  /// out, since NCCL may not be aborted under it.
+  void stop_the_others() {
+    broken_ = true;
+    *stop_ = 1;
+    if (edges_ != nullptr) {
+      edges_->let_go();
+      groups_->let_go();
+    }
+    const auto until = std::chrono::steady_clock::now() + 2s;
+    const auto busy = [this] {
+      for (const auto& w : workers_)
+        if (w->of().enqueueing()) return true;
+      return false;
+    };
+    while (busy() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    communicators_->abort();
+  }
+
+  /// Another rank has failed: the job under way, and each later one, ends with that.
+  static void stop_job(report& to, const failure& cause) {
+    const std::lock_guard lock(to.mutex);
+    if (to.first == nullptr) to.first = std::make_exception_ptr(cause);
+    to.changed.notify_all();
+  }
+
+  /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
+  /// end: freeing it would wait for that rank.
+  void release() {
+    if (where_.others != nullptr) {
+      where_.others->on_failure(nullptr);
+      where_.others->on_look(nullptr);
+    }
+    if (stuck_) {
+      for (auto& w : workers_) static_cast<void>(w.release());
+      static_cast<void>(communicators_.release());
+      static_cast<void>(edges_.release());
+      static_cast<void>(groups_.release());
+      for (auto& place : places_) static_cast<void>(place.release());
+      static_cast<void>(fault_.release());
+      for (auto& owner : ranks_) static_cast<void>(owner.release());
+      static_cast<void>(batches_.release());
+      static_cast<void>(report_.release());
+      stop_ = nullptr;
+    }
+    workers_.clear();
+    communicators_.reset();
+    places_.clear();
+    ranks_.clear();
+    edges_.reset();
+    groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
+    cudaFreeHost(stop_);
+  }
+
+  /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.
+  const driver& reporter() const {
+    return (workers_.size() == 1 ? *workers_.front()
+                                 : *workers_[static_cast<std::size_t>(reporter_of(program_.about))])
+        .of();
+  }
+
+  const program program_;
+  const placement where_;
+  unsigned* stop_ = nullptr;  // pinned
+  std::unique_ptr<batches> batches_;
+  std::shared_ptr<product_choices> choices_ = std::make_shared<product_choices>();
+  std::vector<std::unique_ptr<context>> ranks_;
+  std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
+  std::unique_ptr<injected> fault_;
+  std::int64_t step_ = 0;  // the last
+  std::unique_ptr<peer_edges> edges_;
+  std::unique_ptr<peer_groups> groups_;
+  std::unique_ptr<communicators> communicators_;
+  std::unique_ptr<report> report_ = std::make_unique<report>();
+  std::vector<std::unique_ptr<worker>> workers_;
+  std::set<std::string> names_;  // of what ranks in other processes did
+  bool broken_ = false;
+  bool stuck_ = false;  // a worker has not come back from a failed job
+};
+
+}  // namespace
+
+std::unique_ptr<engine> install(const program& p, const placement& given) {
+  placement where = given;
+  if (where.is_one_rank()) where.device = device_of(given);
+  // As many hardware queues as can be: what waits for another rank must not hold up another stream of its
+  // own.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  accept(p, where);
+  // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.
+  const int first = where.is_one_rank() ? where.device : 0;
+  if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
+    throw failure(70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
+  if (where.meets_others()) agree_on_gpus(p.about, where, where.device);
+  return std::make_unique<cuda_engine>(p, where);
+}
+
+}  // namespace rankc::cuda

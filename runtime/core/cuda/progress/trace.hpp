@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action,
+// a wait or a communication begins or ends, or wherever a call does. A communication begins when its lane
+// comes to it: its time holds the wait for the other ranks. Where a step is not timed nothing is enqueued.
+// For a profiler, actions are NVTX ranges of the thread that enqueues them, and lanes have names.
+#pragma once
+#include "../device/check.hpp"
+
+#include <vector>
+
+namespace rankc::cuda {
+
+class tracer {
+ public:
+  /// Errors: failure (70) where the device has no memory for the stamps.
+  explicit tracer(rank&);
+  ~tracer();
+  tracer(const tracer&) = delete;
+  tracer& operator=(const tracer&) = delete;
+
+  /// What is enqueued or captured while this lives is stamped, action by action or call by call, into a list
+  /// that begins anew.
+  class recording {
+   public:
+    recording(tracer& t, bool by_calls) : rank_(t.rank_) {
+      t.entries_.clear();
+      t.stamps_ = 0;
+      (by_calls ? rank_.calls : rank_.trace) = &t;
+    }
+    ~recording() { rank_.trace = rank_.calls = nullptr; }
+    recording(const recording&) = delete;
+    recording& operator=(const recording&) = delete;
+
+   private:
+    rank& rank_;
+  };
+
+  enum class what {
+    step,
+    action,
+    wait,
+    alone
+  };  // alone: a communication, an action on another lane than 0, or a call
+
+  /// Stamp the beginning of something on a lane, and its end.
+  /// Errors: failure (70) where a step has more stamps than there is room for.
+  std::size_t begin(what, const lane&, const char* name);
+  void end(std::size_t entry);
+
+  /// What the last replay did, in the order of issue; the device must be done with it.
+  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has
+  /// its own zero.
+  void take(std::vector<traced>& into);
+
+ private:
+  struct entry {
+    what of;
+    const lane* on;
+    const char* name;
+    std::size_t begin, end;  // stamps
+  };
+  static constexpr std::size_t most_stamps = 1 << 16;
+
+  std::size_t stamp(const lane&);
+
+  rank& rank_;
+  std::vector<entry> entries_;
+  std::size_t stamps_ = 0;
+  unsigned long long* times_ = nullptr;  // device memory, nanoseconds
+};
+
+/// Times what is enqueued on a lane while this lives: a communication where nothing is computed, or a wait of
+/// lane 0.
+class stamped {
+ public:
+  stamped(const lane& on, tracer::what of, const char* name)
+      : trace_((of == tracer::what::wait ? on.index == 0 : !on.computes()) ? on.of->trace : nullptr) {
+    if (trace_ != nullptr) entry_ = trace_->begin(of, on, name);
+  }
+  ~stamped() {
+    if (trace_ != nullptr) trace_->end(entry_);
+  }
+  stamped(const stamped&) = delete;
+  stamped& operator=(const stamped&) = delete;
+
+ private:
+  tracer* trace_;
+  std::size_t entry_ = 0;
+};
+
+/// An action on another lane than 0, as long as this lives.
+class stamped_action {
+ public:
+  stamped_action(const lane&, const char* name);
+  ~stamped_action();
+  stamped_action(const stamped_action&) = delete;
+  stamped_action& operator=(const stamped_action&) = delete;
+
+ private:
+  tracer* const trace_;
+  const lane& on_;
+  std::size_t entry_ = 0;
+};
+
+/// A step's body begins and ends, or goes on to the next action.
+void begin_step(rank&);
+void begin_action(const lane&, const char* name);
+void end_step(rank&);
+
+/// Names the rank's lanes for a profiler.
+void name_lanes(const rank&);
+
+}  // namespace rankc::cuda

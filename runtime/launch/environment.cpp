@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/launch/environment.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/fnv1a.hpp>
+#include <rankc/launch/nodelist.hpp>
+#include <rankc/runtime/parse.hpp>
+
+#include <fmt/format.h>
+#include <initializer_list>
+
+namespace rankc::runtime {
+namespace {
+
+/// The variables of one launcher. Slurm has the local size only in a list by nodes.
+struct family {
+  const char *name, *rank, *world, *local_rank, *local_size, *node;
+  std::initializer_list<const char*> job;  // what tells its jobs apart
+};
+const family families[] = {
+    {"rankc",
+     "RANKC_RANK",
+     "RANKC_WORLD",
+     "RANKC_LOCAL_RANK",
+     "RANKC_LOCAL_SIZE",
+     "RANKC_NODE",
+     {"RANKC_JOB"}},
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_RANK",
+     "LOCAL_WORLD_SIZE",
+     "GROUP_RANK",
+     {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     nullptr,
+     {"PMIX_NAMESPACE"}},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, {}},
+    {"Slurm",
+     "SLURM_PROCID",
+     "SLURM_STEP_NUM_TASKS",
+     "SLURM_LOCALID",
+     nullptr,
+     "SLURM_NODEID",
+     {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}}};
+const family &mpich = families[3], &slurm = families[4];
+
+constexpr int port_offset_under_torchrun = 1;     // torchrun itself listens at MASTER_PORT
+constexpr int first_port = 20000, ports = 12000;  // below those that Linux gives to clients
+
+class reader {
+ public:
+  explicit reader(const environment& get) : get_(get) {}
+
+  std::string text(const char* name) const {
+    const char* value = name != nullptr ? get_(name) : nullptr;
+    return value != nullptr ? value : "";
+  }
+  std::optional<int> number(const char* name) const { return parse_number<int>(text(name)); }
+
+  int needed(const char* name) const {
+    const auto value = number(name);
+    if (!value || *value < 0)
+      throw refusal(2,
+                    "{}: the launcher has not set it to a number; start the program with torchrun, mpirun or "
+                    "srun, or with --launch processes",
+                    name);
+    return *value;
+  }
+
+  bool is_complete(const family& f) const {
+    if (&f == &mpich && !text("SLURM_STEP_ID").empty()) return false;  // srun --mpi=pmi2 sets these too
+    return number(f.world).value_or(1) > 1;
+  }
+
+ private:
+  const environment& get_;
+};
+
+int local_size(const reader& from, const family& f, int world, int node) {
+  if (&f != &slurm) return from.number(f.local_size).value_or(0);
+  const std::string list = from.text("SLURM_STEP_TASKS_PER_NODE");
+  if (list.empty()) return from.text("SLURM_STEP_NUM_NODES") == "1" ? world : 0;
+  const std::vector<int> counts = expand_counts(list);
+  return node >= 0 && static_cast<std::size_t>(node) < counts.size() ? counts[static_cast<std::size_t>(node)]
+                                                                     : 0;
+}
+
+std::string job_text(const reader& from, const family& f) {
+  std::string text = from.text("RANKC_JOB");
+  if (!text.empty()) return text;
+  text = f.name;
+  for (const char* name : f.job) text += "/" + from.text(name);
+  return text;
+}
+
+std::string host_of_first(const reader& from, const family& f, bool one_machine) {
+  const std::string given = from.text(&f == families ? "RANKC_ADDR" : "MASTER_ADDR");
+  if (!given.empty()) return given;
+  if (one_machine) return "127.0.0.1";
+  if (const std::string list = from.text("SLURM_STEP_NODELIST"); &f == &slurm && !list.empty())
+    return expand_hosts(list).front();
+  throw refusal(2,
+                "MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of "
+                "rank 0's machine, and MASTER_PORT to a free port there");
+}
+
+int port_of_first(const reader& from, const family& f, std::uint64_t job) {
+  const char* name = &f == families ? "RANKC_PORT" : "MASTER_PORT";
+  if (from.text(name).empty()) return first_port + static_cast<int>(job % ports);
+  const int offset =
+      from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != families ? port_offset_under_torchrun : 0;
+  const int port = from.needed(name) + offset;
+  if (port < 1 || port > 65535)
+    throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
+  return port;
+}
+
+/// Where two launchers' variables are set and differ, both are shown.
+std::string disagreement(const reader& from, const family& taken, const launched& place) {
+  for (const family& other : families) {
+    if (&other == &taken || !from.is_complete(other)) continue;
+    const auto rank = from.number(other.rank), world = from.number(other.world);
+    if (rank == place.rank && world == place.world) continue;
+    return fmt::format("{} is {} and {} {}, as {} says; {} of {} and {} of {} say otherwise and are not used",
+                       taken.rank, place.rank, taken.world, place.world, taken.name, other.rank,
+                       from.text(other.rank), other.world, from.text(other.world));
+  }
+  return "";
+}
+
+launched place_of(const reader& from, const family& f) {
+  launched place{.family = f.name,
+                 .rank = from.needed(f.rank),
+                 .world = from.needed(f.world),
+                 .local_rank = from.needed(f.local_rank),
+                 .local_size = 0,
+                 .node = from.number(f.node).value_or(-1),
+                 .host = {},
+                 .port = 0,
+                 .job = 0,
+                 .warning = {}};
+  if (place.rank >= place.world)
+    throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
+  place.local_size = local_size(from, f, place.world, place.node);
+  const bool one_machine = place.local_size == place.world;
+  place.job = fnv1a64(job_text(from, f));
+  place.host = host_of_first(from, f, one_machine);
+  place.port = port_of_first(from, f, place.job);
+  if (&f == families) {
+    place.listens_on = from.number("RANKC_LISTENS_ON").value_or(-1);
+    place.board = from.number("RANKC_BOARD").value_or(-1);
+  }
+  place.warning = disagreement(from, f, place);
+  return place;
+}
+
+}  // namespace
+
+std::optional<launched> read_environment(const environment& get, const check_world& check) {
+  const reader from(get);
+  for (const family& f : families) {
+    if (!from.is_complete(f)) continue;
+    if (check) check(f.world, from.needed(f.world));
+    return place_of(from, f);
+  }
+  return std::nullopt;
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/launch/limits.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/parse.hpp>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr double most_seconds = 1e6;
+
+void read(const environment& get, const char* name, std::chrono::milliseconds& into) {
+  const char* text = get(name);
+  if (text == nullptr) return;
+  const auto seconds = parse_number<double>(text);
+  if (!seconds || !(*seconds > 0) || *seconds > most_seconds)
+    throw refusal(2, "{} is '{}': it must be a number of seconds above 0, at most {:.0f}", name, text,
+                  most_seconds);
+  into = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+}
+
+}  // namespace
+
+limits read_limits(const environment& get) {
+  limits l;
+  read(get, "RANKC_JOIN_TIMEOUT", l.join);
+  read(get, "RANKC_SILENCE_TIMEOUT", l.silence);
+  read(get, "RANKC_EXCHANGE_TIMEOUT", l.exchange);
+  read(get, "RANKC_STEP_TIMEOUT", l.step);
+  return l;
+}
+
+}  // namespace rankc::runtime

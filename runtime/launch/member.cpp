@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/launch/member.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include "connect.hpp"
+#include "watch.hpp"
+
+#include <poll.h>
+
+namespace rankc::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr auto tick = 100ms;
+constexpr auto to_answer = 10s;      // of the coordinator, longer than it takes itself to judge
+constexpr auto to_know_causes = 2s;  // of this rank's failure
+constexpr auto for_all_to_end = 600s;
+constexpr int for_the_launcher = 500;  // milliseconds: to say how rank 0 has ended
+constexpr std::size_t longest_body = std::size_t{256} << 20;
+
+std::string stopped_by(const root_cause& c) { return "stopped, because " + c.text; }
+
+}  // namespace
+
+member::member(const hello& self, settings s)
+    : self_(self),
+      settings_(std::move(s)),
+      coordinator_(fmt::format("rank 0 at {} port {}", settings_.host, settings_.port)),
+      socket_(connect_to(settings_.host, settings_.port, clock::now() + settings_.times.join)) {
+  send(frame_kind::hello, pack(self_));
+  thread_ = std::thread([this] { serve(); });
+  std::unique_lock lock(mutex_);
+  const auto patience = settings_.times.join + to_answer;
+  const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
+  if (verdict_ && verdict_->first == 0) return;
+  const failure refused = verdict_ ? failure(verdict_->first, verdict_->second)
+                                   : refusal(75, "{} {}; it may not be a program of rankc", coordinator_,
+                                             told ? "has ended the connection before the start"
+                                                  : "has not said in time whether all ranks have come");
+  lock.unlock();
+  close();
+  throw refused;
+}
+
+member::~member() { close(); }
+
+void member::close() {
+  ending_ = true;
+  stop_waiting(socket_);
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(sending_);
+  socket_ = socket_handle();
+}
+
+void member::send(frame_kind kind, std::string body) {
+  const std::lock_guard lock(sending_);
+  if (socket_)
+    send_all(socket_, encode({kind, settings_.job, std::move(body)}), clock::now() + settings_.times.silence);
+}
+
+// The thread: it hears what comes, and says that this rank lives.
+void member::serve() {
+  frame_reader reader;
+  reader.allow(longest_body);
+  deadline heard = clock::now(), said = heard, looked_at = heard;
+  bool connected = true;
+  while (!ending_) {
+    pollfd one{connected ? socket_.fd() : -1, POLLIN, 0};
+    poll(&one, 1, static_cast<int>(std::chrono::milliseconds(tick).count()));
+    if (ending_) return;
+    const deadline now = clock::now();
+    if (now - looked_at > 2 * tick) heard += now - looked_at;  // this process itself was stopped
+    looked_at = now;
+    if (one.revents != 0) {
+      std::string bytes;
+      const received what = receive_into(socket_, bytes);
+      reader.add(bytes);
+      if (what == received::something) heard = now;
+      try {
+        while (const auto f = reader.next()) take(*f);
+      } catch (const not_a_frame&) {
+        connected = false;
+      }
+      connected = connected && what != received::end;
+      if (!connected) {
+        const std::string how =
+            settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
+        learn(
+            {0, 70, how.empty() ? coordinator_ + " has gone, and with it the connection of all ranks" : how});
+      }
+    } else if (connected && now > heard + settings_.times.silence) {
+      connected = false;
+      learn({0, 70,
+             fmt::format(
+                 "{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
+                 coordinator_, std::chrono::duration<double>(now - heard).count())});
+    }
+    if (connected && now >= said + settings_.times.sign_of_life()) {
+      said = now;
+      send(frame_kind::alive, sign_of_life());
+    }
+    act_on_failure();
+  }
+}
+
+// With what this rank does, once there is an engine that says it.
+std::string member::sign_of_life() {
+  const std::lock_guard telling(telling_);
+  if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
+  standing s = on_look_();
+  const std::lock_guard lock(mutex_);
+  if (!exchange_.empty() && !s.in_step) {  // in a step it is a save, which does not hold it up
+    s.waits = true;
+    s.awaited = exchange_;
+  }
+  return body_writer().add(std::uint64_t{1}).add(pack(s)).take();
+}
+
+void member::on_look(std::function<standing()> ask) {
+  const std::lock_guard telling(telling_);
+  on_look_ = std::move(ask);
+}
+
+void member::take(const frame& f) {
+  body_reader body(f.body);
+  if (f.kind == frame_kind::show)
+    return send(frame_kind::shown, settings_.listing ? settings_.listing() : "");
+  std::unique_lock lock(mutex_);
+  if (f.kind == frame_kind::verdict) {
+    const int code = static_cast<int>(body.number());
+    verdict_ = {code, body.text()};
+    data_address_ = body.text();
+  } else if (f.kind == frame_kind::gathered) {
+    std::vector<std::string>& parts = gathered_[body.text()];
+    for (int rank = 0; rank < self_.world; ++rank) parts.push_back(body.text());
+  } else if (f.kind == frame_kind::begun) {
+    stop_is_proposed_ = true;  // no other step begins until the last is known
+    const std::int64_t step = begun_;
+    lock.unlock();
+    return send(frame_kind::begun, body_writer().add(static_cast<std::uint64_t>(step)).take());
+  } else if (f.kind == frame_kind::stop) {
+    const auto step = static_cast<std::int64_t>(body.number());
+    stop_ = {step, static_cast<int>(body.number())};
+  } else if (f.kind == frame_kind::bye) {
+    is_over_ = true;
+  } else if (f.kind == frame_kind::failed) {
+    const int rank = static_cast<int>(body.number()), code = static_cast<int>(body.number());
+    const std::string text = body.text();
+    lock.unlock();
+    return learn({rank, code, text});
+  }
+  changed_.notify_all();
+}
+
+// The first cause is kept. A connection that ends after all have left is no failure.
+void member::learn(root_cause c) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (cause_ || is_over_) return;
+    cause_ = std::move(c);
+  }
+  changed_.notify_all();
+  const std::lock_guard lock(telling_);
+  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_))
+    on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
+}
+
+// What does not come back from a step, though a rank has failed, is ended.
+void member::act_on_failure() {
+  std::unique_lock lock(mutex_);
+  if (!cause_ || (cause_->rank == self_.rank && has_told_failure_) || !settings_.too_late) return;
+  if (!too_late_at_) too_late_at_ = clock::now() + settings_.times.end;
+  if (clock::now() < *too_late_at_) return;
+  lock.unlock();
+  settings_.too_late(*cause_);
+}
+
+void member::throw_if_failed() const {
+  if (cause_) throw failure(77, stopped_by(*cause_));
+}
+
+std::vector<std::string> member::gather(const std::string& name, const std::string& mine) {
+  std::string key;
+  {
+    const std::lock_guard lock(mutex_);
+    throw_if_failed();
+    key = fmt::format("{} {}", name, ++times_gathered_[name]);
+    exchange_ = fmt::format("the exchange \"{}\"", key);
+  }
+  send(frame_kind::gather, body_writer().add(key).add(mine).take());
+  std::unique_lock lock(mutex_);
+  const bool done = changed_.wait_for(lock, settings_.times.exchange + to_answer,
+                                      [&] { return gathered_.contains(key) || cause_; });
+  exchange_.clear();
+  throw_if_failed();
+  if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
+  auto parts = gathered_.extract(key);
+  return std::move(parts.mapped());
+}
+
+int member::agreed_stop(std::int64_t step, int signal) {
+  std::unique_lock lock(mutex_);
+  if (signal != 0 && !has_asked_to_stop_) {
+    has_asked_to_stop_ = true;
+    lock.unlock();
+    send(frame_kind::ask_stop, body_writer().add(static_cast<std::uint64_t>(signal)).take());
+    lock.lock();
+  }
+  changed_.wait_for(lock, settings_.times.exchange, [this] { return !stop_is_proposed_ || stop_ || cause_; });
+  throw_if_failed();
+  if (stop_ && step >= stop_->first) return stop_->second;
+  begun_ = step + 1;
+  return 0;
+}
+
+std::unique_ptr<transport> member::connect() {
+  const auto exchange = [this](const std::string& name, const std::string& mine) {
+    return gather(name, mine);
+  };
+  return connect_all(exchange, {.rank = self_.rank,
+                                .world = self_.world,
+                                .address = data_address_,
+                                .patience = settings_.times.exchange});
+}
+
+void member::on_failure(std::function<void(const std::string&)> act) {
+  const std::lock_guard telling(telling_);
+  on_failure_ = std::move(act);
+  const std::lock_guard lock(mutex_);
+  if (on_failure_ && cause_ && cause_->rank != self_.rank) on_failure_(stopped_by(*cause_));
+}
+
+void member::tell_failure(int code, const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_told_failure_) return;
+    has_told_failure_ = true;
+  }
+  send(frame_kind::failed, body_writer().add(static_cast<std::uint64_t>(code)).add(text).take());
+}
+
+root_cause member::report(int code, const std::string& text) {
+  tell_failure(code, text);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, to_know_causes, [this] { return cause_.has_value(); });
+  return cause_ ? *cause_ : root_cause{self_.rank, code, text};
+}
+
+void member::leave() {
+  send(frame_kind::bye, "");
+  std::unique_lock lock(mutex_);
+  const bool told = changed_.wait_for(lock, for_all_to_end, [this] { return is_over_ || cause_; });
+  if (is_over_) return;
+  throw_if_failed();
+  if (!told)
+    throw refusal(77, "the other ranks have not ended within {} s of this one",
+                  std::chrono::seconds(for_all_to_end).count());
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/launch/nodelist.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/parse.hpp>
+
+#include <optional>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr std::size_t most = 1'000'000;
+
+failure malformed(std::string_view list, const char* like) {
+  return refusal(2, "'{}': is not a list of Slurm's, as {} is", list, like);
+}
+
+/// The parts between commas that stand outside brackets.
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] == '[') ++depth;
+    if (i < list.size() && list[i] == ']') --depth;
+    if (i < list.size() && (list[i] != ',' || depth > 0)) continue;
+    parts.push_back(list.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+/// The numbers of `01-03`, or the one of `07`, as they are written.
+std::optional<std::vector<std::string>> numbers_of(std::string_view range) {
+  const std::size_t dash = range.find('-');
+  const std::string_view low = range.substr(0, dash),
+                         high = dash == range.npos ? low : range.substr(dash + 1);
+  const auto first = parse_number<unsigned long>(low), last = parse_number<unsigned long>(high);
+  if (!first || !last || *last < *first || *last - *first >= most) return std::nullopt;
+  std::vector<std::string> all;
+  for (unsigned long n = *first; n <= *last; ++n) all.push_back(fmt::format("{:0{}}", n, low.size()));
+  return all;
+}
+
+/// The names of `rack[1-2]node[01-03]x`: every bracket with every other, the first one slowest.
+std::optional<std::vector<std::string>> names_of(std::string_view part) {
+  std::vector<std::string> names{""};
+  while (!part.empty()) {
+    const std::size_t open = part.find('['), close = part.find(']', open);
+    if (open == part.npos && part.find(']') != part.npos) return std::nullopt;
+    if (open != part.npos && close == part.npos) return std::nullopt;
+    for (std::string& name : names) name += part.substr(0, open);
+    if (open == part.npos) break;
+    std::vector<std::string> longer;
+    for (const std::string& name : names)
+      for (const std::string_view range : parts_of(part.substr(open + 1, close - open - 1))) {
+        const auto numbers = numbers_of(range);
+        if (!numbers || longer.size() + numbers->size() > most) return std::nullopt;
+        for (const std::string& number : *numbers) longer.push_back(name + number);
+      }
+    names = std::move(longer);
+    part.remove_prefix(close + 1);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> expand_hosts(std::string_view list) {
+  std::vector<std::string> hosts;
+  for (const std::string_view part : parts_of(list)) {
+    const auto names = names_of(part);
+    if (part.empty() || !names || hosts.size() + names->size() > most)
+      throw malformed(list, "node[01-03,07],b2");
+    hosts.insert(hosts.end(), names->begin(), names->end());
+  }
+  return hosts;
+}
+
+std::vector<int> expand_counts(std::string_view list) {
+  std::vector<int> counts;
+  for (const std::string_view part : parts_of(list)) {
+    const std::size_t open = part.find("(x");
+    const int count = parse_number<int>(part.substr(0, open)).value_or(-1);
+    std::size_t times = open == part.npos ? 1 : 0;
+    if (times == 0 && part.ends_with(')'))
+      times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
+    if (count < 0 || times == 0 || times > most || counts.size() + times > most)
+      throw malformed(list, "8(x2),4");
+    counts.insert(counts.end(), times, count);
+  }
+  return counts;
+}
+
+}  // namespace rankc::runtime

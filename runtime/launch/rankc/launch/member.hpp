@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second
+// that the rank lives and hears what has become of the others.
+#pragma once
+#include <rankc/launch/board.hpp>
+#include <rankc/launch/frame.hpp>
+#include <rankc/launch/hello.hpp>
+#include <rankc/launch/limits.hpp>
+#include <rankc/launch/socket.hpp>
+#include <rankc/runtime/peers.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// The first failure of a job.
+struct root_cause {
+  int rank, code;
+  std::string text;
+};
+
+class member final : public peers {
+ public:
+  struct settings {
+    std::string host{};  // of the coordinator
+    int port = 0;
+    std::uint64_t job = 0;
+    limits times{};
+    std::function<std::string()> listing{};  // asked for where plans differ
+    std::shared_ptr<board> ends{};           // the launcher's, if it has any
+    std::function<void(const root_cause&)>
+        too_late{};  // called where this is still there `times.end` after a failure that it did not tell
+  };
+
+  /// Join, and return once all ranks have and agree.
+  /// Errors: failure (2) with the verdict, failure (75) where the coordinator does not answer or is another
+  /// job's.
+  member(const hello&, settings);
+  ~member() override;
+  member(const member&) = delete;
+
+  /// What placement::exchange is.
+  std::vector<std::string> gather(const std::string& name, const std::string& mine);
+  /// What placement::agreed_stop is.
+  int agreed_stop(std::int64_t step, int signal);
+
+  std::unique_ptr<transport> connect() override;
+  void tell_failure(int code, const std::string& text) override;
+  void on_failure(std::function<void(const std::string&)>) override;
+  progress_words& words() override {
+    return settings_.ends != nullptr ? settings_.ends->words(self_.rank) : words_;
+  }
+  void on_look(std::function<standing()>) override;
+
+  /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or
+  /// another's.
+  root_cause report(int code, const std::string& text);
+
+  /// This rank has ended well; returns when all have.
+  /// Errors: failure (77) where another has failed.
+  void leave();
+
+  /// End the connection. Engines that still know this member find it failed.
+  void close();
+
+  const std::string& data_address() const { return data_address_; }
+
+ private:
+  void serve();
+  void take(const frame&);
+  void learn(root_cause);
+  void act_on_failure();
+  void send(frame_kind, std::string body);
+  void throw_if_failed() const;
+  std::string sign_of_life();
+
+  const hello self_;
+  const settings settings_;
+  const std::string coordinator_;  // for texts
+  socket_handle socket_;
+  std::string data_address_;
+
+  std::mutex sending_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::pair<int, std::string>> verdict_;
+  std::map<std::string, std::vector<std::string>> gathered_;
+  std::map<std::string, std::uint64_t> times_gathered_;
+  std::optional<root_cause> cause_;
+  std::int64_t begun_ = 0;  // the step that has begun; 0: the first, or none
+  bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
+  std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
+  std::mutex telling_;                                // of on_failure_: held while it runs
+  std::function<void(const std::string&)> on_failure_;
+  std::function<standing()> on_look_;  // under telling_
+  progress_words words_;
+  std::string exchange_;  // that this rank waits for
+  std::optional<deadline> too_late_at_;
+  std::atomic<bool> has_told_failure_ = false;
+  bool is_over_ = false;  // all have left
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rankc::runtime

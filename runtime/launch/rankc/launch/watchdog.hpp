@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends a process whose ranks are threads where a step hangs: code that does not return cannot be stopped
+// otherwise. Where ranks are processes, the coordinator does that (launch/).
+#pragma once
+#include <rankc/runtime/engine.hpp>
+#include <rankc/launch/limits.hpp>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace rankc::runtime {
+
+class watchdog {
+ public:
+  /// Look at the engine until this goes, which is before the engine does. `end` is called, from another
+  /// thread and once, with who is stuck and where.
+  watchdog(engine&, const limits&, std::function<void(const std::string&)> end);
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace rankc::runtime

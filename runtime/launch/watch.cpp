@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.hpp"
+
+#include <rankc/launch/frame.hpp>
+#include <rankc/launch/hello.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <tuple>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr int signs_missed = 2;
+constexpr double least_seconds = 30, times_longest = 20;
+
+}  // namespace
+
+std::string pack(const standing& s) {
+  body_writer out;
+  const auto number = [&](auto n) { out.add(static_cast<std::uint64_t>(n)); };
+  number(s.step);
+  number(s.calls);
+  out.add(s.action);
+  number(s.in_step);
+  number(s.waits);
+  out.add(s.awaited);
+  number(s.with.size());
+  for (const int rank : s.with) number(rank);
+  number(s.communicator);
+  number(s.number);
+  number(s.carried.size());
+  for (const auto& [communicator, count] : s.carried) {
+    number(communicator);
+    number(count);
+  }
+  number(s.moved.size());
+  for (const std::uint64_t word : s.moved) number(word);
+  return out.take();
+}
+
+standing unpack_standing(const std::string& body) {
+  body_reader in(body);
+  standing s;
+  s.step = static_cast<std::int64_t>(in.number());
+  s.calls = in.number();
+  s.action = in.text();
+  s.in_step = in.number() != 0;
+  s.waits = in.number() != 0;
+  s.awaited = in.text();
+  for (std::uint64_t left = in.number(); left > 0; --left) s.with.push_back(static_cast<int>(in.number()));
+  s.communicator = static_cast<int>(in.number());
+  s.number = in.number();
+  for (std::uint64_t left = in.number(); left > 0; --left) {
+    const int communicator = static_cast<int>(in.number());
+    s.carried.emplace_back(communicator, in.number());
+  }
+  for (std::uint64_t left = in.number(); left > 0; --left) s.moved.push_back(in.number());
+  return s;
+}
+
+void watch::hear(int rank, standing s, deadline now) {
+  standing& known = ranks_[rank];
+  heard_[rank] = now;
+  if (known.moved != s.moved || known.moved.empty()) {
+    if (is_each_in_step()) longest_ = std::max(longest_, now - last_move_);
+    last_move_ = now;
+  }
+  a_step_is_done_ = a_step_is_done_ || (known.in_step && (!s.in_step || s.step > known.step));
+  known = std::move(s);
+}
+
+void watch::excuse(deadline::duration away) {
+  last_move_ += away;
+  for (auto& [rank, at] : heard_) at += away;
+}
+
+std::string watch::last_place(int rank) const {
+  const auto found = ranks_.find(rank);
+  return found != ranks_.end() ? found->second.text() : "";
+}
+
+bool watch::is_each_in_step() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
+}
+
+bool watch::all_in_step(const std::vector<int>& roots) const {
+  return std::all_of(roots.begin(), roots.end(), [&](int r) { return ranks_.at(r).in_step; });
+}
+
+// Who does not wait for others; where all wait, whoever has got least far.
+std::vector<int> watch::roots() const {
+  std::vector<int> found;
+  for (const auto& [rank, s] : ranks_)
+    if (!s.waits) found.push_back(rank);
+  if (!found.empty()) return found;
+  const auto progress = [](const auto& entry) { return std::tuple(entry.second.step, entry.second.calls); };
+  const auto least = std::min_element(
+      ranks_.begin(), ranks_.end(), [&](const auto& a, const auto& b) { return progress(a) < progress(b); });
+  for (const auto& entry : ranks_)
+    if (progress(entry) == progress(*least)) found.push_back(entry.first);
+  return found;
+}
+
+// A rank waits for what another has already done its part of: what that sent has been lost.
+std::string watch::lost_between() const {
+  std::string text;
+  for (const auto& [rank, s] : ranks_) {
+    if (!s.waits || s.communicator < 0) continue;
+    for (const int other : s.with) {
+      const auto theirs = ranks_.find(other);
+      if (theirs == ranks_.end()) continue;
+      for (const auto& [communicator, count] : theirs->second.carried)
+        if (communicator == s.communicator && count > s.number)
+          text += fmt::format("{}{} {} waits for {}, of which {} has done its part: it was lost between them",
+                              text.empty() ? "" : "; and ", who_(rank), s.text(), s.awaited, who_(other));
+    }
+  }
+  return text;
+}
+
+// "; rank 1 waits for it"
+std::string watch::waits_of(int root) const {
+  std::vector<int> waiting;
+  for (const auto& [rank, s] : ranks_)
+    if (s.waits && std::find(s.with.begin(), s.with.end(), root) != s.with.end()) waiting.push_back(rank);
+  if (waiting.empty()) return "";
+  const standing& first = ranks_.at(waiting.front());
+  return fmt::format(", waited for by rank {} (rank {} {}, for {})", ranks_text(waiting), waiting.front(),
+                     first.text(), first.awaited);
+}
+
+std::optional<watch::verdict> watch::judge(deadline now) const {
+  using seconds = std::chrono::duration<double>;
+  const bool any_in_step =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
+  if (!any_in_step || heard_.size() > ranks_.size()) return std::nullopt;
+  for (const auto& [rank, at] : heard_)
+    if (now - at > signs_missed * limits_.sign_of_life())
+      return std::nullopt;  // it may be stopped: its silence will tell
+  const std::vector<int> stuck = roots();
+  const double most = seconds(limits_.exchange).count(), longest = seconds(longest_).count();
+  double limit = a_step_is_done_ ? std::max(least_seconds, times_longest * longest) : most;
+  if (limits_.step.count() > 0) limit = seconds(limits_.step).count();
+  if (!all_in_step(stuck)) limit = std::max(limit, most);  // saving or reading may take long
+  const double passed = seconds(now - last_move_).count();
+  if (passed < limit) return std::nullopt;
+  const std::string since = fmt::format("; no rank has got on for {:.0f} s (RANKC_STEP_TIMEOUT)", passed);
+  if (const std::string lost = lost_between(); !lost.empty()) return verdict{stuck.front(), lost + since};
+  std::string text;
+  for (const int rank : stuck) {
+    const standing& s = ranks_.at(rank);
+    text +=
+        fmt::format("{}{} is stuck {}{}{}", text.empty() ? "" : "; and ", who_(rank), s.text(),
+                    s.waits ? ", and waits for " + s.awaited : ", in computation or other code of its own",
+                    waits_of(rank));
+  }
+  return verdict{stuck.front(), text + since};
+}
+
+}  // namespace rankc::runtime

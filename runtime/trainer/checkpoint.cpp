@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding a checkpoint, and reading it.
+#include <rankc/trainer/checkpoint.hpp>
+
+#include "checkpoint_names.hpp"
+#include "hugging_face_source.hpp"
+#include <rankc/launch/refusal.hpp>
+#include "tensor_names.hpp"
+#include <rankc/trainer/parallel.hpp>
+#include <rankc/trainer/parameters.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace rankc::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<part> weights_alone{{region::weights, ""}};
+
+std::string first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / commit_file); }
+
+/// Call `visit` for each region of each parameter, by a few threads.
+template <class Visit>
+void for_each_tensor(const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                     const Visit& visit) {
+  for_each_in_parallel(parameters.size() * parts.size(), [&](std::size_t i) {
+    const part& part = parts[i / parameters.size()];
+    const global_parameter& p = parameters[i % parameters.size()];
+    if (has(p, part.where)) visit(p, part.where, part.prefix + p.name);
+  });
+}
+
+/// Check what the ranks of a process need, or all of it.
+void check_values(tensor_source& in, const std::vector<global_parameter>& parameters,
+                  const std::vector<part>& parts, const placement& where) {
+  for_each_tensor(parameters, parts, [&](const global_parameter& p, region, const std::string& name) {
+    for (const shard& s : p.holders)
+      if (!where.is_one_rank() || where.rank == s.rank) in.check(name, area_of(s));
+  });
+}
+
+void load_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                  const tensor_source& in) {
+  for_each_tensor(parameters, parts, [&](const global_parameter& p, region r, const std::string& name) {
+    write(e, p, r, in, name);
+  });
+}
+
+/// A checkpoint that matches its checksums where a process needs it. Errors: failure (1).
+open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
+  auto tensors = std::make_unique<piece_source>(folder, !about.trains);
+  const auto parameters = global_parameters(about);
+  const auto parts = saved_parts(about);
+  try {
+    check_tensors(*tensors, parameters, parts);
+  } catch (const failure& f) {
+    throw failure(65, f.what());  // not damaged, but another model's
+  }
+  check_values(*tensors, parameters, parts, where);
+  return {folder, read_run_state(about, folder / run_file), std::move(tensors), {}};
+}
+
+/// What keeps a path from being the first choice that `latest` names, if anything.
+std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& first) {
+  const std::string name = first_line(path / latest_file);
+  if (name.empty() || path == first || name == first.filename() || step_of(name) == step_of(first)) return {};
+  return {fmt::format("{}: names '{}', where there is no checkpoint; {} is taken",
+                      (path / latest_file).string(), name, first.string())};
+}
+
+/// The names of those checkpoints of a path that every process sees, in the order of the first.
+std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const placement& where) {
+  if (!where.exchange) return mine;
+  std::string names;
+  for (const fs::path& folder : mine) names += folder.filename().string() + "\n";
+  const std::vector<std::string> all = where.exchange("load: checkpoints", names);
+  std::vector<fs::path> common;
+  std::istringstream first(all.front());
+  for (std::string name; std::getline(first, name);) {
+    const bool everywhere = std::all_of(all.begin(), all.end(), [&](const std::string& list) {
+      return ("\n" + list).find("\n" + name + "\n") != list.npos;
+    });
+    const auto at =
+        std::find_if(mine.begin(), mine.end(), [&](const fs::path& f) { return f.filename() == name; });
+    if (everywhere && at != mine.end()) common.push_back(*at);
+  }
+  return common;
+}
+
+/// Weights in whichever form a path has them.
+std::unique_ptr<tensor_source> open_source(const description& about,
+                                           const std::vector<global_parameter>& given, const fs::path& path) {
+  if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
+  if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
+  const fs::path file = fs::is_directory(path) ? path / "model.safetensors" : path;
+  return std::make_unique<piece_source>(file.string(), std::vector{file});
+}
+
+}  // namespace
+
+std::vector<fs::path> find_checkpoints(const fs::path& path) {
+  if (is_checkpoint(path)) return {path};
+  if (!fs::is_directory(path)) return {};
+  const std::int64_t latest = step_of(first_line(path / latest_file));
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const fs::path& folder = entry.path();
+    const bool replaced = folder.filename().string().ends_with(replaced_suffix);
+    if (step_of(folder) < 0 || !is_checkpoint(folder)) continue;
+    if (!replaced || !is_checkpoint(path / fmt::format("{}{:06}", step_prefix, step_of(folder))))
+      all.push_back(folder);
+  }
+  const auto is_later = [&](const fs::path& f) { return latest >= 0 && step_of(f) > latest; };
+  std::sort(all.begin(), all.end(), [&](const fs::path& a, const fs::path& b) {
+    return is_later(a) != is_later(b) ? is_later(b) : step_of(a) > step_of(b);
+  });
+  return all;
+}
+
+fs::path find_checkpoint(const fs::path& path) {
+  if (!fs::is_directory(path)) throw refusal(65, "{}: there is no such folder", path.string());
+  const std::vector<fs::path> all = find_checkpoints(path);
+  if (all.empty())
+    throw refusal(65, "{}: holds no checkpoint: neither {} nor a folder with it is there", path.string(),
+                  commit_file);
+  return all.front();
+}
+
+open_checkpoint open_newest(const description& about, const fs::path& path, const placement& where) {
+  const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
+  if (all.empty()) {
+    const fs::path newest = find_checkpoint(path);  // refuses a path without any
+    throw refusal(65, "{}: no checkpoint is there for every rank; this one has {}", path.string(),
+                  newest.string());
+  }
+  std::vector<std::string> notes = notes_of_latest(path, all.front()), faults;
+  for (const fs::path& folder : all) {
+    std::string fault;
+    open_checkpoint found;
+    try {
+      found = open_whole(about, folder, where);
+    } catch (const failure& f) {
+      if (f.code != 1) throw;
+      fault = f.what();
+    }
+    if (where.exchange)
+      for (const std::string& other : where.exchange("load: " + folder.filename().string(), fault))
+        if (fault.empty()) fault = other;
+    if (fault.empty()) {
+      for (const std::string& earlier : faults)
+        notes.push_back(earlier + "; " + folder.string() + " is taken");
+      found.notes = std::move(notes);
+      return found;
+    }
+    faults.push_back(fault);
+  }
+  throw refusal(65, "{}{}", faults.front(), all.size() > 1 ? "; none of the others is whole either" : "");
+}
+
+void load_checkpoint(engine& e, const open_checkpoint& from) {
+  load_tensors(e, global_parameters(e.about()), saved_parts(e.about()), *from.tensors);
+}
+
+void load_checkpoint(engine& e, const fs::path& folder) {
+  load_checkpoint(e, open_newest(e.about(), folder));
+}
+
+std::unique_ptr<tensor_source> open_weights(const description& about, const fs::path& folder) try {
+  auto in = std::make_unique<piece_source>(folder, true);
+  const auto parameters = global_parameters(about);
+  check_tensors(*in, parameters, weights_alone);
+  check_values(*in, parameters, weights_alone, {});
+  return in;
+} catch (const failure& f) {
+  throw failure(65, f.what());
+}
+
+std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {
+  const auto all = global_parameters(e.about());
+  std::vector<global_parameter> given, beside;
+  for (const global_parameter& p : all)
+    (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
+  const std::unique_ptr<tensor_source> in = open_source(e.about(), given, path);
+  const bool has_any =
+      std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
+  if (has_any) {
+    given = all;
+    beside.clear();
+  }
+  check_tensors(*in, given, weights_alone);
+  check_values(*in, given, weights_alone, where);
+  load_tensors(e, given, weights_alone, *in);
+  initialise(e, beside, 1);
+  std::vector<std::string> started;
+  for (const global_parameter& p : beside) started.push_back(p.name);
+  return started;
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/command_line.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/trainer/data.hpp>
+#include <rankc/runtime/parse.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <cmath>
+#include <cstdlib>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr const char hash_prefix[] = "hash:";
+
+CLI::Validator whole_number(std::int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const auto n = parse_number<std::int64_t>(text);
+        return n && *n >= least ? "" : fmt::format("'{}' must be a whole number >= {}", text, least);
+      },
+      "N");
+}
+
+CLI::Validator non_negative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto x = parse_number<double>(text);
+        return x && std::isfinite(*x) && *x >= 0 ? ""
+                                                 : fmt::format("'{}' must be a finite number >= 0", text);
+      },
+      "X");
+}
+
+CLI::Validator share() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto x = parse_number<double>(text);
+        return x && *x >= 0 && *x < 1 ? "" : fmt::format("'{}' must be a share from 0 to below 1", text);
+      },
+      "X");
+}
+
+/// What is refused, or becomes part of another option, after parsing.
+struct raw_options {
+  std::string launch = "threads", format = "safetensors", inject;
+  std::optional<std::uint64_t> seed;
+};
+
+/// An option that names something: an empty text is an unset variable of the shell.
+template <class Value>
+CLI::Option* add_name(CLI::App& app, const std::string& name, Value& value, const std::string& help) {
+  return app.add_option_function<std::string>(
+      name,
+      [name, &value](const std::string& text) {
+        if (text.empty()) throw refusal(2, "{} '': is empty; name something, or leave it out", name);
+        value = text;
+      },
+      help);
+}
+
+void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
+  const auto seed = CLI::Validator(
+      [](const std::string& text) {
+        return parse_number<std::uint64_t>(text)
+                   ? ""
+                   : fmt::format("'{}' must be a whole number from 0 to 2^64 - 1", text);
+      },
+      "S");
+  add_name(app, "--init", o.init,
+           "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
+           "checkpoint (default hash:1)");
+  app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
+  add_name(app, "--data", o.data,
+           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
+           "or quoted pattern of these; "
+           "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
+  add_name(app, "--load", o.load,
+           "continue from this checkpoint, with its data and recipe where not given here");
+  app.add_option(
+      "--launch", raw.launch,
+      "threads: all ranks in this process (default); processes: one process per rank, on this machine");
+  add_name(app, "--products", o.where.products,
+           "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, "
+           "and what is timed anew is "
+           "added; none: time all (default ~/.cache/rankc/products.tsv)");
+  app.add_option("--inject", raw.inject,
+                 "a fault on purpose, in test builds: "
+                 "rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
+                 "drop|corrupt|nan|flip");
+}
+
+void add_options_of_training(CLI::App& app, options& o) {
+  app.add_option("--lr", o.lr, "learning rate (default: the plan's)")->check(non_negative());
+  app.add_option(
+      "--lr-schedule", o.schedule,
+      "constant | cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]] | wsd:WARMUP:STABLE:DECAY[:MIN_LR] | pieces: "
+      "warmup:20,constant:300,linear:80:0 (default: the plan's)");
+  app.add_option("--wd", o.weight_decay, "weight decay (default: the plan's)")->check(non_negative());
+  app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
+      ->check(non_negative());
+  add_name(app, "--shuffle", o.shuffle,
+           "order of the windows of files: none, as they lie (default); SEED, drawn anew each epoch by a "
+           "counter-based generator "
+           "(Philox); megatron:SEED[:SAMPLES], that of Megatron's GPTDataset");
+  add_name(app, "--eval-data", o.eval_data, "data that the held-out loss is of, spelt as --data");
+  app.add_option("--eval-fraction", o.eval_fraction,
+                 "or hold out this share of the end of --data (default 0.05 where --eval-every is given)")
+      ->check(share());
+  app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")
+      ->check(whole_number(1));
+  app.add_option("--eval-batches", o.eval_batches, "of at most so many batches (default 10)")
+      ->check(whole_number(1));
+  add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
+  add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
+  add_name(app, "--trace", o.trace,
+           "time the last step, and write what each rank did into this file, for Perfetto and for "
+           "the generator's timeline --measured");
+  app.add_option(
+         "--check-replicas", o.check_replicas,
+         "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
+      ->check(whole_number(1));
+  auto* save = add_name(app, "--save", o.save,
+                        "write a checkpoint into this folder at the end, and after SIGTERM or SIGINT");
+  app.add_option("--save-every", o.save_every, "and after every N steps")
+      ->check(whole_number(1))
+      ->needs(save);
+  app.add_option("--keep", o.keep, "of the checkpoints there let the newest N stay (default: all)")
+      ->check(whole_number(1))
+      ->needs(save);
+}
+
+void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
+  CLI::Option* const measured = app.add_flag("--measured", o.measured,
+                                             "start it, take some steps, and print what each call took, what "
+                                             "it does, and the least that the plan's GPU takes for that");
+  const std::size_t others = app.get_options().size();
+  add_options_of_both(app, o, raw);
+  const std::vector<CLI::Option*> all = app.get_options({});
+  for (std::size_t i = others; i < all.size(); ++i) all[i]->needs(measured);
+}
+
+void add_options_of_generation(CLI::App& app, options& o) {
+  add_name(app, "--load", o.load, "the checkpoint")->required();
+  auto* prompt = app.add_option("--prompt", o.prompt,
+                                "text to go on from, whose bytes are tokens (default: a line's end)");
+  add_name(app, "--prompt-tokens", o.prompt_tokens,
+           "or the tokens in this file, as numbers; what follows is printed so too")
+      ->excludes(prompt);
+  app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
+  app.add_option("--temperature", o.temperature,
+                 "0: always the likeliest token; 1: by the model's own chances (default 0.8)")
+      ->check(non_negative());
+  app.add_option("--top-k", o.top_k, "of the K likeliest tokens (default: of all)")->check(whole_number(1));
+  app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")
+      ->check(whole_number(0));
+}
+
+void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
+  add_name(app, "--load", o.load, "the checkpoint")->required();
+  add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
+  app.add_option("--format", raw.format,
+                 "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors "
+                 "as transformers has them");
+  app.add_flag("--merge", o.exported.merge,
+               "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+}
+
+void check(options& o, const raw_options& raw) {
+  if (raw.launch != "threads" && raw.launch != "processes")
+    throw refusal(2, "--launch {}: legal are threads and processes", raw.launch);
+  o.processes = raw.launch == "processes";
+  if (!o.load.empty() && (!o.init.empty() || raw.seed))
+    throw refusal(2, "--load {}: brings the weights; leave out --init and --seed", o.load);
+  if (raw.seed) {
+    if (!o.init.empty() && hash_seed(o.init) != raw.seed)
+      throw refusal(2, "--seed {}: contradicts --init {}; give one of them", *raw.seed, o.init);
+    o.init = hash_prefix + std::to_string(*raw.seed);
+  }
+  if (o.init.empty() && o.load.empty()) o.init = "hash:1";
+  hash_seed(o.init);
+  if (o.data) parse_data_spec(*o.data);
+  if (o.eval_data) parse_data_spec(*o.eval_data);
+  if (o.shuffle) parse_shuffle(*o.shuffle);
+  if (o.eval_data && o.eval_fraction)
+    throw refusal(2, "--eval-data {}: is the held-out data; leave out --eval-fraction", *o.eval_data);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> hash_seed(const std::string& init) {
+  if (!init.starts_with(hash_prefix)) return std::nullopt;
+  const auto seed = parse_number<std::uint64_t>(std::string_view(init).substr(sizeof hash_prefix - 1));
+  if (!seed) throw refusal(2, "--init {}: the seed is a whole number from 0 to 2^64 - 1, as in hash:1", init);
+  return seed;
+}
+
+std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
+  options o;
+  raw_options raw;
+  CLI::App app(fmt::format("The training program of plan {}: {} ranks.", about.name, about.world()));
+  app.set_version_flag(
+      "--version", fmt::format("{} (rankc {}, plan {:016x})", about.name, RANKC_VERSION, about.plan_hash));
+  app.require_subcommand(1);
+  auto* train = app.add_subcommand("train", "train the model");
+  auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
+  auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
+  auto* describe = app.add_subcommand(
+      "describe", "print what the plan is, without starting it, or where the time of its steps goes");
+  auto* export_weights =
+      app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
+  std::int64_t train_steps = 0, eval_steps = 10;
+  train
+      ->add_option("--steps", train_steps,
+                   "steps of the run in all, those before a loaded checkpoint counted (default 100, or what "
+                   "the checkpoint's run was to take)")
+      ->check(whole_number(1));
+  eval->add_option("--steps", eval_steps, "batches to take (default 10)")->check(whole_number(1));
+  for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
+  add_options_of_training(*train, o);
+  describe->add_flag("--json", o.json, "as JSON");
+  add_options_of_measuring(*describe, o, raw);
+  add_options_of_export(*export_weights, o, raw);
+  add_options_of_generation(*generating, o);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& answer) {
+    app.exit(answer);
+    return std::nullopt;
+  } catch (const CLI::ParseError& e) {
+    const bool no_command = app.get_subcommands().empty();
+    throw refusal(2, "{}; {}", e.what(),
+                  no_command ? "legal are train, eval, generate, describe, export, --version and --help"
+                             : "see --help");
+  }
+  if (describe->parsed()) {
+    o.run = options::command::describe;
+    if (!o.measured) return o;
+  }
+  if (generating->parsed()) {
+    if (o.prompt && o.prompt->empty())
+      throw refusal(2, "--prompt '': is empty; write something, or leave it out");
+    o.run = options::command::generate;
+    return o;
+  }
+  if (export_weights->parsed()) {
+    if (raw.format != "safetensors" && raw.format != "huggingface")
+      throw refusal(2, "--format {}: legal are safetensors and huggingface", raw.format);
+    if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
+    o.run = options::command::export_weights;
+    return o;
+  }
+  if (eval->parsed()) o.run = options::command::evaluate;
+  else if (!about.trains) throw forwards_alone(about);
+  o.steps = train->parsed() ? train_steps : eval_steps;
+  check(o, raw);
+  if (!raw.inject.empty()) o.where.fault = parse_injection(raw.inject, about.world());
+  return o;
+}
+
+}  // namespace rankc::runtime

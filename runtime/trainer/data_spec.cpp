@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/data_spec.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/parse.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr const char legal[] =
+    "arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a "
+    "quoted "
+    "pattern of these, "
+    "or several with weights: A:0.7,B:0.3";
+
+bool is_path(std::string_view text) {
+  const std::filesystem::path path(text);
+  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
+         text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
+         std::filesystem::exists(std::string(text) + ".idx");
+}
+
+data_source parse_source(std::string_view text, std::string_view whole) {
+  using kind = data_source::kind;
+  for (const auto& [prefix, from] : {std::pair{"arith:", kind::arith}, std::pair{"rand:", kind::rand}}) {
+    if (!text.starts_with(prefix)) continue;
+    if (const auto seed = parse_number<std::uint64_t>(text.substr(std::string_view(prefix).size())))
+      return {.from = from, .seed = *seed, .path = {}};
+    throw refusal(2, "--data {}: the seed is a whole number from 0 to 2^64 - 1, as in {}1234", whole, prefix);
+  }
+  if (text.empty())
+    throw refusal(2, "--data '{}': names nothing where a source should be; legal are {}", whole, legal);
+  if (is_path(text)) return {.from = kind::files, .seed = 0, .path = std::string(text)};
+  throw refusal(2, "--data {}: there is no file or folder {}; legal are {}", whole, text, legal);
+}
+
+}  // namespace
+
+data_spec parse_data_spec(std::string_view text) {
+  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text)))
+    return {{parse_source(text, text)}};
+  data_spec spec;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const std::size_t colon = part.rfind(':');
+    const bool is_seed = part.substr(0, colon) == "arith" || part.substr(0, colon) == "rand";
+    const auto weight =
+        colon == part.npos || is_seed ? std::nullopt : parse_number<double>(part.substr(colon + 1));
+    if (!weight || !(*weight > 0) || !std::isfinite(*weight))
+      throw refusal(
+          2, "--data {}: of several sources each has a weight above 0, as in A:0.7,B:0.3; '{}' has none",
+          text, part);
+    spec.sources.push_back(parse_source(part.substr(0, colon), text));
+    spec.sources.back().weight = *weight;
+    begin = end + 1;
+  }
+  return spec;
+}
+
+shuffle_spec parse_shuffle(std::string_view text) {
+  const auto refused = refusal(2,
+                               "--shuffle {}: legal are none, a SEED from 0 to 2^64 - 1, and "
+                               "megatron:SEED[:SAMPLES] with a SEED below 2^32",
+                               text);
+  if (text.empty() || text == "none") return {};
+  if (const auto seed = parse_number<std::uint64_t>(text))
+    return {.how = shuffle_spec::kind::windows, .seed = *seed};
+  constexpr std::string_view prefix = "megatron:";
+  if (!text.starts_with(prefix)) throw refused;
+  text.remove_prefix(prefix.size());
+  const std::size_t colon = text.find(':');
+  const auto seed = parse_number<std::uint32_t>(text.substr(0, colon));
+  const auto samples = colon == text.npos ? std::optional<std::uint64_t>(0)
+                                          : parse_number<std::uint64_t>(text.substr(colon + 1));
+  if (!seed || !samples || (colon != text.npos && *samples == 0)) throw refused;
+  return {.how = shuffle_spec::kind::megatron, .seed = *seed, .samples = *samples};
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/export.hpp>
+
+#include "hugging_face_export.hpp"
+#include "merged_source.hpp"
+#include <rankc/launch/refusal.hpp>
+#include <rankc/trainer/checkpoint.hpp>
+#include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/safetensors.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t block_elements = std::size_t{1} << 20;
+
+fs::path write_one_file(const description& about, const std::vector<global_parameter>& parameters,
+                        const tensor_source& in, const fs::path& file) {
+  std::vector<safetensors_writer::tensor> tensors;
+  for (const global_parameter& p : parameters)
+    tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});
+  safetensors_writer to(file, tensors, {{"format", "pt"}});
+  std::vector<double> values;
+  for (const global_parameter& p : parameters) {
+    const std::size_t rows = std::max<std::size_t>(1, block_elements / std::max<std::size_t>(1, p.columns));
+    for (std::size_t first = 0; first < p.rows; first += rows) {
+      const area block{first, std::min(rows, p.rows - first), 0, p.columns};
+      values.resize(block.count());
+      in.read(p.name, block, values.data());
+      to.append(values.data(), values.size());
+    }
+  }
+  to.close();
+  return file;
+}
+
+}  // namespace
+
+fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out,
+                        const export_options& how) {
+  const std::vector<global_parameter> all = global_parameters(about);
+  if (how.merge && about.lora_scale == 0)
+    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out",
+                  about.name);
+  std::unique_ptr<tensor_source> in = open_weights(about, find_checkpoint(checkpoint)), merged;
+  std::vector<global_parameter> written = all;
+  if (how.merge) {
+    merged = std::make_unique<merged_source>(*in, all, about.lora_scale);
+    std::erase_if(written, [&](const global_parameter& p) { return is_beside(p, all); });
+  }
+  const tensor_source& from = merged != nullptr ? *merged : *in;
+  prepare_save(out);
+  if (how.format == export_format::safetensors)
+    return write_one_file(about, written, from, out / "model.safetensors");
+  write_hugging_face(about, written, from, out, how.file_bytes);
+  return out;
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights written as a Hugging Face folder.
+#pragma once
+#include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/tensor_source.hpp>
+
+#include <filesystem>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// Write config.json and model.safetensors, or several files with an index where one would have more than
+/// `file_bytes`.
+/// Errors: failure (1) where there is no table of the model's family; failure (65) where a file cannot be
+/// written.
+void write_hugging_face(const description&, const std::vector<global_parameter>&, const tensor_source&,
+                        const std::filesystem::path& folder, std::size_t file_bytes);
+
+}  // namespace rankc::runtime

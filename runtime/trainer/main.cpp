@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/main.hpp>
+
+#include <rankc/launch/refusal.hpp>
+
+#include <rankc/launch/error_file.hpp>
+#include <rankc/launch/session.hpp>
+#include <rankc/launch/spawn.hpp>
+#include <rankc/trainer/command_line.hpp>
+#include <rankc/trainer/export.hpp>
+#include <rankc/trainer/generate.hpp>
+#include <rankc/trainer/measure.hpp>
+#include <rankc/trainer/trainer.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace rankc::runtime {
+namespace {
+
+const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
+
+/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be
+/// written.
+std::string products_file(const std::string& asked) {
+  namespace fs = std::filesystem;
+  if (!asked.empty()) return asked == "none" ? "" : asked;
+  const auto of = [](const char* name) {
+    return fs::path(variables(name) != nullptr ? variables(name) : "");
+  };
+  const fs::path cache = of("XDG_CACHE_HOME").is_absolute() ? of("XDG_CACHE_HOME") : of("HOME") / ".cache";
+  if (!cache.is_absolute()) return "";
+  const fs::path file = cache / "rankc" / "products.tsv";
+  fs::path there = file;
+  std::error_code none;
+  while (!fs::exists(there, none) && there != there.root_path()) there = there.parent_path();
+  return access(there.c_str(), R_OK | W_OK) == 0 ? file.string() : "";
+}
+
+using install_at = std::function<std::unique_ptr<engine>(const placement&)>;
+
+void run(const description& about, const install_engine& install, const options& o) {
+  switch (o.run) {
+    case options::command::train:
+      return train(about, install, o);
+    case options::command::evaluate:
+      return evaluate(about, install, o);
+    case options::command::generate:
+      return generate(about, install, o);
+    case options::command::export_weights:
+      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
+      return;
+    case options::command::describe: {
+      if (o.measured) return measure(about, install, o);
+      const std::string_view text = o.json ? about.json : about.text;
+      fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+    }
+  }
+}
+
+int run_in_threads(const description& about, const install_engine& install, int argc, char** argv) {
+  const auto options = parse_command_line(about, argc, argv);
+  if (!options) return 0;
+  if (options->starts()) {
+    if (options->processes)
+      throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
+    read_environment(variables, [](const char* name, int world) {
+      throw refusal(
+          2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
+          name, world);
+    });
+  }
+  run(about, install, *options);
+  return 0;
+}
+
+/// A launcher sends SIGTERM when another rank has failed.
+void end_as_victim(int) { _exit(77); }
+
+int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
+  std::optional<session> joined;
+  try {
+    joined.emplace(about, place, variables);
+  } catch (const failure& f) {
+    if (place.rank == 0 || f.code != 2) throw;
+    write_error_file(variables, f.what(), true);  // a verdict that rank 0 says for all
+    return f.code;
+  }
+  session& job = *joined;
+  std::signal(SIGTERM, end_as_victim);
+  std::signal(SIGPIPE,
+              SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
+  const placement asked = o.where;
+  o.where = job.where();
+  o.where.fault = asked.fault;
+  o.where.products = asked.products;
+  try {
+    run(about, [&] { return install(o.where); }, o);
+    job.leave();
+    return 0;
+  } catch (const failure& f) {
+    if (f.code <= 128) return job.end(f);
+    job.leave();  // a signal has ended all, after the same step
+    if (o.where.speaks()) fmt::print(stderr, "{}: {}\n", about.name, f.what());
+    return f.code;
+  } catch (const std::exception& e) {
+    return job.end(failure(70, e.what()));
+  }
+}
+
+int run_where_launched(const description& about, const install_at& install, int argc, char** argv) {
+  auto options = parse_command_line(about, argc, argv);
+  if (!options) return 0;
+  options->where.products = products_file(options->where.products);
+  if (options->starts()) {
+    if (const auto place = launched_place(about, variables))
+      return run_as_rank(about, install, *options, *place);
+    if (options->processes) return spawn_ranks(about, argv);
+  }
+  run(about, [&] { return install(options->where); }, *options);
+  return 0;
+}
+
+/// The exit code of `start`, whose failures become a line each.
+template <class Start>
+int reported(const description& about, const Start& start) try {
+  const int code = start();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  throw failure(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+} catch (const failure& f) {
+  fmt::print(stderr, "{}: {}\n", about.name, f.what());
+  write_error_file(variables, f.what(), false);
+  return f.code;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}: {}\n", about.name, e.what());
+  return 70;
+}
+
+}  // namespace
+
+int program_main(const description& about, std::function<std::unique_ptr<engine>()> install, int argc,
+                 char** argv) {
+  return reported(about, [&] { return run_in_threads(about, install, argc, argv); });
+}
+
+int program_main(const description& about, install_at install, int argc, char** argv) {
+  return reported(about, [&] { return run_where_launched(about, install, argc, argv); });
+}
+
+void end_process(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+}  // namespace rankc::runtime

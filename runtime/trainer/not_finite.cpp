@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/not_finite.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/router_metrics.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+std::size_t count_not_finite(engine& e, const shard& s, region where) {
+  constexpr std::size_t at_once = std::size_t{1} << 20;
+  std::vector<double> values;
+  std::size_t count = 0;
+  for (std::size_t first = 0, all = s.rows * s.columns; first < all; first += values.size()) {
+    values.resize(std::min(at_once, all - first));
+    e.read(s.rank, where, s.element + first, values.size(), values.data());
+    count += static_cast<std::size_t>(
+        std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
+  }
+  return count;
+}
+
+/// Of the ranks of this process: how late it comes, and what it is. Texts are in the order of their causes.
+std::string find_own(engine& e) {
+  const std::vector<global_parameter> all = global_parameters(e.about());
+  const auto look = [&](region where, std::size_t p, std::size_t turn) -> std::string {
+    for (const shard& s : all[p].holders) {
+      const std::size_t count = e.holds(s.rank) ? count_not_finite(e, s, where) : 0;
+      if (count > 0)
+        return fmt::format("{} {:08} {:08}\nrank {}: {} {}: {} of {} elements are not finite",
+                           static_cast<int>(where), turn, s.rank, s.rank,
+                           where == region::weights ? "the weight" : "the gradient of", all[p].name, count,
+                           s.rows * s.columns);
+    }
+    return "";
+  };
+  for (std::size_t p = 0; p < all.size(); ++p)
+    if (const std::string found = look(region::weights, p, p); !found.empty()) return found;
+  for (std::size_t turn = 0; turn < all.size(); ++turn)
+    if (const std::size_t p = all.size() - 1 - turn; all[p].trained)
+      if (const std::string found = look(region::gradients, p, turn); !found.empty()) return found;
+  return "";
+}
+
+/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where
+/// there is none.
+std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
+  std::vector<std::string> found{mine};
+  if (where.is_one_rank()) found = where.exchange(name, mine);
+  std::erase(found, "");
+  return found.empty() ? "" : *std::min_element(found.begin(), found.end());
+}
+
+std::string without_order(const std::string& found) { return found.substr(found.find('\n') + 1); }
+
+bool is_weight(const std::string& found) {
+  return found.starts_with(std::to_string(static_cast<int>(region::weights)));
+}
+
+bool is_finite(const step_output& out) { return std::isfinite(out.loss) && std::isfinite(out.grad_norm); }
+
+/// The first op of all, by running the step again. A collective comes after what ranks make of their own: it
+/// may have been given what is not finite by another.
+std::string find_origin(engine& e, const placement& where, const step_input& in,
+                        const std::string& gradient) {
+  const std::optional<retraced> again = e.retrace(in);
+  if (!again) return gradient;
+  std::string mine;
+  for (const origin& o : again->origins)
+    if (const std::string text = fmt::format("{} {:020} {:08}\nrank {}, {}", static_cast<int>(o.is_shared),
+                                             o.op, o.rank, o.rank, o.text);
+        mine.empty() || text < mine)
+      mine = text;
+  const std::string first = first_of_all(where, "origin of what is not finite", mine);
+  if (!first.empty()) return without_order(first);
+  if (!is_finite(again->out)) return gradient;
+  return gradient + (gradient.empty() ? "" : "; ") +
+         "run again, the same step gives finite numbers: memory or a processor of that machine fails";
+}
+
+}  // namespace
+
+std::string first_not_finite(engine& e, const placement& where) {
+  return without_order(first_of_all(where, "what is not finite", find_own(e)));
+}
+
+std::string find_overflow(engine& e, const placement& where) {
+  return first_of_all(where, "experts that are full", overflow_of(e));
+}
+
+void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
+  if (is_finite(out)) return;
+  const bool is_applied = std::isfinite(out.grad_norm);
+  const std::string found = first_of_all(where, "what is not finite", find_own(e));
+  if (!is_applied && !is_weight(found))
+    if (const std::string full = find_overflow(e, where); !full.empty())
+      throw refusal(70, "step {}: {}; no rank has applied the step; take a larger capacity, or overflow=drop",
+                    in.step, full);
+  const std::string first =
+      is_applied || is_weight(found) ? without_order(found) : find_origin(e, where, in, without_order(found));
+  throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,
+                out.loss, out.grad_norm, in.lr,
+                is_applied ? "the step has been applied, since its gradients are finite"
+                           : "no rank has applied the step",
+                first.empty() ? "" : "; ", first);
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words and options of a generated program's command line, checked before anything is opened.
+#pragma once
+#include <rankc/runtime/placement.hpp>
+#include <rankc/runtime/program.hpp>
+#include <rankc/trainer/export.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rankc::runtime {
+
+struct options {
+  enum class command { train, evaluate, generate, describe, export_weights };
+  command run = command::train;
+  bool json = false, measured = false;  // of describe
+  std::int64_t steps = 0;               // train: in all, those before a checkpoint counted; 0: not given
+  std::string init;                     // hash:SEED, a file or a folder; empty where `load` is given
+  std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
+  std::optional<double> eval_fraction;
+  std::int64_t eval_every = 0, eval_batches = 10;  // 0: at the end alone, where data is held out
+  std::optional<double> lr, weight_decay, clip;
+  std::optional<std::string> schedule;
+  std::string metrics, trace, tensorboard, save, load, out;
+  std::optional<std::string> prompt;
+  std::string prompt_tokens;
+  std::int64_t tokens = 200;  // to generate
+  double temperature = 0.8;
+  int top_k = 0;
+  std::uint64_t sampling_seed = 1;
+  export_options exported;
+  std::int64_t save_every = 0;      // 0: at the end only
+  int keep = 0;                     // checkpoints that stay; 0: all
+  std::int64_t check_replicas = 0;  // 0: never
+  bool processes = false;           // --launch processes
+  placement where;                  // from the launcher, but for `fault` and `products`
+
+  /// Whether the command starts the ranks.
+  bool starts() const {
+    return run == command::train || run == command::evaluate || run == command::generate || measured;
+  }
+  /// Whether this process prints, and writes files: one of all does.
+  bool speaks() const { return where.speaks(); }
+};
+
+/// Read a command line; nothing where `--help` or `--version` has answered.
+/// Errors: failure (2) for what is unknown, malformed, contradictory, or not in this version.
+std::optional<options> parse_command_line(const description&, int argc, const char* const* argv);
+
+/// The seed of `hash:SEED`; nothing where `init` is a file or folder.
+/// Errors: failure (2) for a seed that is no number.
+std::optional<std::uint64_t> hash_seed(const std::string& init);
+
+}  // namespace rankc::runtime

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples that a program trains on, each a function of its number: the order of samples over steps,
+// microbatches and ranks is therefore the same for every parallel layout with the same global batch.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+#include <rankc/trainer/mixture.hpp>
+#include <rankc/trainer/sample_source.hpp>
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+class dataset {
+ public:
+  /// Open what `spec` names for sequences of `seq` tokens below `vocab`.
+  /// Errors: failure (1) for a file that cannot serve, by name; failure (2) for an order that it cannot have.
+  dataset(const data_spec& spec, int vocab, int seq, const sample_order& order = {});
+
+  /// Write the tokens of sample `s` of a part, and as targets the tokens after them.
+  /// Shapes: tokens, targets (seq).
+  /// Errors: failure (1) for a token that is not below the vocabulary.
+  void sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets,
+              data_part = data_part::trained) const;
+
+  /// One line for the console.
+  std::string text() const;
+
+  /// Samples until one of a part comes again, in the source that is soonest through; nothing where none does.
+  std::optional<std::uint64_t> epoch(data_part) const;
+
+  /// How often so many samples go through each source that ends: "2.5 epochs", or for several "2.5 epochs of
+  /// A, 0.1 of B".
+  std::string epochs_text(std::uint64_t samples) const;
+
+ private:
+  std::uint64_t seq_;
+  std::vector<sample_source> sources_;
+  std::vector<double> weights_;  // shares
+  mixture mixture_;
+};
+
+/// The tokens and targets of a step.
+/// Shapes: (microbatches, dp, rows, seq) each.
+struct batch {
+  std::vector<std::int32_t> tokens, targets;
+};
+
+/// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first,
+/// then data-parallel ranks, then microbatches.
+batch read_batch(const description&, const dataset&, std::uint64_t first, data_part = data_part::trained);
+
+/// Give an engine a batch.
+void set_batch(engine&, const batch&);
+inline void set_batch(engine& e, const dataset& data, std::uint64_t first,
+                      data_part which = data_part::trained) {
+  set_batch(e, read_batch(e.about(), data, first, which));
+}
+
+/// Batches one after the other, each read by a thread of its own while the step before it runs.
+class batch_reader {
+ public:
+  /// Begin with sample `first`; `data` and `about` outlive this.
+  batch_reader(const description& about, const dataset& data, std::uint64_t first);
+  /// Errors: what reading has thrown.
+  batch next();
+
+ private:
+  void read_ahead();
+
+  const description& about_;
+  const dataset& data_;
+  std::uint64_t first_;
+  std::future<batch> ahead_;
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tensors to the reader, from pieces that lie in safetensors files: those of a checkpoint, where each
+// rank has written its own, or files in which each tensor is whole.
+#pragma once
+#include <rankc/trainer/checkpoint_index.hpp>
+#include <rankc/trainer/safetensors.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// The files of a checkpoint that are not a rank's. COMMIT is written last: a line for each file, "CHECKSUM
+/// NAME".
+inline constexpr const char *commit_file = "COMMIT", *index_file = "index.json", *run_file = "run.json";
+
+class piece_source : public tensor_source {
+ public:
+  /// Open a checkpoint: what COMMIT says of run.json and index.json.
+  /// Errors: failure (1) for what is missing or damaged, here and below.
+  piece_source(const std::filesystem::path& folder, bool weights_alone);
+
+  /// Open files of whole tensors.
+  piece_source(const std::string& name, const std::vector<std::filesystem::path>& files);
+
+  const std::string& name() const override { return name_; }
+  const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
+  void check(const std::string& tensor, const area&) override;
+  void read(const std::string& tensor, const area&, double* to) const override;
+
+ private:
+  struct tensor {
+    std::size_t dims;
+    std::vector<saved_piece> pieces;
+  };
+  const safetensors_reader& open(const std::string& file);
+
+  std::filesystem::path folder_;
+  std::string name_;
+  std::map<std::string, std::string> checksums_;  // of a checkpoint's files
+  std::map<std::string, tensor> tensors_;
+  std::map<std::string, std::vector<std::size_t>> shapes_;
+  std::map<std::string, std::unique_ptr<safetensors_reader>> files_;
+  std::set<std::pair<std::string, std::string>> checked_;  // file and tensor
+  std::mutex mutex_;                                       // of the last two
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of named tensors in the safetensors format: u64 length of a JSON header, the header, raw row-major
+// little-endian data without holes. The writer adds checksums to the header's metadata, of the header and of
+// each tensor; the reader checks them where there are any, so that a damaged file is refused before anything
+// is loaded from it.
+#pragma once
+#include <rankc/runtime/program.hpp>
+#include <rankc/trainer/checksum.hpp>
+#include <rankc/trainer/durable.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+using text_map = std::map<std::string, std::string>;
+
+class safetensors_reader {
+ public:
+  enum class element { f32, f64, f16, bf16, other };  // other: known, and not read
+
+  /// Units: offset in bytes from the start of the file; count in elements.
+  struct tensor {
+    element type;
+    std::vector<std::size_t> shape;
+    std::size_t offset, count, width;  // width: bytes of an element
+    std::string checksum;              // empty: the file has none
+  };
+
+  /// Open a file and check its header: sizes, offsets, types, shapes, checksum.
+  /// Errors: failure (1) that names the file, and the tensor where one is at fault.
+  explicit safetensors_reader(const std::filesystem::path& file);
+
+  const std::map<std::string, tensor>& tensors() const { return tensors_; }
+  const text_map& metadata() const { return metadata_; }
+  /// The checksum of the header, which holds those of all tensors; empty where the file has none.
+  const std::string& checksum_of_header() const { return header_checksum_; }
+
+  /// Check the values of a tensor, or of all: their checksum, and that they are finite.
+  /// Errors: failure (1) that names the tensor, with what is expected and what is there; for one that is no
+  /// floating point.
+  void check(const std::string& name) const;
+  void check() const;
+
+  /// Read elements [first, first + count) of a tensor. Several threads may read at the same time.
+  /// Errors: failure (1) for a value that is not finite, or a file that can no longer be read.
+  void read(const std::string& name, std::size_t first, std::size_t count, double* to) const;
+
+ private:
+  struct closes {
+    void operator()(const int* descriptor) const;
+  };
+  std::string read_header();
+  void read_tensors(const std::string& header);
+  void read_checksums(std::string header, std::vector<tensor*> in_order);
+  void read_bytes(std::size_t offset, void* to, std::size_t bytes) const;
+
+  std::string name_, header_checksum_;
+  std::unique_ptr<int, closes> descriptor_;
+  std::size_t size_ = 0, data_ = 0;  // bytes of the file; offset of the first tensor
+  std::map<std::string, tensor> tensors_;
+  text_map metadata_;
+};
+
+class safetensors_writer {
+ public:
+  struct tensor {
+    std::string name;
+    std::vector<std::size_t> shape;
+    dtype type;
+    std::size_t count() const;
+  };
+
+  /// Create a file for these tensors, whose values `append` then gives in the same order.
+  /// Errors: failure (65) when the file cannot be written, here and below.
+  safetensors_writer(const std::filesystem::path& file, std::vector<tensor>, text_map metadata);
+
+  /// Values of one tensor, rounded to its type, or bytes as they are stored in the file.
+  void append(const double* values, std::size_t count);
+  void append_stored(const void* data, std::size_t bytes);
+
+  /// Write the checksums and wait until the file is on disk. Returns: that of the header.
+  std::string close();
+
+ private:
+  std::string header(const std::string& of_header) const;
+
+  std::string name_;
+  std::vector<tensor> tensors_;
+  text_map metadata_;
+  durable_file file_;
+  std::size_t next_ = 0, bytes_left_ = 0;  // tensors that are whole; bytes that the next one lacks
+  checksum sum_;                           // of what there is of the next one
+  std::vector<std::string> checksums_;
+  std::vector<unsigned char> buffer_;
+};
+
+/// Values as a file stores them. Shapes: `to` has count * size_of(type) bytes.
+void encode(const double* values, std::size_t count, dtype type, unsigned char* to);
+
+/// The type's name in a header.
+const char* name_of(dtype type);
+
+/// A shape as text: "[512, 64]".
+std::string shape_text(const std::vector<std::size_t>& shape);
+
+}  // namespace rankc::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_names.hpp"
+
+#include <rankc/launch/refusal.hpp>
+#include <rankc/trainer/safetensors.hpp>
+
+#include <algorithm>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr std::size_t names_listed = 20;
+
+void list(std::vector<std::string>& faults, const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::size_t shown = std::min(names.size(), names_listed);
+  const auto rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  faults.push_back(fmt::format("{} {}{}", what, fmt::join(names.begin(), names.begin() + shown, ", "), rest));
+}
+
+}  // namespace
+
+void check_shapes(const std::string& source, const shape_map& found, const shape_map& expected) {
+  std::vector<std::string> missing, shapes, unexpected;
+  for (const auto& [name, shape] : expected) {
+    const auto at = found.find(name);
+    if (at == found.end()) missing.push_back(name);
+    else if (at->second != shape)
+      shapes.push_back(fmt::format("{} {} instead of {}", name, shape_text(at->second), shape_text(shape)));
+  }
+  for (const auto& [name, shape] : found)
+    if (!expected.contains(name)) unexpected.push_back(name);
+  std::vector<std::string> faults;
+  list(faults, "it lacks", missing);
+  list(faults, "it has, unexpectedly,", unexpected);
+  list(faults, "it has other shapes:", shapes);
+  if (!faults.empty())
+    throw refusal(1, "{}: does not hold this model's tensors: {}", source, fmt::join(faults, "; "));
+}
+
+void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters,
+                   const std::vector<part>& parts) {
+  shape_map expected;
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters)
+      if (has(p, part.where)) expected[part.prefix + p.name] = p.shape();
+  check_shapes(in.name(), in.shapes(), expected);
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/tensorboard.hpp>
+
+#include "../core/host_name.hpp"
+#include <rankc/launch/refusal.hpp>
+
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr std::array<std::uint32_t, 256> crc_table = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t c = byte;
+    for (int bit = 0; bit < 8; ++bit) c = c & 1 ? c >> 1 ^ 0x82F63B78u : c >> 1;
+    table[byte] = c;
+  }
+  return table;
+}();
+
+template <class T>
+std::string bytes_of(T value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+/// Fields of protocol buffers: a key of number and wire type, then what it says.
+std::string varint(std::uint64_t n) {
+  std::string out;
+  for (; n >= 128; n >>= 7) out += static_cast<char>(n | 128);
+  return out + static_cast<char>(n);
+}
+std::string fixed64(int field, double value) { return varint(field << 3 | 1) + bytes_of(value); }
+std::string fixed32(int field, float value) { return varint(field << 3 | 5) + bytes_of(value); }
+std::string number(int field, std::int64_t value) {
+  return varint(field << 3) + varint(static_cast<std::uint64_t>(value));
+}
+std::string text(int field, std::string_view value) {
+  return varint(field << 3 | 2) + varint(value.size()) + std::string(value);
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::filesystem::path file_name() {
+  return fmt::format("events.out.tfevents.{:.0f}.{}.{}", wall_time(), host_name(), getpid());
+}
+
+}  // namespace
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  std::uint32_t c = ~0u;
+  for (const char byte : bytes) c = crc_table[(c ^ static_cast<unsigned char>(byte)) & 255] ^ c >> 8;
+  c = ~c;
+  return (c >> 15 | c << 17) + 0xA282EAD8u;
+}
+
+// Event: 1 wall_time, 2 step, 3 file_version, 5 summary; Summary: 1 value; Value: 1 tag, 2 simple_value.
+tensorboard_file::tensorboard_file(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const std::filesystem::path file = folder / file_name();
+  name_ = file.string();
+  out_.open(file, std::ios::binary);
+  if (!out_)
+    throw refusal(1, "{}: cannot be written: {}", name_, std::strerror(error ? error.value() : errno));
+  write_record(fixed64(1, wall_time()) + text(3, "brain.Event:2"));
+}
+
+void tensorboard_file::write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values) {
+  std::string summary;
+  for (const auto& [name, value] : values)
+    summary += text(1, text(1, name) + fixed32(2, static_cast<float>(value)));
+  write_record(fixed64(1, wall_time()) + number(2, step) + text(5, summary));
+}
+
+void tensorboard_file::write_record(const std::string& bytes) {
+  if (failed_) return;
+  const std::string length = bytes_of(std::uint64_t{bytes.size()});
+  out_ << length << bytes_of(masked_crc32c(length)) << bytes << bytes_of(masked_crc32c(bytes)) << std::flush;
+  if (out_) return;
+  failed_ = true;
+  fmt::print(stderr, "{}: cannot be written; training goes on without it\n", name_);
+}
+
+}  // namespace rankc::runtime

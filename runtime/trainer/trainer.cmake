@@ -1,0 +1,71 @@
+# The trainer on top of the core and of launching: command line, data, initialisation, checkpoints, metrics.
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+add_library(rankc_trainer STATIC
+  trainer/beginning.cpp
+  trainer/call_account.cpp
+  trainer/checkpoint.cpp
+  trainer/checkpoint_index.cpp
+  trainer/command_line.cpp
+  trainer/console.cpp
+  trainer/data.cpp
+  trainer/data_spec.cpp
+  trainer/durable.cpp
+  trainer/export.cpp
+  trainer/folder_lock.cpp
+  trainer/generate.cpp
+  trainer/hash.cpp
+  trainer/hugging_face_config.cpp
+  trainer/hugging_face_export.cpp
+  trainer/hugging_face_families.cpp
+  trainer/hugging_face_source.cpp
+  trainer/injection.cpp
+  trainer/learning_rate.cpp
+  trainer/main.cpp
+  trainer/mapped_file.cpp
+  trainer/megatron_index.cpp
+  trainer/megatron_order.cpp
+  trainer/measure.cpp
+  trainer/merged_source.cpp
+  trainer/metrics.cpp
+  trainer/router_metrics.cpp
+  trainer/mixture.cpp
+  trainer/not_finite.cpp
+  trainer/parameters.cpp
+  trainer/piece_source.cpp
+  trainer/replicas.cpp
+  trainer/run_state.cpp
+  trainer/safetensors_reader.cpp
+  trainer/safetensors_writer.cpp
+  trainer/sample_source.cpp
+  trainer/saver.cpp
+  trainer/snapshot.cpp
+  trainer/steps.cpp
+  trainer/stop_signal.cpp
+  trainer/tensor_names.cpp
+  trainer/tensor_source.cpp
+  trainer/tensorboard.cpp
+  trainer/token_file.cpp
+  trainer/time_table.cpp
+  trainer/trace_file.cpp
+  trainer/trainer.cpp
+  trainer/write_checkpoint.cpp)
+# A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
+set_source_files_properties(trainer/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# It runs once, and CLI11's templates take long to optimise.
+set_source_files_properties(trainer/command_line.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+add_library(rankc::trainer ALIAS rankc_trainer)
+set_target_properties(rankc_trainer PROPERTIES EXPORT_NAME trainer UNITY_BUILD ON)
+target_compile_features(rankc_trainer PUBLIC cxx_std_20)
+target_compile_definitions(rankc_trainer PRIVATE RANKC_VERSION="${rankc_VERSION}")
+if(RANKC_INJECT)
+  set_source_files_properties(trainer/injection.cpp PROPERTIES COMPILE_DEFINITIONS RANKC_INJECT)
+endif()
+target_include_directories(rankc_trainer PUBLIC
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/trainer> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.
+target_link_libraries(rankc_trainer PUBLIC rankc_launch PRIVATE fmt::fmt
+  Threads::Threads $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
+target_sources(rankc_trainer PUBLIC FILE_SET HEADERS BASE_DIRS trainer FILES trainer/rankc/trainer/main.hpp)

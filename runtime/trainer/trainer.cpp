@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/trainer.hpp>
+
+#include <rankc/launch/refusal.hpp>
+#include "steps.hpp"
+#include <rankc/trainer/beginning.hpp>
+#include <rankc/trainer/metrics.hpp>
+#include <rankc/trainer/not_finite.hpp>
+#include <rankc/trainer/replicas.hpp>
+#include <rankc/trainer/saver.hpp>
+#include <rankc/trainer/stop_signal.hpp>
+#include <rankc/trainer/tensorboard.hpp>
+#include <rankc/trainer/time_table.hpp>
+#include <rankc/trainer/trace_file.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+/// One step; a timed one where `trace` is there to receive it.
+step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
+                       std::vector<traced>* trace) {
+  const description& about = e.about();
+  const auto start = clock::now();
+  set_batch(e, batches.next());
+  const step_input in = next_input(state);
+  const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
+  const double seconds = since(start);
+  state.step += 1;
+  state.samples += static_cast<std::uint64_t>(about.global_batch());
+  refuse_if_not_finite(e, where, in, out);
+  step_metrics m{.step = state.step,
+                 .loss = out.loss,
+                 .grad_norm = out.grad_norm,
+                 .lr = in.lr,
+                 .tokens = state.samples * static_cast<std::uint64_t>(about.seq),
+                 .step_ms = 1e3 * seconds,
+                 .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
+                 .mfu = {},
+                 .peak_bytes = 0};
+  m.routers = read_routers(e);
+  if (about.predicted.is_known()) m.predicted_ms = about.predicted.step_ms;
+  if (about.peak_flops > 0)
+    m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
+  for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
+  return m;
+}
+
+/// The files that a run writes of its steps.
+class watchers {
+ public:
+  explicit watchers(const options& o) {
+    if (!o.speaks()) return;
+    if (!o.metrics.empty()) metrics_.emplace(o.metrics, !o.load.empty());
+    if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard);
+  }
+  void write(const step_metrics& m) {
+    if (metrics_) metrics_->write(m);
+    if (!tensorboard_) return;
+    std::vector<std::pair<std::string_view, double>> values{
+        {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
+    if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
+    if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
+    if (m.routers && !m.routers->dropped.empty())
+      values.emplace_back(
+          "dropped", static_cast<double>(std::accumulate(m.routers->dropped.begin(), m.routers->dropped.end(),
+                                                         std::int64_t{0})));
+    tensorboard_->write(m.step, values);
+  }
+
+ private:
+  std::optional<metrics_file> metrics_;
+  std::optional<tensorboard_file> tensorboard_;
+};
+
+/// The last lines: what was done, and what may come next.
+void say_ending(const description& about, const options& o, const run_data& data, const run_state& state,
+                const step_metrics& last, std::int64_t steps, double seconds, console& say) {
+  const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
+  const std::string epochs = data.trained.epochs_text(state.samples);
+  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token",
+                       state.step, state.last_step, duration_text(seconds), tokens / seconds,
+                       epochs.empty() ? "" : "; " + epochs, last.loss,
+                       last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
+  if (o.save.empty())
+    return say.line(
+        "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data "
+        "held out");
+  const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
+  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name,
+                       o.save, 2 * state.last_step,
+                       generates
+                           ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
+                           : fmt::format("eval --load {} --data FILE", o.save)));
+}
+
+/// Say how saves went that have ended.
+void say_saves(const options& o, saver& saves, const char* then, console& say) {
+  for (const saver::outcome& ended : saves.news()) {
+    if (ended.saved) say.line(ended.line);
+    else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
+  }
+}
+
+}  // namespace
+
+void train(const description& about, const install_engine& install, const options& o) {
+  console say(o.speaks(), isatty(STDOUT_FILENO) != 0);
+  const beginning b = begin_run(about, o, say);
+  const run_data data = open_data(about, b.state);
+  const std::int64_t first = b.state.step + 1, last = b.state.last_step;
+  if (first > last)
+    return say.line(fmt::format(
+        "nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
+        b.from->folder.string(), b.state.step, last));
+  std::optional<saver> saves;
+  if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
+  std::optional<replicas> alike;
+  if (o.check_replicas > 0) alike.emplace(about);
+  if (alike && alike->empty())
+    throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out",
+                  o.check_replicas);
+  watchers files(o);
+  std::optional<trace_file> trace;
+  if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
+  say_what_runs(about, o, b, data, say);
+  const auto e = install();
+  const auto looks_on = watch_steps(*e, o);
+  set_weights(*e, b, o, say);
+  run_state state = b.state;
+  batch_reader batches(about, data.trained, state.samples);
+  const stop_signal stop;
+  const auto start = clock::now();
+  step_metrics m{};
+  std::vector<double> step_ms;
+  int signal = 0;
+  std::vector<traced> times;
+  while (state.step < last && signal == 0) {
+    const bool timed = !o.trace.empty() && state.step + 1 == last;
+    m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
+    step_ms.push_back(m.step_ms);
+    if (alike && m.step % o.check_replicas == 0) alike->check(*e, o.where, m.step);
+    // Processes are told one by one, each in another step: they agree on the last.
+    signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
+    const bool ends = m.step == last || signal != 0;
+    if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
+      m.eval_loss = held_out_loss(*e, data, o.eval_batches);
+    files.write(m);
+    if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
+    say.progress(progress_text(
+        m.step, last, m.loss,
+        since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
+    if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
+    if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
+    if (timed && trace) say.line(trace->write(about, m.step, times));
+  }
+  const bool saved = !saves || saves->finish();
+  if (saves) say_saves(o, *saves, "", say);
+  if (!saved) throw refusal(65, "the last save failed; {}", o.save);
+  if (m.step == last)
+    for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
+  if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step,
+                last, saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+}
+
+void evaluate(const description& about, const install_engine& install, const options& o) {
+  console say(o.speaks(), false);
+  const beginning b = begin_run(about, o, say);
+  const run_data data = open_data(about, b.state);
+  say_what_runs(about, o, b, data, say);
+  const auto e = install();
+  const auto looks_on = watch_steps(*e, o);
+  set_weights(*e, b, o, say);
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < o.steps; ++batch) {
+    set_batch(*e, data.trained,
+              static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
+    const double loss = e->evaluate();
+    if (!std::isfinite(loss)) {
+      const std::string full = find_overflow(*e, o.where);
+      throw refusal(70, "batch {}: the loss is {}{}{}", batch + 1, loss, full.empty() ? "" : ": ", full);
+    }
+    sum += loss;
+  }
+  say.line(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
+                       sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../bench.hpp"
+
+namespace rankc::cuda::test::attention_test {
+namespace {
+
+struct shape {
+  int rows, seq, heads, kv_heads, dim;
+};
+// Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
+// multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the
+// kernels for Hopper, whose blocks take four tiles of queries forward, and three of queries and two of keys
+// for gradients.
+constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128},
+                            {2, 70, 3, 1, 40},  {1, 60, 2, 2, 12},   {2, 128, 2, 2, 16}, {1, 256, 4, 2, 32},
+                            {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
+                            {2, 128, 2, 2, 24}, {1, 128, 2, 1, 72},  {1, 128, 2, 2, 96}, {1, 256, 2, 1, 120},
+                            {2, 64, 3, 1, 64},  {1, 192, 2, 2, 64},  {1, 320, 3, 3, 64}, {1, 640, 6, 2, 64}};
+
+/// Attention and its gradients in f64, one score at a time.
+struct reference {
+  shape s;
+  numbers o, lse, dq, dk, dv;
+  std::size_t q_at(int row, int t, int h) const {
+    return ((static_cast<std::size_t>(row) * s.seq + t) * s.heads + h) * s.dim;
+  }
+  std::size_t k_at(int row, int t, int h) const {
+    return ((static_cast<std::size_t>(row) * s.seq + t) * s.kv_heads + h / (s.heads / s.kv_heads)) * s.dim;
+  }
+  reference(shape of, const numbers& q, const numbers& k, const numbers& v, const numbers& dout)
+      : s(of),
+        o(q.size(), 0.0),
+        lse(static_cast<std::size_t>(s.rows) * s.heads * s.seq),
+        dq(q.size(), 0.0),
+        dk(k.size(), 0.0),
+        dv(v.size(), 0.0) {
+    const double scale = 1.0 / std::sqrt(static_cast<double>(s.dim));
+    for (int row = 0; row < s.rows; ++row)
+      for (int h = 0; h < s.heads; ++h)
+        for (int t = 0; t < s.seq; ++t) {
+          const std::size_t at_q = q_at(row, t, h);
+          numbers p(t + 1, 0.0), dp(t + 1, 0.0);
+          double total = 0.0, delta = 0.0;
+          for (int u = 0; u <= t; ++u) {
+            for (int d = 0; d < s.dim; ++d) p[u] += q[at_q + d] * k[k_at(row, u, h) + d] * scale;
+            p[u] = std::exp(p[u]);
+            total += p[u];
+          }
+          lse[(static_cast<std::size_t>(row) * s.heads + h) * s.seq + t] = std::log(total);
+          for (int u = 0; u <= t; ++u) {
+            p[u] /= total;
+            for (int d = 0; d < s.dim; ++d) {
+              o[at_q + d] += p[u] * v[k_at(row, u, h) + d];
+              dp[u] += dout[at_q + d] * v[k_at(row, u, h) + d];
+              dv[k_at(row, u, h) + d] += p[u] * dout[at_q + d];
+            }
+            delta += p[u] * dp[u];
+          }
+          for (int u = 0; u <= t; ++u)
+            for (int d = 0; d < s.dim; ++d) {
+              dq[at_q + d] += scale * p[u] * (dp[u] - delta) * k[k_at(row, u, h) + d];
+              dk[k_at(row, u, h) + d] += scale * p[u] * (dp[u] - delta) * q[at_q + d];
+            }
+        }
+  }
+};
+
+enum class place { apart, packed, misplaced };
+
+/// A call to attention on a bench, with q, k and v apart or as columns of one buffer; its gradients likewise.
+template <class T>
+struct call {
+  shape s;
+  bool packed;
+  bench b;
+  description about = *b.of().about;
+  int q_stride, kv_stride;
+  std::size_t n_q, n_k, n_lse;
+  numbers q, k, v, dout;
+  at q_at, k_at, v_at, dout_at, o_at, lse_at, dq_at, dk_at, dv_at, scratch_at, grad_scratch_at;
+
+  std::size_t tokens() const { return static_cast<std::size_t>(s.rows) * s.seq; }
+  int query_width() const { return s.heads * s.dim; }
+  int key_width() const { return s.kv_heads * s.dim; }
+  int width() const { return query_width() + 2 * key_width(); }
+  attention_shape planned() {
+    return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(T), about.deterministic};
+  }
+
+  /// Scores of the first keys are larger by a power of two.
+  call(shape of, place where, bool deterministic = false, int first_keys = 0, double larger = 1.0)
+      : s(of), packed(where == place::packed) {
+    about.deterministic = deterministic;
+    b.of().about = &about;
+    if (where == place::misplaced) b.misplace();
+    q_stride = packed ? width() : query_width();
+    kv_stride = packed ? width() : key_width();
+    n_q = tokens() * query_width();
+    n_k = tokens() * key_width();
+    n_lse = tokens() * s.heads;
+    q = random_numbers<T>(n_q, 1.5, 1);
+    k = random_numbers<T>(n_k, 1.5, 2);
+    for (int row = 0; row < s.rows; ++row)
+      for (int i = 0; i < first_keys * key_width(); ++i)
+        k[static_cast<std::size_t>(row) * s.seq * key_width() + i] *= larger;
+    v = random_numbers<T>(n_k, 1.0, 3);
+    dout = random_numbers<T>(n_q, 1.0, 4);
+    dout_at = b.put<T>(dout);
+    o_at = b.room<T>(n_q);
+    lse_at = b.room<float>(n_lse);
+    if (packed) {
+      numbers all(tokens() * width());
+      for (std::size_t t = 0; t < tokens(); ++t) {
+        const auto copy = [&](const numbers& from, int columns, int first) {
+          for (int c = 0; c < columns; ++c) all[t * width() + first + c] = from[t * columns + c];
+        };
+        copy(q, query_width(), 0);
+        copy(k, key_width(), query_width());
+        copy(v, key_width(), query_width() + key_width());
+      }
+      q_at = b.put<T>(all);
+      dq_at = b.room<T>(all.size());
+      k_at = q_at + query_width() * sizeof(T);
+      dk_at = dq_at + query_width() * sizeof(T);
+      v_at = k_at + key_width() * sizeof(T);
+      dv_at = dk_at + key_width() * sizeof(T);
+    } else {
+      q_at = b.put<T>(q);
+      k_at = b.put<T>(k);
+      v_at = b.put<T>(v);
+      dq_at = b.room<T>(n_q);
+      dk_at = b.room<T>(n_k);
+      dv_at = b.room<T>(n_k);
+    }
+    scratch_at = b.room<float>(attention_scratch(planned()) / sizeof(float));
+    grad_scratch_at = b.room<float>(attention_grad_scratch(planned()) / sizeof(float));
+  }
+
+  void forward() {
+    attention<T>(b.on(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
+                 s.dim, q_stride, kv_stride);
+  }
+  void backward() {
+    attention_grad<T>(b.on(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
+                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride);
+  }
+  /// Columns of a result, without gaps.
+  numbers take(at where, int columns) {
+    if (!packed) return b.template take<T>(where, tokens() * columns);
+    const numbers all = b.template take<T>(dq_at, tokens() * width());
+    const std::size_t first = (where.byte - dq_at.byte) / sizeof(T);
+    numbers part;
+    for (std::size_t t = 0; t < tokens(); ++t)
+      part.insert(part.end(), all.begin() + t * width() + first, all.begin() + t * width() + first + columns);
+    return part;
+  }
+  numbers gradients() {
+    numbers all = take(dq_at, query_width());
+    for (const at where : {dk_at, dv_at})
+      for (const double x : take(where, key_width())) all.push_back(x);
+    return all;
+  }
+
+  static constexpr bool f32 = std::is_same_v<T, float>;
+  void check_forward(const reference& wanted) {
+    check_close("lse", b.template take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
+    check_close("o", b.template take<T>(o_at, n_q), wanted.o, f32 ? 1e-5 : 1e-2, f32 ? 8e-6 : 4e-3);
+  }
+  /// In bf16, p and ds are rounded before they are multiplied, and delta is taken from o as it was stored:
+  /// each puts up to 2^-9 of the numbers summed into the result.
+  void check_all() {
+    const reference wanted(s, q, k, v, dout);
+    check_forward(wanted);
+    const double absolute = f32 ? 2e-5 : 2e-2, relative = f32 ? 1e-4 : 1e-2;
+    check_close("dq", take(dq_at, query_width()), wanted.dq, relative, absolute);
+    check_close("dk", take(dk_at, key_width()), wanted.dk, relative, absolute);
+    check_close("dv", take(dv_at, key_width()), wanted.dv, relative, absolute);
+  }
+};
+
+TEST_CASE_TEMPLATE("attention and its gradients", T, float, bf16) {
+  for (const place where : {place::apart, place::packed, place::misplaced})
+    for (const shape s : shapes) {
+      CAPTURE(static_cast<int>(where));
+      CAPTURE(s.seq);
+      CAPTURE(s.heads);
+      CAPTURE(s.dim);
+      call<T> c(s, where);
+      c.forward();
+      c.backward();
+      c.check_all();
+    }
+}
+
+TEST_CASE_TEMPLATE("the deterministic gradient is right, and has the same bits every time", T, float, bf16) {
+  constexpr shape some[] = {{2, 150, 4, 2, 32}, {3, 384, 4, 2, 64}, {1, 128, 2, 2, 128}};
+  for (const shape s : some) {
+    CAPTURE(s.seq);
+    call<T> c(s, place::packed, true);
+    c.forward();
+    numbers first;
+    for (int time = 0; time < 3; ++time) {
+      c.backward();
+      if (first.empty()) first = c.gradients();
+      check_close("dq, dk, dv", c.gradients(), first, 0.0, 0.0);
+    }
+    c.check_all();
+  }
+}
+
+TEST_CASE("the deterministic gradient has the same bits where it fills the GPU") {
+  call<bf16> c({1, 1024, 12, 4, 64}, place::packed, true);
+  c.forward();
+  c.backward();
+  const numbers first = c.gradients();
+  for (int time = 0; time < 5; ++time) {
+    c.backward();
+    check_close("dq, dk, dv", c.gradients(), first, 0.0, 0.0);
+  }
+}
+
+TEST_CASE("blocks go through more heads of 64 than they take in a turn") {
+  for (const shape s : {shape{20, 128, 24, 8, 64}, shape{5, 448, 24, 24, 64}}) {
+    CAPTURE(s.seq);
+    call<bf16> c(s, place::packed);
+    c.forward();
+    c.backward();
+    c.check_all();
+  }
+}
+
+TEST_CASE_TEMPLATE("scores may be much larger far from the diagonal, or smaller", T, float, bf16) {
+  for (const double larger : {8.0, 0.0625})
+    for (const int first_keys : {1, 70, 200}) {
+      CAPTURE(larger);
+      CAPTURE(first_keys);
+      call<T> c({2, 384, 2, 1, 64}, place::apart, false, first_keys, larger);
+      c.forward();
+      c.check_forward(reference(c.s, c.q, c.k, c.v, c.dout));
+    }
+}
+
+TEST_CASE("gradients of heads of 64 have the same bits in either mode on Hopper") {
+  cudaDeviceProp device{};
+  REQUIRE(cudaGetDeviceProperties(&device, 0) == cudaSuccess);
+  if (device.major != 9 || device.minor != 0) return;
+  call<bf16> plain({2, 512, 6, 2, 64}, place::packed), deterministic({2, 512, 6, 2, 64}, place::packed, true);
+  for (call<bf16>* c : {&plain, &deterministic}) {
+    c->forward();
+    c->backward();
+  }
+  check_close("dq, dk, dv", plain.gradients(), deterministic.gradients(), 0.0, 0.0);
+}
+
+TEST_CASE("attention can be captured after an eager run, and replayed") {
+  for (const bool deterministic : {false, true}) {
+    call<bf16> made({2, 256, 4, 2, 64}, place::packed, deterministic);
+    const auto step = [&made] {
+      made.forward();
+      made.backward();
+    };
+    step();
+    const cudaGraphExec_t graph = made.b.owner().capture(step);
+    for (int time = 0; time < 2; ++time) {
+      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      const std::size_t all = made.tokens() * made.width() * sizeof(bf16);
+      REQUIRE(cudaMemset(made.b.of().at<bf16>(made.dq_at), 255, all) == cudaSuccess);
+      REQUIRE(cudaMemset(made.b.of().at<bf16>(made.o_at), 255, made.n_q * sizeof(bf16)) == cudaSuccess);
+      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      REQUIRE(cudaGraphLaunch(graph, made.b.on().stream) == cudaSuccess);
+      made.check_all();
+    }
+    REQUIRE(cudaGraphExecDestroy(graph) == cudaSuccess);
+  }
+}
+
+TEST_CASE("the scores that the deterministic gradient writes down are kept to 1 GiB") {
+  const attention_shape llama{2, 8192, 32, 8, 128, 2, true}, gpt{64, 1024, 12, 12, 64, 2, true};
+  CHECK(attention_grad_part(llama).rows == 1);
+  CHECK(attention_grad_part(llama).kv_heads == 2);
+  CHECK(attention_grad_part(gpt).rows == 32);
+  CHECK(attention_grad_part(gpt).kv_heads == 12);
+}
+
+TEST_CASE("a head dim above 128 is refused by name") {
+  bench b;
+  CHECK_THROWS_WITH_AS(attention<float>(b.on(), {}, {}, {}, {}, {}, {}, 1, 4, 1, 1, 160, 160, 160),
+                       "rank 0, step 1: attention: the head dim is 160; it must be at most 128", failure);
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test::attention_test

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of chunks of sequences, by every rank in turn, against that of whole sequences in f64: outputs
+// and dq of each rank's tokens, and dk and dv summed over the ranks.
+#include "../bench.hpp"
+
+namespace rankc::cuda::test::chunk_attention_test {
+namespace {
+
+struct shape {
+  int rows, seq, ranks, heads, kv_heads, dim;
+};
+// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those
+// for Hopper, which around a ring take chunks of 64 tokens as well.
+constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},    {1, 160, 4, 2, 2, 40}, {2, 512, 2, 4, 2, 64},
+                            {1, 1024, 4, 4, 1, 128}, {2, 768, 3, 2, 2, 32}, {1, 1536, 3, 2, 1, 64},
+                            {2, 384, 3, 2, 1, 64}};
+
+/// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
+struct order {
+  shape s;
+  std::size_t of(int row, int position, int width) const {
+    return (static_cast<std::size_t>(row) * s.seq + position) * width;
+  }
+  numbers of_rank(const numbers& all, int rank, int width) const {
+    const runtime::chunks has{s.seq, s.ranks, rank};
+    numbers out;
+    for (int row = 0; row < s.rows; ++row)
+      for (int place = 0; place < has.count(); ++place) {
+        const auto at = all.begin() + static_cast<std::ptrdiff_t>(of(row, has.position(place), width));
+        out.insert(out.end(), at, at + width);
+      }
+    return out;
+  }
+  numbers gathered(const numbers& all, int width) const {
+    numbers out;
+    for (int rank = 0; rank < s.ranks; ++rank)
+      for (const double x : of_rank(all, rank, width)) out.push_back(x);
+    return out;
+  }
+};
+
+/// Attention and its gradients in f64, one score at a time.
+struct reference {
+  numbers o, lse, dq, dk, dv;  // lse (rows, seq, heads)
+  reference(const shape& s, const numbers& q, const numbers& k, const numbers& v, const numbers& dout)
+      : o(q.size(), 0.0),
+        lse(static_cast<std::size_t>(s.rows) * s.seq * s.heads),
+        dq(q.size(), 0.0),
+        dk(k.size(), 0.0),
+        dv(v.size(), 0.0) {
+    const double scale = 1.0 / std::sqrt(static_cast<double>(s.dim));
+    const auto at = [&](int row, int t, int heads, int h) {
+      return ((static_cast<std::size_t>(row) * s.seq + t) * heads + h) * s.dim;
+    };
+    for (int row = 0; row < s.rows; ++row)
+      for (int h = 0; h < s.heads; ++h)
+        for (int t = 0; t < s.seq; ++t) {
+          const std::size_t i = at(row, t, s.heads, h);
+          const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
+          numbers p(t + 1, 0.0), dp(t + 1, 0.0);
+          double total = 0, delta = 0;
+          for (int u = 0; u <= t; ++u) {
+            for (int d = 0; d < s.dim; ++d) p[u] += scale * q[i + d] * k[key(u) + d];
+            total += p[u] = std::exp(p[u]);
+          }
+          lse[(static_cast<std::size_t>(row) * s.seq + t) * s.heads + h] = std::log(total);
+          for (int u = 0; u <= t; ++u) {
+            p[u] /= total;
+            for (int d = 0; d < s.dim; ++d) {
+              o[i + d] += p[u] * v[key(u) + d];
+              dp[u] += dout[i + d] * v[key(u) + d];
+              dv[key(u) + d] += p[u] * dout[i + d];
+            }
+            delta += p[u] * dp[u];
+          }
+          for (int u = 0; u <= t; ++u)
+            for (int d = 0; d < s.dim; ++d) {
+              dq[i + d] += scale * p[u] * (dp[u] - delta) * k[key(u) + d];
+              dk[key(u) + d] += scale * p[u] * (dp[u] - delta) * q[i + d];
+            }
+        }
+  }
+};
+
+/// (rows, heads, tokens) as (rows, tokens, heads).
+numbers tokens_first(const numbers& x, int rows, int heads, int tokens) {
+  numbers out(x.size());
+  for (int row = 0; row < rows; ++row)
+    for (int h = 0; h < heads; ++h)
+      for (int t = 0; t < tokens; ++t)
+        out[(static_cast<std::size_t>(row) * tokens + t) * heads + h] =
+            x[(static_cast<std::size_t>(row) * heads + h) * tokens + t];
+  return out;
+}
+
+TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole sequences", T, float, bf16) {
+  constexpr bool f32 = std::is_same_v<T, float>;
+  for (const bool deterministic : {false, true})
+    for (const shape s : shapes) {
+      CAPTURE(deterministic);
+      CAPTURE(s.seq);
+      CAPTURE(s.ranks);
+      const int width = s.heads * s.dim, kv_width = s.kv_heads * s.dim, count = s.seq / s.ranks;
+      const std::size_t tokens = static_cast<std::size_t>(s.rows) * s.seq;
+      const numbers q = random_numbers<T>(tokens * width, 1.5, 1),
+                    k = random_numbers<T>(tokens * kv_width, 1.5, 2),
+                    v = random_numbers<T>(tokens * kv_width, 1, 3),
+                    dout = random_numbers<T>(tokens * width, 1, 4);
+      const reference wanted(s, q, k, v, dout);
+      const order by{s};
+      numbers dk(k.size(), 0.0), dv(v.size(), 0.0);  // gathered
+      for (int rank = 0; rank < s.ranks; ++rank) {
+        CAPTURE(rank);
+        bench b;
+        description about = *b.of().about;
+        about.deterministic = deterministic;
+        b.of().about = &about;
+        const std::size_t own = tokens / s.ranks;
+        const attention_shape planned{s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), deterministic};
+        const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_k = b.put<T>(by.gathered(k, kv_width)),
+                 at_v = b.put<T>(by.gathered(v, kv_width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
+                 o = b.room<T>(own * width), lse = b.room<float>(own * s.heads), dq = b.room<T>(own * width),
+                 at_dk = b.room<T>(k.size()), at_dv = b.room<T>(v.size()),
+                 scratch = b.room<float>(chunk_attention_scratch(planned) / sizeof(float) + 1),
+                 grad_scratch = b.room<float>(chunk_attention_grad_scratch(planned) / sizeof(float) + 1);
+        const int first = rank * static_cast<int>(own);
+        chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, s.rows, s.seq, s.heads, s.kv_heads,
+                           s.dim, width, kv_width, s.ranks, first);
+        chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v, o, lse,
+                                s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first);
+        check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
+                    by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
+        // Each block's output is rounded before it is merged.
+        check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2,
+                    f32 ? 8e-6 : 8e-3);
+        check_close("dq", b.take<T>(dq, own * width), by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2,
+                    f32 ? 2e-5 : 3e-2);
+        const numbers more_k = b.take<T>(at_dk, k.size()), more_v = b.take<T>(at_dv, v.size());
+        for (std::size_t i = 0; i < dk.size(); ++i) {
+          dk[i] += more_k[i];
+          dv[i] += more_v[i];
+        }
+      }
+      check_close("dk", dk, by.gathered(wanted.dk, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dv", dv, by.gathered(wanted.dv, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+    }
+}
+
+TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those of whole sequences", T,
+                   float, bf16) {
+  constexpr bool f32 = std::is_same_v<T, float>;
+  for (const shape s : shapes) {
+    CAPTURE(s.seq);
+    CAPTURE(s.ranks);
+    const int width = s.heads * s.dim, kv_width = s.kv_heads * s.dim, count = s.seq / s.ranks;
+    const std::size_t tokens = static_cast<std::size_t>(s.rows) * s.seq, own = tokens / s.ranks;
+    const numbers q = random_numbers<T>(tokens * width, 1.5, 1),
+                  k = random_numbers<T>(tokens * kv_width, 1.5, 2),
+                  v = random_numbers<T>(tokens * kv_width, 1, 3),
+                  dout = random_numbers<T>(tokens * width, 1, 4);
+    const reference wanted(s, q, k, v, dout);
+    const order by{s};
+    std::vector<numbers> dk(s.ranks, numbers(own * kv_width, 0.0)), dv = dk;
+    for (int rank = 0; rank < s.ranks; ++rank) {
+      CAPTURE(rank);
+      bench b;
+      const attention_shape planned{
+          s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), b.of().about->deterministic};
+      const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
+               scratch = b.room<float>(attention_scratch(planned) / sizeof(float) + 1),
+               grad_scratch = b.room<float>(attention_grad_scratch(planned) / sizeof(float) + 1);
+      std::vector<at> keys, values;
+      for (int other = 0; other < s.ranks; ++other) {
+        keys.push_back(b.put<T>(by.of_rank(k, other, kv_width)));
+        values.push_back(b.put<T>(by.of_rank(v, other, kv_width)));
+      }
+      const at o = b.room<T>(own * width), lse = b.room<float>(own * s.heads),
+               o_more = b.room<T>(own * width), lse_more = b.room<float>(own * s.heads),
+               dq = b.room<T>(own * width), at_dk = b.room<T>(own * kv_width),
+               at_dv = b.room<T>(own * kv_width);
+      const int first = rank * static_cast<int>(own);
+      const auto holder = [&](int step) {
+        return static_cast<std::size_t>((rank - step + s.ranks) % s.ranks);
+      };
+      for (int step = 0; step < s.ranks; ++step) {
+        const at to = step == 0 ? o : o_more, sums = step == 0 ? lse : lse_more;
+        ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
+                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first);
+        if (step > 0)
+          merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads,
+                             s.dim);
+      }
+      check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
+                  by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
+      check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2,
+                  f32 ? 8e-6 : 8e-3);
+      numbers sum(own * width, 0.0);
+      for (int step = 0; step < s.ranks; ++step) {
+        ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
+                               values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
+                               s.ranks, step, first);
+        const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
+                      more_v = b.take<T>(at_dv, own * kv_width);
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+        for (std::size_t i = 0; i < more_k.size(); ++i) {
+          dk[holder(step)][i] += more_k[i];
+          dv[holder(step)][i] += more_v[i];
+        }
+      }
+      check_close("dq", sum, by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2, f32 ? 2e-5 : 3e-2);
+    }
+    for (int rank = 0; rank < s.ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      check_close("dk", dk[r], by.of_rank(wanted.dk, rank, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dv", dv[r], by.of_rank(wanted.dv, rank, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test::chunk_attention_test

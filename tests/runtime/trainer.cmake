@@ -1,0 +1,42 @@
+# Tests of the trainer: data, checkpoints, command lines, and the order of the calls that change files.
+find_package(nlohmann_json REQUIRED)
+
+add_executable(rankc_trainer_test
+  runtime/trainer/call_account_test.cpp
+  runtime/trainer/checkpoint_test.cpp
+  runtime/trainer/data_test.cpp
+  runtime/trainer/generate_test.cpp
+  runtime/trainer/hash_test.cpp
+  runtime/trainer/injection_test.cpp
+  runtime/trainer/learning_rate_test.cpp
+  runtime/trainer/metrics_test.cpp
+  runtime/trainer/not_finite_test.cpp
+  runtime/trainer/parameters_test.cpp
+  runtime/trainer/main_test.cpp
+  runtime/trainer/replicas_test.cpp
+  runtime/trainer/safetensors_test.cpp
+  runtime/trainer/sample_source_test.cpp
+  runtime/trainer/saver_test.cpp
+  runtime/trainer/token_file_test.cpp
+  runtime/trainer/trainer_test.cpp)
+target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"
+  $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
+target_link_libraries(rankc_trainer_test
+  PRIVATE rankc::trainer rankc_test_main nlohmann_json::nlohmann_json)
+# Most of the compiler's time are templates of JSON and of doctest, which these sources share.
+set_target_properties(rankc_trainer_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+add_test(NAME trainer COMMAND rankc_trainer_test)
+# An executable whose filters match nothing has checked nothing.
+add_test(NAME trainer/no_match COMMAND rankc_trainer_test "-tc=no such test case")
+set_tests_properties(trainer/no_match PROPERTIES WILL_FAIL TRUE)
+
+# The order of the calls that change files: the linker lets the test see them.
+add_executable(rankc_durability_test runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp)
+target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_main)
+set(seen open write fsync rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
+list(TRANSFORM seen PREPEND "LINKER:--wrap=")
+target_link_options(rankc_durability_test PRIVATE ${seen})
+add_test(NAME trainer/durability COMMAND rankc_durability_test)
+if(EXISTS /dev/shm)  # hundreds of saves, each of which waits for the disk
+  set_tests_properties(trainer/durability PROPERTIES ENVIRONMENT TMPDIR=/dev/shm)
+endif()

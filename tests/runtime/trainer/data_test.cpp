@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expected tokens: the definition at the head of the PyTorch baseline evaluated in Python with exact
+// integers.
+#include <rankc/trainer/data.hpp>
+
+#include "fake_engine.hpp"
+#include "scratch.hpp"
+
+#include <doctest/doctest.h>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+using namespace rankc::runtime;
+
+namespace {
+
+/// Tokens of a sample and, at the end, the last target; fails where the targets are not the shifted tokens.
+std::vector<int> sample(const dataset& data, std::uint64_t s, int seq) {
+  std::vector<std::int32_t> tokens(seq), targets(seq);
+  data.sample(s, tokens.data(), targets.data());
+  REQUIRE(std::equal(tokens.begin() + 1, tokens.end(), targets.begin()));
+  tokens.push_back(targets.back());
+  return {tokens.begin(), tokens.end()};
+}
+
+std::vector<int> sample(const std::string& spec, int vocab, std::uint64_t s, int seq) {
+  return sample(dataset(parse_data_spec(spec), vocab, seq), s, seq);
+}
+
+/// A token file as llm.c writes it; `count` is what the header says.
+std::string bin(const std::vector<std::uint16_t>& tokens, int count, int magic = 20240520, int version = 1) {
+  std::string bytes(1024 + 2 * tokens.size(), '\0');
+  for (const auto& [at, value] : {std::pair{0, magic}, std::pair{4, version}, std::pair{8, count}})
+    std::memcpy(bytes.data() + at, &value, 4);
+  std::memcpy(bytes.data() + 1024, tokens.data(), 2 * tokens.size());
+  return bytes;
+}
+
+std::string open(const std::string& spec, int vocab, int seq = 4) {
+  return refusal_of([&] { dataset(parse_data_spec(spec), vocab, seq); });
+}
+
+}  // namespace
+
+TEST_CASE("synthetic tokens equal the baseline's") {
+  using tokens = std::vector<int>;
+  CHECK(sample("arith:1234", 500, 0, 8) == tokens{195, 202, 209, 216, 223, 230, 237, 244, 251});
+  CHECK(sample("arith:1234", 500, 1, 8) == tokens{439, 443, 447, 451, 455, 459, 463, 467, 471});
+  CHECK(sample("arith:1234", 500, 1000003, 8) == tokens{263, 266, 269, 272, 275, 278, 281, 284, 287});
+  CHECK(sample("rand:1234", 500, 0, 8) == tokens{195, 302, 439, 165, 269, 42, 45, 222, 375});
+  CHECK(sample("rand:1234", 500, 1, 8) == tokens{340, 453, 326, 126, 446, 126, 57, 447, 127});
+  CHECK(sample("rand:1234", 500, 1000003, 8) == tokens{41, 432, 203, 34, 401, 1, 350, 74, 284});
+  // The seed's sum with the sample wraps.
+  CHECK(sample("arith:18446744073709551615", 50257, 5, 6) ==
+        tokens{22713, 22715, 22717, 22719, 22721, 22723, 22725});
+  CHECK(sample("rand:18446744073709551615", 50257, 5, 6) ==
+        tokens{7759, 40182, 44157, 16970, 2526, 33148, 6987});
+}
+
+TEST_CASE("text is bytes, sample after sample, and wraps") {
+  const scratch files;
+  const std::string text = files.write("a.txt", std::string("abcdefghij\xff", 11));
+  const dataset data(parse_data_spec(text), 256, 4);
+  CHECK(sample(data, 0, 4) == std::vector<int>{'a', 'b', 'c', 'd', 'e'});
+  CHECK(sample(data, 1, 4) == std::vector<int>{'e', 'f', 'g', 'h', 'i'});
+  CHECK(sample(data, 2, 4) == sample(data, 0, 4));  // (11 - 1) / 4 = 2 samples
+  CHECK(sample(data, 2000001, 4) == sample(data, 1, 4));
+  CHECK(data.text() == text + ": 11 tokens; byte entropy 2.3979 nats");  // ln 11
+}
+
+TEST_CASE("a token file of llm.c") {
+  const scratch files;
+  std::vector<std::uint16_t> tokens(20);
+  std::iota(tokens.begin(), tokens.end(), 480);
+  const std::string file = files.write("t.bin", bin(tokens, 20));
+  const dataset data(parse_data_spec(file), 500, 4);
+  CHECK(sample(data, 3, 4) == std::vector<int>{492, 493, 494, 495, 496});
+  CHECK(sample(data, 4, 4) == std::vector<int>{480, 481, 482, 483, 484});
+  CHECK(data.text() == file + ": 20 tokens");
+}
+
+TEST_CASE("a directory is its text files in path order") {
+  const scratch files;
+  files.write("b.cpp", "BB");
+  files.write("a/z.hpp", "ZZ");
+  files.write("a.md", "AA");
+  files.write(".git/config", "no");
+  files.write("build-debug/x.txt", "no");
+  files.write("a/build/x.txt", "no");
+  files.write("picture", std::string("no\0", 3));
+  files.write(".clang-format", "C");
+  std::filesystem::create_symlink(files.path("b.cpp"), files.path("link.txt"));
+  const token_stream read(files.path(), 256);
+  std::vector<std::int32_t> tokens(read.size());
+  read.copy(0, read.size(), tokens.data());
+  CHECK(std::string(tokens.begin(), tokens.end()) == "CAAZZBB");
+  CHECK(read.files() == 4);
+  CHECK(read.skipped() == std::vector{files.path("picture")});
+  const std::string said = dataset(parse_data_spec(files.path()), 256, 4).text();
+  CHECK(said.find("7 tokens in 4 files; byte entropy") != std::string::npos);
+  CHECK(said.ends_with("; binary files skipped: " + files.path("picture")));
+}
+
+TEST_CASE("entropy of single tokens") {
+  const scratch files;
+  const auto entropy = [&](const std::string& text) {
+    return byte_entropy(token_stream(files.write("e.txt", text), 256));
+  };
+  CHECK(entropy("aaa") == 0);
+  CHECK(entropy("ab\xff-") == doctest::Approx(std::log(4.0)));
+  CHECK(entropy("aaab") == doctest::Approx(0.75 * std::log(4.0 / 3) + 0.25 * std::log(4.0)));
+}
+
+TEST_CASE("files that cannot serve are refused by name, value and rule") {
+  const scratch files;
+  const std::string none = files.path("none.txt");
+  CHECK(open(none, 256) == "1: " + none + ": cannot be read: No such file or directory");
+  const std::string small = files.write("small.txt", "abcd");
+  CHECK(open(small, 256) ==
+        "1: " + small + ": holds 4 tokens, but one sample takes 5 (seq 4 and the token after it)");
+  CHECK(open(small, 255) ==
+        "1: " + small +
+            ": bytes are tokens 0 to 255, but this plan's vocabulary has 255; use a plan with vocab "
+            ">= 256, a .bin file, arith:SEED or rand:SEED");
+  const std::vector<std::uint16_t> tokens = {1, 2, 3, 4, 5, 499};
+  const std::string wide = files.write("wide.bin", bin(tokens, 6));
+  CHECK(open(wide, 500) == "nothing was thrown");
+  CHECK(open(wide, 499) ==
+        "1: " + wide +
+            ": token 499 at position 5 (byte 1034) is outside this plan's vocabulary; tokens are 0 to 498");
+  const std::string cut = files.write("cut.bin", bin(tokens, 7));
+  CHECK(open(cut, 500) ==
+        "1: " + cut +
+            ": its header counts 7 tokens of 2 bytes, but 12 bytes follow it; the file is truncated");
+  const std::string longer = files.write("longer.bin", bin(tokens, 5));
+  CHECK(
+      open(longer, 500) ==
+      "1: " + longer +
+          ": its header counts 5 tokens of 2 bytes, but 12 bytes follow it; the file is longer than it says");
+  const std::string odd = files.write("odd.bin", bin(tokens, 6) + "x");
+  CHECK(open(odd, 500).find("counts 6 tokens of 2 bytes, but 13 bytes follow") != std::string::npos);
+  const std::string negative = files.write("negative.bin", bin(tokens, -6));
+  CHECK(open(negative, 500).find("counts -6 tokens") != std::string::npos);
+  const std::string raw = files.write("raw.bin", bin(tokens, 6, 12345));
+  CHECK(
+      open(raw, 500) ==
+      "1: " + raw +
+          ": starts with 12345, but llm.c's files start with 20240520 (uint16 tokens) or 20240801 (uint32); "
+          "Megatron's have a .idx file beside them");
+  const std::string questions = files.write("questions.bin", bin(tokens, 6, 20240522));
+  CHECK(open(questions, 500).find("llm.c's file of questions for evaluation") != std::string::npos);
+  for (const int version : {0, 2}) {
+    const std::string other = files.write("other.bin", bin(tokens, 6, 20240520, version));
+    CHECK(open(other, 500) == "1: " + other + ": is of version " + std::to_string(version) +
+                                  ", but of files that start with 20240520 only version 1 is read");
+  }
+  const std::string header = files.write("header.bin", bin(tokens, 6).substr(0, 1000));
+  CHECK(open(header, 500) ==
+        "1: " + header + ": holds 1000 bytes, fewer than the 1024 of llm.c's header (256 int32)");
+  const std::string empty = files.write("empty.txt", "");
+  CHECK(open(empty, 256).find("holds 0 tokens") != std::string::npos);
+}
+
+TEST_CASE("what --data cannot mean is a usage error") {
+  CHECK(open("arith:x", 500) ==
+        "2: --data arith:x: the seed is a whole number from 0 to 2^64 - 1, as in arith:1234");
+  CHECK(open("rand:-1", 500) ==
+        "2: --data rand:-1: the seed is a whole number from 0 to 2^64 - 1, as in rand:1234");
+  CHECK(open("arith:18446744073709551616", 500).starts_with("2: "));
+  const std::string legal =
+      "; legal are arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, "
+      "a folder or a quoted "
+      "pattern of these, or several with weights: A:0.7,B:0.3";
+  CHECK(open("words", 500) == "2: --data words: there is no file or folder words" + legal);
+  CHECK(open("", 500) == "2: --data '': names nothing where a source should be" + legal);
+  CHECK(open("arith:1:0.5,rand:2", 500) ==
+        "2: --data arith:1:0.5,rand:2: of several sources each has a weight above 0, as in A:0.7,B:0.3; "
+        "'rand:2' has none");
+  for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf",
+                           "arith:1:0.5,", "a.txt,b.txt"})
+    CHECK(open(none, 500).find("each has a weight above 0") != std::string::npos);
+}
+
+TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {
+  struct recorder : engine {
+    explicit recorder(const description& d) : d(d) {}
+    const description& about() const override { return d; }
+    void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
+      for (int row = 0; row < d.rows; ++row)
+        seen.push_back({microbatch, dp, row, tokens[row * d.seq], targets[row * d.seq + d.seq - 1]});
+    }
+    step_output step(const step_input&) override { return {}; }
+    step_output traced_step(const step_input&, std::vector<traced>&) override { return {}; }
+    double evaluate() override { return 0; }
+    void read(int, region, std::size_t, std::size_t, double*) override {}
+    void write(int, region, std::size_t, std::size_t, const double*) override {}
+    std::size_t arena_bytes(int) const override { return 0; }
+    const description& d;
+    std::vector<std::array<int, 5>> seen;
+  };
+  const fake_program program(1, 2, 1, dtype::f64, 500);
+  recorder e(program.about);
+  const dataset data(parse_data_spec("rand:3"), 500, program.about.seq);
+  const std::uint64_t step = 5, global_batch = 2 * 2 * 2;
+  REQUIRE(program.about.global_batch() == global_batch);
+  set_batch(e, data, step * global_batch);
+  REQUIRE(e.seen.size() == global_batch);
+  for (const auto& [m, r, b, first, last] : e.seen) {
+    const std::uint64_t s = step * global_batch + m * (2 * 2) + r * 2 + b;
+    const auto expected = sample(data, s, program.about.seq);
+    CHECK(first == expected.front());
+    CHECK(last == expected.back());
+  }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from a checkpoint: which token is chosen, and the command.
+#include <rankc/trainer/generate.hpp>
+
+#include "fake_run.hpp"
+
+#include <doctest/doctest.h>
+#include <array>
+#include <cmath>
+
+using namespace rankc::runtime;
+
+TEST_CASE("tokens are chosen by their chances") {
+  const std::vector<double> logits{1, 3, 2, 3, -50};
+  CHECK(choose_token(logits, {.temperature = 0}, 0) == 1);  // the first of the likeliest
+  CHECK(choose_token(logits, {.temperature = 0, .top_k = 0, .seed = 9}, 7) == 1);
+  const auto counts = [&](const sampling& how) {
+    std::array<int, 5> seen{};
+    for (std::uint64_t i = 0; i < 20000; ++i) ++seen[static_cast<std::size_t>(choose_token(logits, how, i))];
+    return seen;
+  };
+  for (const double temperature : {1.0, 0.5}) {
+    double sum = 0;
+    for (const double x : logits) sum += std::exp(x / temperature);
+    const auto seen = counts({.temperature = temperature});
+    for (std::size_t i = 0; i < 5; ++i)  // within five deviations
+      CHECK(std::abs(seen[i] - 20000 * std::exp(logits[i] / temperature) / sum) <
+            5 * std::sqrt(20000 * 0.25));
+    CHECK(seen[4] == 0);
+  }
+  const auto of_two = counts({.temperature = 1, .top_k = 2});
+  CHECK(of_two[1] + of_two[3] == 20000);
+  CHECK(std::abs(of_two[1] - 10000) < 400);
+  CHECK(counts({.temperature = 1, .top_k = 1})[1] == 20000);
+  CHECK(counts({.temperature = 1, .top_k = 99}) == counts({.temperature = 1}));
+  CHECK(counts({.temperature = 1, .seed = 1}) != counts({.temperature = 1, .seed = 2}));
+}
+
+TEST_CASE("generate prints the prompt and what follows, the same in every layout") {
+  const scratch files;
+  fake_program one(1, 1, 1), many(2, 2, 2);
+  one.leave_logits();
+  many.leave_logits();
+  const std::string save = files.path("s");
+  REQUIRE(run(one, {"train", "--steps", "1", "--save", save}).code == 0);
+  for (const fake_program* p : {&one, &many}) {
+    const outcome greedy =
+        run(*p, {"generate", "--load", save, "--prompt", "a", "--tokens", "6", "--temperature", "0"});
+    CHECK_MESSAGE(greedy.code == 0, greedy.err);
+    CHECK(greedy.out == "abcdefg\n");  // longer than seq: 4
+    CHECK(run(*p, {"generate", "--load", save, "--tokens", "2", "--temperature", "0"}).out == "\n\x0b\x0c\n");
+    const auto drawn = [&](const char* seed, const char* k) {
+      return run(*p, {"generate", "--load", save, "--prompt", "a", "--tokens", "30", "--seed", seed,
+                      "--top-k", k})
+          .out;
+    };
+    CHECK(drawn("5", "3") == drawn("5", "3"));
+    CHECK(drawn("5", "3") != drawn("6", "3"));
+    CHECK(drawn("5", "1") == "a" + std::string("bcdefghijklmnopqrstuvwxyz{|}~\x7f") + "\n");
+  }
+  const std::string ids = files.write("ids", "3, 4\n250");
+  CHECK(run(one, {"generate", "--load", save, "--prompt-tokens", ids, "--tokens", "3", "--temperature", "0"})
+            .out == "3 4 250 251 252 253 \n");
+}
+
+TEST_CASE("what generate cannot do is refused") {
+  const scratch files;
+  fake_program program(1, 1, 1), narrow(1, 1, 1, dtype::f64, 100);
+  const fake_program without(1, 1, 1);
+  program.leave_logits();
+  narrow.leave_logits();
+  const std::string save = files.path("s");
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", save}).code == 0);
+  const auto says = [&](const fake_program& p, std::vector<std::string> words) {
+    words.insert(words.begin(), {"generate", "--load", save});
+    const outcome done = run(p, words);
+    CHECK(done.installs == 0);
+    CHECK(done.out == "");
+    return std::to_string(done.code) + " " + done.err;
+  };
+  CHECK(says(without, {}) ==
+        "1 fake: the plan fake leaves no logits after a forward: its last layer is not a cross entropy over "
+        "a vocabulary\n");
+  CHECK(says(narrow, {}) ==
+        "2 fake: --prompt: text is bytes, tokens 0 to 255, but this plan's vocabulary has 100; give "
+        "--prompt-tokens FILE\n");
+  CHECK(says(program, {"--prompt", ""}) ==
+        "2 fake: --prompt '': is empty; write something, or leave it out\n");
+  CHECK(says(program, {"--prompt-tokens", files.write("a", "1 256")}) ==
+        "1 fake: " + files.path("a") + ": '256' is no token of this plan; tokens are 0 to 255\n");
+  CHECK(says(program, {"--prompt-tokens", files.write("b", " ,\n")}).find("holds no tokens") !=
+        std::string::npos);
+  CHECK(says(program, {"--prompt", "a", "--prompt-tokens", "b"}).starts_with("2 "));
+  for (const char* temperature : {"-1", "nan", "inf"})
+    CHECK(says(program, {"--temperature", temperature}).starts_with("2 "));
+  for (const char* option : {"--tokens", "--top-k"}) CHECK(says(program, {option, "0"}).starts_with("2 "));
+  CHECK(run(program, {"generate"}).code == 2);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/replicas.hpp>
+
+#include "fake_engine.hpp"
+#include "fake_run.hpp"
+#include "scratch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace rankc::runtime;
+
+namespace {
+
+double& element(fake_engine& e, const fake_program& p, std::size_t rank, region where,
+                const std::string& name) {
+  for (const parameter& each : p.layouts[static_cast<std::size_t>(p.ranks[rank].pp)].parameters)
+    if (each.name == name) return e.of(rank, where)[each.element + 1];
+  throw std::logic_error("no such parameter");
+}
+
+}  // namespace
+
+TEST_CASE("what ranks hold alike is compared, and what one alone holds is not") {
+  const fake_program program(2, 2, 2);  // rank = (pp * 2 + dp) * 2 + tp
+  fake_engine e(program);
+  const replicas alike(program.about);
+  alike.check(e, {}, 7);
+  const auto told = [&] { return refusal_of([&] { alike.check(e, {}, 7); }); };
+  SUBCASE("replicated over dp and tp: whoever is alone is said to differ") {
+    element(e, program, 1, region::weights, "layers.0.norm1") = 5;
+    CHECK(told() ==
+          "70: step 7: the weight layers.0.norm1 should be the same on ranks 0..3 and is not: ranks 0, 2 and "
+          "3 and rank 1 "
+          "differ; a memory or a processor has changed it");
+  }
+  SUBCASE("split over tp: over dp alone; moments too") {
+    element(e, program, 7, region::second_moment, "layers.1.wo") = 5;
+    CHECK(told().find("the second moment of layers.1.wo should be the same on ranks 5 and 7 and is not: rank "
+                      "5 and rank 7 differ") != std::string::npos);
+  }
+  SUBCASE("a tied weight on both of its stages") {
+    element(e, program, 4, region::weights, "wte") = 5;
+    CHECK(told().find("the weight wte should be the same on ranks 0, 2, 4 and 6 and is not: ranks 0, 2 and 6 "
+                      "and rank 4 differ") != std::string::npos);
+  }
+  SUBCASE("padding and gradients") {
+    e.of(2, region::weights).back() = 5;
+    element(e, program, 2, region::gradients, "layers.0.norm1") = 5;
+    CHECK(told() == "nothing was thrown");
+  }
+}
+
+TEST_CASE("processes tell each other hashes, and what differs is the same text on all") {
+  const fake_program program(1, 2, 1);
+  fake_engine e(program), theirs(program);
+  const replicas alike(program.about);
+  std::vector<std::vector<std::string>> said(2);  // by process
+  const auto listen = [&](int rank) {
+    return placement{.rank = rank, .exchange = [&said, rank](const std::string&, const std::string& mine) {
+                       said[static_cast<std::size_t>(rank)].push_back(mine);
+                       return std::vector<std::string>{mine, mine};
+                     }};
+  };
+  element(theirs, program, 1, region::first_moment, "layers.1.b1") = 5;
+  alike.check(e, listen(0), 3);
+  alike.check(theirs, listen(1), 3);
+  REQUIRE(said[0].size() == 1);  // where all is well, one exchange, of a few bytes
+  CHECK(said[0][0].size() == 16);
+  CHECK(said[0][0] != said[1][0]);
+  const placement beside{.rank = 0, .exchange = [](const std::string&, const std::string& mine) {
+                           return std::vector<std::string>{mine, std::string(mine.size(), 'x')};
+                         }};
+  CHECK(refusal_of([&] {
+          alike.check(e, beside, 3);
+        }).find("70: step 3: the weight wte should be the same on ranks 0 and 1 and is not: ") == 0);
+}
+
+TEST_CASE("--check-replicas stops a run before it saves, and refuses where there is nothing to compare") {
+  const scratch files;
+  const fake_program two(1, 2, 1), one(1, 1, 1);
+  const auto spoil = [&](fake_engine& e) { e.spoilt_at = 4; };
+  const outcome found =
+      run(two, {"train", "--steps", "6", "--check-replicas", "2", "--save", files.path("run")}, spoil);
+  CHECK(found.code == 70);
+  CHECK(found.err.find("fake: step 4: the weight wte should be the same on ranks 0 and 1") == 0);
+  CHECK_FALSE(std::filesystem::exists(files.path("run") + "/step_000004"));
+  CHECK(run(two, {"train", "--steps", "6", "--check-replicas", "3"}).code == 0);
+  const outcome refused = run(one, {"train", "--check-replicas", "3"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "fake: --check-replicas 3: no two ranks of this plan hold the same; leave it out\n");
+}
