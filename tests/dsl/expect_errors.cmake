@@ -1,8 +1,8 @@
 # cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -P expect_errors.cmake
 #
-# SOURCE must compile; with FAULT defined, exactly its lines "static_assert(...);  // error: <sentence>" must be refused:
-# each at its own place, with that sentence and no other, said once. "@name@" in a sentence is the number of the line
-# that ends in "// @name@".
+# SOURCE must compile. With FAULT defined, exactly its static_asserts below a comment "// error: <sentence>" must be
+# refused, each at its own line, with that sentence and no other, said once. "@name@" in a sentence is the number of the
+# line that ends in "// @name@", or that follows a line of this comment alone.
 get_filename_component(file "${SOURCE}" NAME)
 execute_process(COMMAND ${COMPILER} -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
 if(failed)
@@ -16,27 +16,39 @@ set(number 0)
 foreach(line IN LISTS lines)
   math(EXPR number "${number} + 1")
   if(line MATCHES "// @([a-z_0-9]+)@$")
-    set(line_of_${CMAKE_MATCH_1} ${number})
+    set(named ${number})
+    if(line MATCHES "^ *// @")
+      math(EXPR named "${number} + 1")
+    endif()
+    string(REGEX REPLACE ".*// @([a-z_0-9]+)@$" "\\1" name "${line}")
+    set(line_of_${name} ${named})
   endif()
 endforeach()
 
 set(number 0)
 set(expected 0)
+set(sentence)
 foreach(line IN LISTS lines)
   math(EXPR number "${number} + 1")
-  if(NOT line MATCHES "^static_assert\\((.*)\\); +// error: (.*)$")
+  if(line MATCHES "^// error: (.*)$")
+    set(sentence "${CMAKE_MATCH_1}")
+    continue()
+  elseif(sentence AND line MATCHES "^//        (.*)$")
+    string(APPEND sentence " ${CMAKE_MATCH_1}")
+    continue()
+  elseif(NOT sentence OR NOT line MATCHES "^static_assert\\((.*)\\);$")
     continue()
   endif()
   math(EXPR expected "${expected} + 1")
   set(what "${CMAKE_MATCH_1}")
-  set(sentence "${CMAKE_MATCH_2}")
   while(sentence MATCHES "@([a-z_0-9]+)@")
     string(REPLACE "@${CMAKE_MATCH_1}@" "${line_of_${CMAKE_MATCH_1}}" sentence "${sentence}")
   endwhile()
-  # What the compiler says of this line: from its error to the next.
+  # The compiler's words about this line: from its error to the next one.
   string(FIND "${said}" "${file}:${number}:" at)
   if(at EQUAL -1)
     message(SEND_ERROR "${file}:${number}: ${what} is accepted; expected: ${sentence}")
+    set(sentence)
     continue()
   endif()
   string(SUBSTRING "${said}" ${at} -1 here)
@@ -45,6 +57,7 @@ foreach(line IN LISTS lines)
   if(NOT sentences STREQUAL "{\"${sentence}\"}")
     message(SEND_ERROR "${file}:${number}: ${what}: expected, once: ${sentence}\nbut the compiler says:\n${here}")
   endif()
+  set(sentence)
 endforeach()
 string(REGEX MATCHALL ": error: " errors "${said}")
 list(LENGTH errors errors)

@@ -17,9 +17,7 @@ inline constexpr plan gpt{
     .cluster = clusters::cpu,
     .recipe = training{.seq = 8, .global_batch = 4}};
 #else
-    .recipe = training{.seq = 8, .global_batch = 4};
-.cluster = clusters::cpu
-}
-;
+    .recipe = training{.seq = 8, .global_batch = 4},
+    .cluster = clusters::cpu};
 #endif
 static_assert(valid<gpt>);
