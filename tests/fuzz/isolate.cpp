@@ -67,8 +67,10 @@ void drain(int& end, std::string& to) {
 }
 
 std::string death_of(int status, int limit_s) {
-  if (!WIFSIGNALED(status))
-    return WEXITSTATUS(status) == exit_of_exception ? "an exception" : WEXITSTATUS(status) ? "exit" : "";
+  if (!WIFSIGNALED(status)) {
+    if (WEXITSTATUS(status) == exit_of_exception) return "an exception";
+    return WEXITSTATUS(status) ? "exit" : "";
+  }
   if (WTERMSIG(status) == SIGALRM) return "the time limit of " + std::to_string(limit_s) + " s";
   return "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
 }

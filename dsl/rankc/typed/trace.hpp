@@ -314,7 +314,8 @@ struct trace {
       for (int d = 0; d < p.shape.ndim; ++d) {
         const port_dim& wanted = p.shape.dim[d];
         const dim* known = wanted.number ? nullptr : find_dim(row, in, {}, wanted);
-        t.shape[d] = known ? *known : dim{p.name, wanted.number ? wanted.number : 1};
+        if (known) t.shape[d] = *known;
+        else t.shape[d] = dim{p.name, wanted.number ? wanted.number : 1};
       }
     }
   }
@@ -341,8 +342,9 @@ struct trace {
       const type& t = p.is_written() ? made[written++] : in[read++];
       const auto wanted = [&](int d) {
         const port_dim& w = p.shape.dim[d];
-        const dim* first = w.number ? nullptr : find_dim(row, in, made, w);
-        return w.number ? w.number : first ? first->size : -1;  // -1: of no operand before
+        if (w.number) return w.number;
+        const dim* first = find_dim(row, in, made, w);
+        return first ? first->size : -1;  // -1: no operand before has this symbol
       };
       bool fits = t.ndim == p.shape.ndim;
       for (int d = 0; fits && d < p.shape.ndim; ++d) fits = t.shape[d].size == wanted(d);

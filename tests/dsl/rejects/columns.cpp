@@ -55,10 +55,9 @@ struct exchanging {
     if (made == mistake::gathered_twice) of_all = gather_slots(of_all, gathered);  // @gathers_again@
     value up = expert_up(made == mistake::own_slots ? sent : of_all, columns(t, "up", made), there);  // @up@
     value down = expert_down(gelu(up), columns(t, "down", made), there);
-    // @scatters@
-    value back = made == mistake::own_sums
-                     ? down
-                     : scatter_slots(made == mistake::whole_back ? of_all : down, from_all);
+    value back = down;
+    if (made != mistake::own_sums)
+      back = scatter_slots(made == mistake::whole_back ? of_all : down, from_all);      // @scatters@
     if (made == mistake::summed_twice) back = scatter_slots(back, from_all);            // @scatters_again@
     return x + combine(from_experts(back, slots.offsets, own), routed.weights, slots);  // @back@
   }

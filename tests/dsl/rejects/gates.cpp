@@ -136,10 +136,12 @@ static_assert(valid<softmax_of_sharded_features>);
 
 template <int Fault>
 struct normed_heads : layer {
+  static constexpr value gain(trace& t) {
+    if (faulty && Fault == 1) return t.parameter("g", {head}, {{axis::tp, "head_dim"}}, initial::ones);
+    return t.parameter("g", {faulty && Fault == 2 ? heads : head}, {}, initial::ones);
+  }
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value g = faulty && Fault == 1   ? t.parameter("g", {head}, {{axis::tp, "head_dim"}}, initial::ones)
-              : faulty && Fault == 2 ? t.parameter("g", {heads}, {}, initial::ones)
-                                     : t.parameter("g", {head}, {}, initial::ones);
+    value g = gain(t);
     value y = column_parallel(t, enter_tp(x, c), "up", faulty && Fault == 3 ? other : heads);
     return x + leave_tp(row_parallel(t, head_norm(y, g), "down", hidden, 0.02), c);  // @normed_heads@
   }
