@@ -43,17 +43,21 @@ std::string timeline_text(const plan_data& plan, const std::string& format, cons
   }
 }
 
-/// The type to compute in: what is asked for, else the recipe's, of which the host computes bf16 in f32.
+precision precision_for(const plan_data& plan, const std::string& wanted) {
+  if (wanted == "f64") return f64;
+  if (wanted == "f32") return f32;
+  return wanted == "bf16" ? bf16 : plan.recipe.precision;
+}
+
+/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
-  const precision asked = wanted == "f64"    ? f64
-                          : wanted == "f32"  ? f32
-                          : wanted == "bf16" ? bf16
-                                             : plan.recipe.precision;
+  const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)
     throw std::runtime_error("the cuda target has no f64; pass --dtype bf16 or f32, or --target host");
   if (to == target::host && wanted == "bf16")
     throw std::runtime_error("the host target has no bf16; pass --dtype f32 or f64, or --target cuda");
-  return asked == f64 ? dtype::f64 : asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
+  if (asked == f64) return dtype::f64;
+  return asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
 
 proven prove_step(program p) {

@@ -117,10 +117,9 @@ int main(int argc, char** argv) {
                  "--strategy 1d --system H200 --gpus 64 "
                  "--global-batch 2048\n";
   std::ios::sync_with_stdio(false);
-  answer_lines(std::cin, std::cout,
-               *dims        ? answerer(answer_dims)
-               : *searching ? answerer(answer_search)
-               : checks     ? answer_check
-                            : answer_schedule);
+  answerer answer = checks ? answer_check : answer_schedule;
+  if (*dims) answer = answer_dims;
+  else if (*searching) answer = answer_search;
+  answer_lines(std::cin, std::cout, answer);
   return written(0);
 }
