@@ -73,7 +73,8 @@ int session::end(const failure& f) {
   const std::string line = is_victim && !is_said ? victims_line(rank_, cause) : f.what();
   if (!is_said) fmt::print(stderr, "{}: {}\n", about_.name, line);
   write_error_file(get_, line, is_victim);
-  return is_victim ? 77 : is_root && f.code == 77 ? 70 : f.code;
+  if (is_victim) return 77;
+  return is_root && f.code == 77 ? 70 : f.code;
 }
 
 }  // namespace rankc::runtime

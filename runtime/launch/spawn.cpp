@@ -98,8 +98,12 @@ class outcome {
     if (code != 77 && !was_killed_here && root_ == 0) root_ = code;
   }
   bool has_failed() const { return has_failed_; }
-  /// Where all are victims, or were killed here, the cause did not say so itself.
-  int code() const { return root_ != 0 ? root_ : has_failed_ ? 70 : 0; }
+  /// The first code of a rank that failed by itself; 70 where all that failed are victims or were killed
+  /// here.
+  int code() const {
+    if (root_ != 0) return root_;
+    return has_failed_ ? 70 : 0;
+  }
 
  private:
   int root_ = 0;

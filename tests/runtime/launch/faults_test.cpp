@@ -181,6 +181,15 @@ phases phases_of(const program& p, int rank) {
 const std::vector<std::string> kinds{"kill", "exit=0",   "abort", "throw",  "exit=3",
                                      "stop", "delay=60", "drop",  "corrupt"};
 
+/// How many of the phases F, B, REDUCE_GRAD, STEP, after and save can show a fault. Communication must follow
+/// one that does not end the process, and a replica writes nothing in a save.
+std::size_t count_phases(const std::string& fault, bool is_replica) {
+  if (fault == "drop" || fault == "corrupt") return 2;
+  const bool ends_at_once = fault == "kill" || fault == "abort" || fault.starts_with("exit");
+  if (!ends_at_once) return 4;
+  return is_replica ? 5 : 6;
+}
+
 /// As many of all as are wanted: kinds, phases and ranks in turn, and within a phase calls spread over it.
 /// Ranks of a pipeline stage issue the same calls.
 std::vector<trial> draw(int wanted) {
@@ -194,13 +203,9 @@ std::vector<trial> draw(int wanted) {
     const program& p = programs[which];
     const std::string& fault = kinds[static_cast<std::size_t>(i) % kinds.size()];
     const int round = i / static_cast<int>(kinds.size()), rank = (i / 3 + i) % p.world;
-    const bool ends_at_once = fault == "kill" || fault == "abort" || fault.starts_with("exit"),
-               is_replica = rank % (p.world / 2) >= p.world / 4;  // it writes nothing
+    const bool is_replica = rank % (p.world / 2) >= p.world / 4;
     std::vector<std::string> at{"F", "B", "REDUCE_GRAD", "STEP", "after", "save"};
-    at.resize(fault == "drop" || fault == "corrupt" ? 2
-              : !ends_at_once                       ? 4
-              : is_replica                          ? 5
-                                                    : 6);  // communication must follow
+    at.resize(count_phases(fault, is_replica));
     const std::string& phase = at[static_cast<std::size_t>(round) % at.size()];
     if (phase == "after" || phase == "save") {
       all.push_back({&p, rank, phase, fault});

@@ -4,6 +4,7 @@
 #pragma once
 #include "launch.cuh"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rankc::cuda {
@@ -148,9 +149,7 @@ __device__ inline float block_max(float x) {
 /// Threads for a block that walks a row of `items`: whole warps, at most `most`.
 inline unsigned row_threads(int items, int most = 256) {
   const int warps = (items + warp_size - 1) / warp_size;
-  return static_cast<unsigned>(warp_size * (warps < 1                  ? 1
-                                            : warps > most / warp_size ? most / warp_size
-                                                                       : warps));
+  return static_cast<unsigned>(warp_size * std::clamp(warps, 1, most / warp_size));
 }
 
 inline constexpr int ceil_div(std::size_t n, std::size_t by) { return static_cast<int>((n + by - 1) / by); }

@@ -74,7 +74,7 @@ class tracer {
 class stamped {
  public:
   stamped(const lane& on, tracer::what of, const char* name)
-      : trace_((of == tracer::what::wait ? on.index == 0 : !on.computes()) ? on.of->trace : nullptr) {
+      : trace_(is_timed(on, of) ? on.of->trace : nullptr) {
     if (trace_ != nullptr) entry_ = trace_->begin(of, on, name);
   }
   ~stamped() {
@@ -84,6 +84,10 @@ class stamped {
   stamped& operator=(const stamped&) = delete;
 
  private:
+  static bool is_timed(const lane& on, tracer::what of) {
+    return of == tracer::what::wait ? on.index == 0 : !on.computes();
+  }
+
   tracer* trace_;
   std::size_t entry_ = 0;
 };

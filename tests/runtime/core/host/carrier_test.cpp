@@ -100,7 +100,10 @@ std::vector<std::string> carry(std::size_t members, const Make& make) {
 
 /// Values whose sum depends on the order in which they are added.
 double value(std::size_t member, std::size_t i) {
-  return (member == 1 ? -1e16 : member == 0 ? 1e16 : 1.0) + static_cast<double>(i) * 0.1;
+  double first = 1.0;
+  if (member == 0) first = 1e16;
+  else if (member == 1) first = -1e16;
+  return first + static_cast<double>(i) * 0.1;
 }
 double sum(std::size_t i) { return (value(0, i) + value(1, i)) + value(2, i); }
 

@@ -33,7 +33,8 @@ struct opened {
 /// they are threads and their GPUs map each other's memory, an edge takes nothing.
 enum class edges_by { nccl, mapped };
 constexpr int count_communicators(const opened& o, edges_by by, int world) {
-  return by == edges_by::mapped ? o.groups : o.groups + o.edges + (world > 1 ? 1 : 0);
+  if (by == edges_by::mapped) return o.groups;
+  return o.groups + o.edges + (world > 1 ? 1 : 0);
 }
 
 /// A bound of all that the rank takes, its context included.

@@ -150,7 +150,8 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
       const at sum_at = b.room<T>(o.count);
       const bool centred = kind != 2;
       // The sum goes to its own place, over the residual, and over x.
-      const at where = kind == 0 ? sum_at : kind == 1 ? o.residual_at : o.x_at;
+      const at places[]{sum_at, o.residual_at, o.x_at};
+      const at where = places[kind];
       if (kind == 0)
         add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
                           tokens, width, eps);
