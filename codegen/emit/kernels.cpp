@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <rankc/ops/memory.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>

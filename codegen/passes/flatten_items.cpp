@@ -2,6 +2,7 @@
 // What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin
 // and end are of; and each item as ops.
 #include <algorithm>
+#include <tuple>
 
 #include <rankc/rules/batch.hpp>
 

@@ -2,6 +2,7 @@
 #include <rankc/trainer/console.hpp>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>

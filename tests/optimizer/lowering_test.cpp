@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "plans.hpp"
 

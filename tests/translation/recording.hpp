@@ -5,6 +5,7 @@
 #include <rankc/runtime/load_balance.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <passes/explain.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 #include <string>

@@ -18,6 +18,8 @@
 #include "emit/communications.hpp"
 #include "plans.hpp"
 
+#include <tuple>
+
 namespace memory_test {
 
 using namespace rankc::codegen;
