@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 struct program;
 }
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 struct program;
 }
 

@@ -13,10 +13,10 @@
 namespace rankc::runtime {
 struct description;
 }
-namespace rankc::host {
+namespace rankc::runtime::host {
 struct program;
 }
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 struct program;
 }
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The sizes of a call to attention. Units: strides in elements, from one token to the next; that of o and
 /// dout is o_stride.
@@ -63,4 +63,4 @@ bool ring_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at 
 bool ring_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                                at lse, const runtime::ring_step&, const attention_sizes&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 inline constexpr ncclDataType_t nccl_type = std::is_same_v<T, float>    ? ncclFloat32
@@ -24,4 +24,4 @@ inline int members_of(const rank& r, const lane_link& k, const char* what) {
   return members;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its
 /// sequences; and where the documents of each coordinate's sequences begin.
@@ -58,4 +58,4 @@ class batches {
   std::vector<batch> of_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,4 +210,4 @@ void keep_products(const std::string& file, const product_choices& choices) {
   else fs::remove(next, error);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

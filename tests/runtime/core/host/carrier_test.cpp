@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// What is on its way, by sender, receiver and slot.
@@ -209,4 +209,4 @@ TEST_CASE("what does not match is refused by all members, with both sites, befor
   for (const auto& d : data) CHECK(d == std::vector<double>(4, 5));
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

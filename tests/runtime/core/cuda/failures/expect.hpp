@@ -8,7 +8,7 @@
 #include <chrono>
 #include <string>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 inline constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1},
@@ -38,4 +38,4 @@ inline void check_that_a_fault_ends_the_step(engine& e) {
   CHECK_THROWS_AS(e.step(nothing), failure);
 }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -2,7 +2,7 @@
 // A rank fails on the host while install tries the steps out, and the other waits for it.
 #include "expect.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void stage_0(rank& r) {
@@ -29,4 +29,4 @@ TEST_CASE("a failure of one rank in install frees the other") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test
