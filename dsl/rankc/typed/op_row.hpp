@@ -123,6 +123,15 @@ constexpr port sum(std::string_view name, port_shape s) { return port{name, use:
 constexpr port scratch(std::string_view name) { return {name, use::scratch}; }
 }  // namespace ports
 
+namespace ops {
+using ports::in;
+using ports::out;
+using ports::parameter;
+using ports::rotary;
+using ports::scratch;
+using ports::sum;
+}  // namespace ops
+
 /// What a plan says of the kernels of all ops. Units: bytes, of an activation.
 struct kernel_setting {
   std::size_t element;
