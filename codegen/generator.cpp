@@ -50,7 +50,8 @@ precision precision_for(const plan_data& plan, const std::string& wanted) {
   return wanted == "bf16" ? bf16 : plan.recipe.precision;
 }
 
-/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in f32.
+/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in
+/// f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)

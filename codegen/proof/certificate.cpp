@@ -106,7 +106,8 @@ class rank_text {
     if (!v.written) return "in";
     return v.adds ? "add" : "out";
   }
-  /// A view without the place where its shard begins. The rank's line has that, as it has those of held boxes.
+  /// A view without the place where its shard begins. The rank's line has that, as it has those of held
+  /// boxes.
   void add(const view& v) {
     fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}{}]", v.port, direction(v), v.accesses.first,
                    v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride,
