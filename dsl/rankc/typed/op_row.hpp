@@ -137,10 +137,9 @@ struct kernel_setting {
 /// in the order of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  std::string_view sizes =
-      // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
-      // ranks of a ring
-      "";
+  // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
+  // ranks of a ring
+  std::string_view sizes = "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 };
 

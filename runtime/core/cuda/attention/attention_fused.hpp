@@ -16,9 +16,8 @@ namespace rankc::runtime::cuda {
 /// dout is o_stride.
 struct attention_sizes {
   int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
-  int keys =
-      // that every query sees; 0: as many as there are queries, of which each sees its own and those before
-      0;
+  // that every query sees; 0: as many as there are queries, of which each sees its own and those before
+  int keys = 0;
   int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
   auto operator<=>(const attention_sizes&) const = default;
   bool is_causal() const { return keys == 0; }

@@ -52,9 +52,8 @@ class batches {
  private:
   const description& about_;
   std::size_t microbatch_;  // tokens of one on a rank
-  std::int32_t* all_ =
-      // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
-      nullptr;
+  // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
+  std::int32_t* all_ = nullptr;
   std::vector<batch> of_;
 };
 
