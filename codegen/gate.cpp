@@ -6,6 +6,7 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/text_template.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <stdexcept>
 
 namespace rankc::codegen {
@@ -29,11 +30,12 @@ void prove_or_throw(const lowered& l) {
     const program p = expand(l);
     const verdict v = prove(p);
     if (!v.ok)
-      throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+      throw runtime::failure(1, "RC7903: the lowered program is not sound: {}",
+                             fmt::format("{}", fmt::join(v.reasons, "; ")));
     const equivalence e = check_equivalence(p, v, model);
     if (!e.holds && !e.has_unknown_row)
-      throw std::logic_error(
-          fmt::format("the lowered program is not the model: {}", fmt::join(e.reasons, "; ")));
+      throw runtime::failure(1, "RC7904: the lowered program does not compute the model: {}",
+                             fmt::format("{}", fmt::join(e.reasons, "; ")));
   }
 }
 

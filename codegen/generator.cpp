@@ -6,15 +6,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/version.hpp>
 
+#include "command_line.hpp"
 #include "emit/emit.hpp"
 #include "passes/explain.hpp"
+#include "read_file.hpp"
 #include "write_files.hpp"
 
 namespace rankc::codegen {
@@ -23,13 +24,7 @@ namespace {
 
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
-    fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
+    fmt::print(stderr, "{}: RC{}: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
 }
 
 std::string timeline_text(const plan_data& plan, const std::string& format, const std::string& measured) {
@@ -37,10 +32,12 @@ std::string timeline_text(const plan_data& plan, const std::string& format, cons
   if (format == "svg") return schedule_svg(plan);
   if (format == "trace") return schedule_trace(plan);
   if (format == "text") return schedule_text(plan);
+  if (measured.empty()) return schedule_html(plan, "");
+  const std::string trace = read_file(measured);
   try {
-    return schedule_html(plan, measured.empty() ? "" : read_file(measured));
-  } catch (const std::runtime_error& e) {
-    throw std::runtime_error(fmt::format("--measured {}: {}", measured, e.what()));
+    return schedule_html(plan, trace);
+  } catch (const runtime::failure& e) {
+    throw runtime::failure(1, "RC7905: --measured {} is not a step of this plan: {}", measured, e.what());
   }
 }
 
@@ -55,9 +52,11 @@ precision precision_for(const plan_data& plan, const std::string& wanted) {
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)
-    throw std::runtime_error("the cuda target has no f64; pass --dtype bf16 or f32, or --target host");
+    throw runtime::failure(
+        1, "RC7906: the cuda target does not compute in f64; pass --dtype bf16 or f32, or --target host");
   if (to == target::host && wanted == "bf16")
-    throw std::runtime_error("the host target has no bf16; pass --dtype f32 or f64, or --target cuda");
+    throw runtime::failure(
+        1, "RC7907: the host target does not compute in bf16; pass --dtype f32 or f64, or --target cuda");
   if (asked == f64) return dtype::f64;
   return asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
@@ -78,6 +77,7 @@ lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
 int generator_main(const plan_data& plan, int argc, char** argv) {
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
+  app.failure_message(usage_error);
   app.set_version_flag("--version", version);
   std::string target_name = "host", out, type, format = "text", measured, pass;
   bool as_json = false;
@@ -111,7 +111,9 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   if (!measured.empty() && format != "html") {
-    fmt::print(stderr, "error: --measured {}: only --format html shows a measured step\n", measured);
+    fmt::print(
+        stderr, "error: {}\n",
+        runtime::say("RC7908: --measured {} needs --format html; found --format {}", measured, format));
     return 2;
   }
 
@@ -126,7 +128,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       const dtype as = type_for(plan, type, to);
       const lowered l = lower_and_prove(plan, as, to);
       if (!pass.empty()) fmt::print("{}", explain(plan, as, to, pass));
-      else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
+      else if (out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
       if (!out.empty()) {
         const std::filesystem::path folder(out);
         const auto files = emit(l, target_name);
@@ -155,7 +157,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return 1;
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  fmt::print(stderr, "error: standard output cannot be written\n");
+  fmt::print(stderr, "error: {}\n", output_error());
   return 1;
 }
 

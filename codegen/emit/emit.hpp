@@ -78,7 +78,7 @@ std::string schedule_svg(const plan_data&);
 std::string schedule_trace(const plan_data&);
 
 /// `measured`: the text of a measured trace, or empty.
-/// Errors: std::runtime_error where that is not a trace of this plan.
+/// Errors: runtime::failure where that is not a trace of this plan.
 std::string schedule_html(const plan_data&, const std::string& measured);
 
 /// The type of activations. That of regions, statistics and the loss is `wide_name`: the same, except in a

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/schedule/timing.hpp>
-#include <stdexcept>
 
 namespace rankc::codegen {
 
@@ -43,7 +43,17 @@ int lane_of(const action& a, part half) {
   return half == part::first ? overlap_lane : compute_lane;
 }
 
-/// Each rank did the plan's computations in their order, the halves of an OVERLAP in any.
+/// A rank ran the action that the plan has next. An empty name: none is left.
+void check_action(int rank, const std::string& ran, const std::string& planned) {
+  if (ran == planned) return;
+  if (ran.empty()) throw runtime::failure(1, "RC7920: rank {} ended before {} of the plan", rank, planned);
+  if (planned.empty())
+    throw runtime::failure(1, "RC7921: rank {} ran {} after the last action of the plan", rank, ran);
+  throw runtime::failure(1, "RC7922: rank {} ran {}; expected {}, the plan's next action", rank, ran,
+                         planned);
+}
+
+/// Each rank ran the plan's computations in their order, the halves of an OVERLAP in any.
 void check_order(const plan_data& plan, const std::vector<timed>& times) {
   const action_table& t = plan.actions;
   const auto known = actions_by_name(plan);
@@ -59,17 +69,25 @@ void check_order(const plan_data& plan, const std::vector<timed>& times) {
     for (int i = t.begin[pp]; i < t.begin[pp + 1]; ++i)
       if (computes(t.actions[i].kind)) planned.push_back(token(t.actions[i]));
     for (std::size_t i = 0; i < std::max(did.size(), planned.size()); ++i) {
-      const bool is_there = i < did.size() && i < planned.size();
-      if (is_there && i + 1 < did.size() && known.at(did[i]->name).half == part::second &&
+      if (i < planned.size() && i + 1 < did.size() && known.at(did[i]->name).half == part::second &&
           did[i + 1]->name == planned[i])
         std::swap(did[i], did[i + 1]);
-      if (!is_there || did[i]->name != planned[i])
-        throw std::runtime_error(
-            fmt::format("rank {} did {}, where this plan has {}: the trace is of another plan", r,
-                        i < did.size() ? did[i]->name : "nothing more",
-                        i < planned.size() ? planned[i] : "nothing left"));
+      check_action(r, i < did.size() ? did[i]->name : "", i < planned.size() ? planned[i] : "");
     }
   }
+}
+
+/// An event is of a rank and a lane of the plan.
+void check_event(const plan_data& plan, int rank, int on, double took) {
+  if (rank < 0 || rank >= plan.dims.world)
+    throw runtime::failure(1, "RC7923: an event is of rank {}; the plan has {} ranks", rank, plan.dims.world);
+  const std::size_t lanes = lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]).size();
+  if (on < 0 || static_cast<std::size_t>(on) >= lanes)
+    throw runtime::failure(1, "RC7924: an event of rank {} is on lane {}; the rank has {} lanes", rank, on,
+                           lanes);
+  if (took < 0)
+    throw runtime::failure(1, "RC7925: an event of rank {} on lane {} lasts {} us; expected at least 0", rank,
+                           on, took);
 }
 
 }  // namespace
@@ -115,17 +133,11 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
       if (e.at("ph") != "X") continue;
       const int rank = e.at("pid"), on = e.at("tid");
       const double begin = e.at("ts"), took = e.at("dur");
-      const int lanes = rank < 0 || rank >= plan.dims.world
-                            ? 0
-                            : static_cast<int>(lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]).size());
-      if (on < 0 || on >= lanes || took < 0)
-        throw std::runtime_error(fmt::format(
-            "an event of rank {} on lane {} for {} us; the plan has {} ranks, and this one {} lanes", rank,
-            on, took, plan.dims.world, lanes));
+      check_event(plan, rank, on, took);
       out.push_back({rank, on, e.at("name"), begin, begin + took});
     }
   } catch (const nlohmann::json::exception& e) {
-    throw std::runtime_error(fmt::format("not a trace as --trace writes it: {}", e.what()));
+    throw runtime::failure(1, "RC7926: the text is not a trace that --trace wrote: {}", e.what());
   }
   check_order(plan, out);
   return out;

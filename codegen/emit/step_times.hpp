@@ -24,7 +24,7 @@ inline constexpr double planned_forward = 1000;
 std::vector<timed> planned_times(const plan_data&);
 
 /// A step that the plan's program measured (`--trace`), from the file's text; `step` receives its number.
-/// Errors: std::runtime_error where it is no trace, or its ranks did not do the plan's actions in their
+/// Errors: RC7920 to RC7926 where it is not a trace, or its ranks did not run the plan's actions in their
 /// order.
 std::vector<timed> read_times(const plan_data&, const std::string& text, std::int64_t& step);
 

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
+#include <read_file.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <span>
-#include <stdexcept>
+#include <sstream>
 
 #include "calibrate.hpp"
 #include "speed_members.hpp"
@@ -80,7 +80,7 @@ void print_distances(std::ostream& out, const gpu_speed& g, const timed_gpu& t) 
 
 }  // namespace
 
-timed_gpu read_timed(std::istream& lines) {
+timed_gpu read_timed(std::istream& lines, const std::string& file) {
   timed_gpu t;
   int number = 0;
   for (std::string line; std::getline(lines, line);) try {
@@ -103,16 +103,17 @@ timed_gpu read_timed(std::istream& lines) {
         t.kernels.push_back(std::move(k));
       }
     } catch (const nlohmann::json::exception&) {
-      throw std::runtime_error(fmt::format("line {} is none that rankc-calibrate writes: {}", number, line));
+      throw runtime::failure(1, "RC8000: line {} of {} is not one that rankc-calibrate writes: {}", number,
+                             file, line);
     }
-  if (t.processors == 0) throw std::runtime_error("no line names the GPU; rankc-calibrate begins with it");
+  if (t.processors == 0)
+    throw runtime::failure(1, "RC8001: no line of {} names the GPU; rankc-calibrate writes it first", file);
   return t;
 }
 
 int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) try {
-  std::ifstream in(file);
-  if (!in) throw std::runtime_error("cannot be read");
-  const timed_gpu t = read_timed(in);
+  std::istringstream in(codegen::read_file(file));
+  const timed_gpu t = read_timed(in, file);
   const std::string name = std::filesystem::path(file).stem();
   const gpu_speed* const known = cost_model::find_speed(name);
   gpu_speed g = fit(t, known ? *known : cost_model::h200);  // what is stated, and links, are those of the GPU
@@ -120,9 +121,9 @@ int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) 
   print(out, g);
   print_distances(errors, g, t);
   return 0;
-} catch (const std::exception& e) {
-  errors << "error: " << file << ": " << e.what() << "\n";
-  return 1;
+} catch (const runtime::failure& e) {
+  errors << "error: " << e.what() << "\n";
+  return e.code;
 }
 
 }  // namespace rankc::tool

@@ -30,8 +30,9 @@ struct timed_gpu {
   std::vector<timed_kernel> kernels;
   std::vector<timed_load> loads;
 };
-/// Errors: std::runtime_error naming the line that rankc-calibrate does not write.
-timed_gpu read_timed(std::istream& lines);
+/// The rows of a file of this name.
+/// Errors: RC8000 for a line that rankc-calibrate does not write; RC8001 where none names the GPU.
+timed_gpu read_timed(std::istream& lines, const std::string& file);
 
 /// What a kernel takes by the constants; 0 of one that no constant is fitted by.
 double predicted(const cost_model::gpu_speed&, const timed_kernel&);

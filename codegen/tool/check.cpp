@@ -25,6 +25,17 @@ bool runs_on(const text_program& p, int stage, int rank) {
   return holds(p.rank_of_stage) || holds(p.reversed_rank_of_stage);
 }
 
+/// Say where the stage of a token is instead.
+void misplace(const text_program& p, const token& t, place at, offences& misplaced) {
+  const int rank = p.rank_of(t.stage, t.microbatch);
+  if (rank < 0)
+    misplaced.add("rank {} has {} (item {}), but stage {} has no forward on any rank", at.rank, spell(t),
+                  at.index, t.stage);
+  else
+    misplaced.add("rank {} has {} (item {}), but stage {} is on rank {}", at.rank, spell(t), at.index,
+                  t.stage, rank);
+}
+
 }  // namespace
 
 void check_places(report& out, const text_program& p, token_index& index) {
@@ -37,11 +48,7 @@ void check_places(report& out, const text_program& p, token_index& index) {
           "rank {} has {} (item {}), but there are {} stages, {} microbatches and {} splits of a sequence",
           at.rank, spell(t), at.index, p.stages, p.microbatches, p.splits);
     if (is_sharding ? !runs_on(p, t.stage, at.rank) : p.rank_of(t.stage, t.microbatch) != at.rank)
-      return misplaced.add(
-          "rank {} has {} (item {}), but {}", at.rank, spell(t), at.index,
-          p.rank_of(t.stage, t.microbatch) >= 0
-              ? fmt::format("stage {} is on rank {}", t.stage, p.rank_of(t.stage, t.microbatch))
-              : fmt::format("stage {} has no forward", t.stage));
+      return misplace(p, t, at, misplaced);
     if (is_sharding) return;
     if (const auto earlier = index.add(t, at))
       twice.add("rank {} runs {} twice, as items {} and {}", at.rank, spell(t), earlier->index, at.index);
@@ -63,14 +70,17 @@ void check_complete(report& out, const text_program& p, const token_index& index
           if (!whole && !input && !weight && !has(token_kind::R)) continue;
           refuse(out, 302) << "stage " << s << " runs a backward of microbatch " << m
                            << ", but the program is for inference";
-        } else if (whole ? input || weight : input && !weight) {
-          refuse(out, whole ? 302 : 303)
-              << "stage " << s << (whole ? " runs its backward " : " never runs the weight gradient ")
-              << name(whole ? token_kind::B : token_kind::W)
-              << (whole ? " and again a part of it" : ", the other half of its I");
+        } else if (whole && (input || weight)) {
+          refuse(out, 302) << "stage " << s << " runs its backward " << name(token_kind::B)
+                           << " and also a part of it, an I or a W";
+        } else if (input && !weight) {
+          refuse(out, 303) << "stage " << s << " never runs the weight gradient " << name(token_kind::W)
+                           << ", the other half of its I";
+        } else if (!whole && weight && !input) {
+          refuse(out, 303) << "stage " << s << " never runs the input gradient " << name(token_kind::I)
+                           << ", the other half of its W";
         } else if (!whole && !input) {
-          refuse(out, 303) << "stage " << s << " never runs its backward " << name(token_kind::B)
-                           << (weight ? "; its W alone is a half" : "");
+          refuse(out, 303) << "stage " << s << " never runs its backward " << name(token_kind::B);
         } else {
           continue;
         }
@@ -85,11 +95,15 @@ void check_order(report& out, const text_program& p, const token_index& index) {
     for (const token& needs : producers(p, index, t)) {
       const auto made = index.find(needs);
       if (!made || made->rank != at.rank || made->index < at.index) continue;
-      late.add(
-          "rank {} {} {} (item {}), which needs {} (item {}), {}; order each rank's actions by their data",
-          at.rank, made->index == at.index ? "overlaps" : "waits for ever before", spell(t), at.index,
-          spell(needs), made->index,
-          made->index == at.index ? "the other half of the OVERLAP" : "which comes later");
+      if (made->index == at.index)
+        late.add(
+            "rank {} overlaps {} with {}, which it needs (item {}); order each rank's actions by their data",
+            at.rank, spell(t), spell(needs), at.index);
+      else
+        late.add(
+            "rank {} has {} (item {}) before {} (item {}), which it needs; order each rank's actions by "
+            "their data",
+            at.rank, spell(t), at.index, spell(needs), made->index);
     }
   });
 }

@@ -198,7 +198,7 @@ std::string_view rule_of(queues by) {
 void check_progress(report& out, const text_program& p, const token_index& index) {
   const auto cycle = events(p, index).find_cycle();
   if (cycle.empty()) return;
-  sentence& s = refuse(out, 304) << "nothing of this can run ("
+  sentence& s = refuse(out, 304) << "the program deadlocks ("
                                  << (p.has_messages ? rule_of(p.by) : "data order") << "): " << cycle[0]
                                  << " waits for ";
   for (std::size_t i = 1; i < cycle.size(); ++i) s << cycle[i] << ", which waits for ";

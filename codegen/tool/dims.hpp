@@ -25,7 +25,7 @@ struct dims_request {
 };
 
 /// Read a line. A batch without microbatches has as many as its microbatch gives.
-/// Errors: RC104, RC300.
+/// Errors: RC104, RC8030 to RC8044.
 parallel_dims read_degrees(const fields&);
 dims_request read_dims(const json& line, report& out);
 

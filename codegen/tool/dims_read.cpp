@@ -27,7 +27,7 @@ model_sizes read_model(const fields& f) {
     for (const auto& size : detail::model_fields) names.push_back(size.name);
     return names;
   }();
-  f.only("model", legal);
+  f.only(legal, "model");
   model_sizes m;
   for (const auto& size : detail::model_fields) m.*size.at = f.whole(size.name.data()).value_or(0);
   m.tied_embeddings = f.flag("tied_embeddings").value_or(false);
@@ -36,7 +36,7 @@ model_sizes read_model(const fields& f) {
 
 batch_sizes read_batch(const fields& f, const parallel_dims& given, int seq) {
   static constexpr std::string_view legal[]{"global", "microbatch", "microbatches"};
-  f.only("batch", legal);
+  f.only(legal, "batch");
   batch_sizes b{.global_batch = f.need("global", f.whole("global")).value_or(1), .seq = seq == 0 ? 1 : seq};
   const auto microbatches = f.whole("microbatches"), microbatch = f.count("microbatch");
   b.microbatch = microbatch.value_or(0);
@@ -49,7 +49,7 @@ batch_sizes read_batch(const fields& f, const parallel_dims& given, int seq) {
 
 cluster read_cluster(const fields& f) {
   static constexpr std::string_view legal[]{"nodes", "gpus_per_node"};
-  f.only("cluster", legal);
+  f.only(legal, "cluster");
   const auto nodes = f.need("nodes", f.count("nodes")),
              per_node = f.need("gpus_per_node", f.count("gpus_per_node"));
   return {.nodes = nodes.value_or(1), .ranks_per_node = per_node.value_or(1), .memory = 0, .flops = 0};
@@ -66,7 +66,7 @@ dims_request read_dims(const json& line, report& out) {
     return names;
   }();
   const fields f(line, out);
-  f.only("the line", legal);
+  f.only(legal);
   dims_request r;
   r.dims = read_degrees(f);
   if (f.has("model")) r.model = read_model({f.object("model"), out});

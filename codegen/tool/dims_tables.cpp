@@ -62,8 +62,7 @@ int show_dims(const json& line, std::ostream& out, std::ostream& errors) {
   report said;
   const dims_request r = read_dims(line, said);
   const std::optional<layout> l = accepts(said) ? lay_out(r, said) : std::nullopt;
-  for (const diagnostic& d : said)
-    errors << (d.warning ? "warning" : "error") << "[RC" << d.id << "]: " << d.text.view() << "\n";
+  print(said, errors);
   if (!l) return 1;
   const int per_node = r.machines ? r.machines->ranks_per_node : ranks_of_node;
   out << tabulate(r, *l) << draw_nodes(*l, std::min(per_node, l->ranks()));

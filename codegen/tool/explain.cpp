@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 #include <rankc/messages.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <string_view>
 
 #include "commands.hpp"
@@ -72,8 +73,10 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
       out << text;
       return 0;
     }
-    errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id
-           << " to RC" << rules.back().id << "\n";
+    errors << "error: "
+           << runtime::say("RC8010: {} is not the id of a rule or of a sentence; `rankc explain` lists them",
+                           id)
+           << "\n";
     return 1;
   }
   out << long_form(*found);

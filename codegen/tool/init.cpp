@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/text_template.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/starter.hpp>
 
 #include <algorithm>
@@ -28,14 +29,17 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
   const bool letters = std::all_of(name.begin(), name.end(),
                                    [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
   if (name.empty() || !letters || !std::isalpha(static_cast<unsigned char>(name[0])))
-    throw std::runtime_error(
-        "the name \"" + name +
-        "\" must be a letter followed by letters, digits and underscores; give one with --name");
+    throw runtime::failure(1,
+                           "RC8020: the name \"{}\" is not a letter followed by letters, digits and "
+                           "underscores; give another with --name",
+                           name);
   // CMake's own targets, and namespaces that a program uses.
   for (const char* taken :
        {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
     if (name == taken)
-      throw std::runtime_error("the name \"" + name + "\" is taken; give another with --name");
+      throw runtime::failure(
+          1, "RC8021: the name \"{}\" is taken by CMake or by a generated program; give another with --name",
+          name);
   return name;
 }
 
@@ -58,7 +62,7 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
         {folder / ".gitignore", std::string(templates::starter_gitignore)}};
     for (const auto& [path, text] : files)
       if (fs::exists(fs::symlink_status(path)))
-        throw std::runtime_error(path.string() + " exists already; nothing was written");
+        throw runtime::failure(1, "RC8022: {} exists already; nothing was written", path);
     fs::create_directories(folder);
     for (const auto& [path, text] : files) write(path, text);
   } catch (const std::exception& e) {

@@ -17,6 +17,12 @@ namespace {
 /// JSON text that is valid UTF-8 whatever was quoted in it.
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+/// The beginning of a value.
+std::string shown(const json& value) {
+  const std::string text = dump(value);
+  return text.size() > 40 ? text.substr(0, 37) + "..." : text;
+}
+
 bool is_whole(const json& j) {
   if (!j.is_number_integer()) return false;
   if (j.is_number_unsigned()) return j.get<std::uint64_t>() <= std::numeric_limits<int>::max();
@@ -46,30 +52,40 @@ const json* fields::find(const char* name) const {
   return found == line_.end() || found->is_null() ? nullptr : &*found;
 }
 
-void fields::refuse_type(const char* name, const json& value, std::string_view expected) const {
-  std::string shown = dump(value);
-  if (shown.size() > 40) shown = shown.substr(0, 37) + "...";
-  refuse(out_, 300) << name << " is " << shown << "; it must be " << expected;
+void fields::refuse_missing(const char* name) const {
+  refuse(out_, "RC8030: the field {} is missing, and this request needs it", name);
+}
+
+void fields::refuse_value(runtime::sentence<std::string, std::string> about, const char* name,
+                          const json& value) const {
+  refuse(out_, about, std::string(name), shown(value));
 }
 
 std::optional<int> fields::whole(const char* name) const {
   const json* j = find(name);
   if (j && is_whole(*j)) return j->get<int>();
-  if (j) refuse_type(name, *j, "a whole number of 32 bits");
+  if (j) refuse_value("RC8031: {} is {}; it must be a whole number of 32 bits", name, *j);
   return {};
 }
 
 std::optional<double> fields::number(const char* name) const {
   const json* j = find(name);
   if (j && j->is_number() && j->get<double>() >= 0) return j->get<double>();
-  if (j) refuse_type(name, *j, "a number of at least 0");
+  if (j) refuse_value("RC8032: {} is {}; it must be a number of at least 0", name, *j);
   return {};
 }
 
 std::optional<int> fields::count(const char* name) const {
   const json* j = find(name);
   if (j && is_whole(*j) && j->get<int>() >= 1) return j->get<int>();
-  if (j) refuse_type(name, *j, "a whole number of 32 bits, at least 1");
+  if (j) refuse_value("RC8033: {} is {}; it must be a whole number of 32 bits, at least 1", name, *j);
+  return {};
+}
+
+std::optional<int> fields::count(const char* name, int most) const {
+  const std::optional<int> n = count(name);
+  if (!n || *n <= most) return n;
+  refuse(out_, "RC8034: {} is {}; it must be at most {}", name, *n, most);
   return {};
 }
 
@@ -80,28 +96,28 @@ std::optional<int> fields::degree(const char* name) const {
   // A number that means `infer` in the language is none here.
   if (is_whole(*j) && j->get<int>() != infer) return j->get<int>();
   if (*j == infer) refuse(out_, 104) << name << "=" << infer << "; a degree is at least 1, or \"infer\"";
-  else refuse_type(name, *j, "a whole number of 32 bits or \"infer\"");
+  else refuse_value("RC8035: {} is {}; it must be a whole number of 32 bits or \"infer\"", name, *j);
   return {};
 }
 
 std::optional<bool> fields::flag(const char* name) const {
   const json* j = find(name);
   if (j && j->is_boolean()) return j->get<bool>();
-  if (j) refuse_type(name, *j, "true or false");
+  if (j) refuse_value("RC8036: {} is {}; it must be true or false", name, *j);
   return {};
 }
 
 std::optional<std::string> fields::text(const char* name) const {
   const json* j = find(name);
   if (j && j->is_string()) return j->get<std::string>();
-  if (j) refuse_type(name, *j, "a string");
+  if (j) refuse_value("RC8037: {} is {}; it must be a string", name, *j);
   return {};
 }
 
 std::optional<std::vector<int>> fields::whole_numbers(const char* name) const {
   const json* j = find(name);
   if (j && is_list_of(*j, is_whole)) return j->get<std::vector<int>>();
-  if (j) refuse_type(name, *j, "a list of whole numbers");
+  if (j) refuse_value("RC8038: {} is {}; it must be a list of whole numbers", name, *j);
   return {};
 }
 
@@ -109,7 +125,7 @@ std::optional<std::vector<double>> fields::numbers(const char* name) const {
   const json* j = find(name);
   if (j && is_list_of(*j, [](const json& x) { return x.is_number() && x.get<double>() >= 0; }))
     return j->get<std::vector<double>>();
-  if (j) refuse_type(name, *j, "a list of numbers of at least 0");
+  if (j) refuse_value("RC8039: {} is {}; it must be a list of numbers of at least 0", name, *j);
   return {};
 }
 
@@ -118,7 +134,7 @@ std::optional<std::vector<std::vector<std::string>>> fields::lists_of_text(const
   const auto is_text = [](const json& x) { return x.is_string(); };
   if (j && is_list_of(*j, [&](const json& x) { return is_list_of(x, is_text); }))
     return j->get<std::vector<std::vector<std::string>>>();
-  if (j) refuse_type(name, *j, "a list of lists of strings");
+  if (j) refuse_value("RC8040: {} is {}; it must be a list of lists of strings", name, *j);
   return {};
 }
 
@@ -127,30 +143,34 @@ std::optional<std::size_t> fields::one_of(const char* name, std::span<const std:
   if (!j) return {};
   const auto found = std::find(legal.begin(), legal.end(), j->is_string() ? j->get<std::string_view>() : "");
   if (found != legal.end()) return found - legal.begin();
-  refuse_type(name, *j, fmt::format("one of {}", fmt::join(legal, ", ")));
+  refuse(out_, "RC8041: {} is {}; it must be one of {}", name, shown(*j),
+         fmt::format("{}", fmt::join(legal, ", ")));
   return {};
 }
 
-void fields::only(std::string_view where, std::span<const std::string_view> legal) const {
+void fields::only(std::span<const std::string_view> legal, std::string_view object) const {
   for (const auto& [name, value] : line_.items()) {
     if (std::find(legal.begin(), legal.end(), name) != legal.end()) continue;
     const std::string_view written = std::string_view(name).substr(0, 40);
     const auto nearest = std::min_element(
         legal.begin(), legal.end(),
         [&](std::string_view a, std::string_view b) { return edits(a, written) < edits(b, written); });
-    refuse(out_, 300) << where << " has no field \"" << written << "\"; the nearest is " << *nearest;
+    if (object.empty())
+      refuse(out_, "RC8042: the line has an unknown field \"{}\"; the nearest is {}", written, *nearest);
+    else refuse(out_, "RC8043: {} has an unknown field \"{}\"; the nearest is {}", object, written, *nearest);
   }
 }
 
 const json& fields::object(const char* name) const {
   static const json nothing = json::object();
   const json* j = find(name);
-  if (j && !j->is_object()) refuse_type(name, *j, "an object");
+  if (j && !j->is_object()) refuse_value("RC8044: {} is {}; it must be an object", name, *j);
   return j && j->is_object() ? *j : nothing;
 }
 
 void print(const report& out, std::ostream& errors) {
-  for (const diagnostic& d : out) errors << "error[RC" << d.id << "]: " << d.text.view() << "\n";
+  for (const diagnostic& d : out)
+    errors << (d.warning ? "warning" : "error") << ": RC" << d.id << ": " << d.text.view() << "\n";
 }
 
 json to_json(const report& r) {
@@ -175,9 +195,9 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   std::string members;
   const json line = json::parse(text, nullptr, false);
   if (line.is_object()) answer(line, members, said);
-  else
-    refuse(said, 300) << "the line is not " << (line.is_discarded() ? "JSON" : "a JSON object")
-                      << "; one object a line is expected";
+  else if (line.is_discarded())
+    refuse(said, "RC8045: the line is not JSON; write one JSON object on each line");
+  else refuse(said, "RC8046: the line is JSON but not an object; write one JSON object on each line");
   std::string out = dump({{"ok", accepts(said)}, {"diagnostics", to_json(said)}});
   if (!accepts(said) || members.empty()) return out;
   out.back() = ',';

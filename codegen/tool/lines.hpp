@@ -3,6 +3,7 @@
 // diagnostic and does not end the run.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,13 +14,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace rankc::tool {
 
 using json = nlohmann::ordered_json;
 
-/// The fields of one line, with a diagnostic (RC300) for each that has another type than asked for.
+/// Start a diagnostic of the tool itself: the answer has the id of the sentence beside its text.
+template <class... Arguments>
+void refuse(report& out, runtime::sentence<std::type_identity_t<Arguments>...> about,
+            const Arguments&... values) {
+  const runtime::failure said(1, about, values...);
+  rankc::refuse(out, said.id) << std::string_view(said.what()).substr(runtime::detail::id_length);
+}
+
+/// The fields of one line, with a diagnostic (RC8030 to RC8044) for each that has another value than asked for.
 class fields {
  public:
   fields(const json& line, report& out) : line_(line), out_(out) {}
@@ -30,7 +40,8 @@ class fields {
   std::optional<int> whole(const char* name) const;
   std::optional<double> number(const char* name) const;  // at least 0
   std::optional<int> count(const char* name) const;      // a whole number of at least 1
-  std::optional<int> degree(const char* name) const;     // a whole number, or `infer` for "infer"
+  std::optional<int> count(const char* name, int most) const;
+  std::optional<int> degree(const char* name) const;  // a whole number, or `infer` for "infer"
   std::optional<bool> flag(const char* name) const;
   std::optional<std::string> text(const char* name) const;
   std::optional<std::vector<int>> whole_numbers(const char* name) const;
@@ -41,20 +52,22 @@ class fields {
   /// The object in a field, an empty one where it is absent.
   const json& object(const char* name) const;
 
-  /// Add a diagnostic for each field of `where` ("the line", "model") that has no legal name.
-  void only(std::string_view where, std::span<const std::string_view> legal) const;
+  /// Add a diagnostic for each field that has no legal name. `object`: the field that these are in; empty: the
+  /// line.
+  void only(std::span<const std::string_view> legal, std::string_view object = "") const;
 
   /// Add a diagnostic where `value` is absent and none has said why.
   template <class T>
   std::optional<T> need(const char* name, std::optional<T> value) const {
-    if (!value && find(name) == nullptr)
-      refuse(out_, 300) << "the line has no " << name << ", which it needs";
+    if (!value && find(name) == nullptr) refuse_missing(name);
     return value;
   }
 
  private:
   const json* find(const char* name) const;
-  void refuse_type(const char* name, const json& value, std::string_view expected) const;
+  void refuse_missing(const char* name) const;
+  void refuse_value(runtime::sentence<std::string, std::string> about, const char* name,
+                    const json& value) const;
 
   const json& line_;
   report& out_;

@@ -2,6 +2,8 @@
 // The command line of `rankc`: what needs no plan compiled in.
 #include <rankc/version.hpp>
 
+#include <command_line.hpp>
+
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -19,9 +21,11 @@
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
+  using rankc::runtime::say;
   CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);
+  app.failure_message(rankc::codegen::usage_error);
   app.set_version_flag("--version", std::string("rankc ") + rankc::version);
   bool checks = false;
   std::string folder, name, file, id;
@@ -75,7 +79,7 @@ int main(int argc, char** argv) {
       "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt");
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    std::cerr << "error: rankc has no command " << argv[1] << "\n" << app.help();
+    std::cerr << "error: " << say("RC8050: {} is not a command of rankc", argv[1]) << "\n" << app.help();
     return 2;
   }
   try {
@@ -88,7 +92,7 @@ int main(int argc, char** argv) {
 
   const auto written = [](int code) {
     if (std::cout.flush()) return code;
-    std::cerr << "error: standard output cannot be written\n";
+    std::cerr << "error: " << rankc::codegen::output_error() << "\n";
     return 1;
   };
   if (*starting) return written(init(folder, name, std::cout, std::cerr));
@@ -100,7 +104,7 @@ int main(int argc, char** argv) {
   if (const auto line = searched.line()) {
     const bool on_terminal = isatty(STDERR_FILENO);
     if (searched.files().any() && !asks_rankc(*line)) {
-      std::cerr << "error: --emit and --html write plans of --cost-model rankc\n";
+      std::cerr << "error: " << say("RC8051: --emit and --html need --cost-model rankc") << "\n";
       return 2;
     }
     if (searched.files().any()) return written(write_plans(*line, searched.files(), std::cerr, on_terminal));

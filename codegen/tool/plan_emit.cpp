@@ -112,7 +112,7 @@ int write_plans(const json& line, const plan_files& files, std::ostream& errors,
   if (f.found.top.empty()) f.why = why_none(r.of, count_choices(r.of));
   progress.clear();
   if (f.found.top.empty()) {
-    errors << "error: " << f.why << "\n";
+    errors << "error: " << runtime::say("RC8060: no plan is written: {}", f.why) << "\n";
     return 1;
   }
   if (!files.header.empty() && !write_file(files.header, header_of(r, f.found.top.front()), errors)) return 1;

@@ -110,13 +110,8 @@ any_model read_sizes_of_family(const json& given, report& out) {
                         .top_k = more("top_k"),
                         .expert_ffn = more("expert_ffn"),
                         .vocab = vocab};
-  f.only("model", legal);
+  f.only(legal, "model");
   return m;
-}
-
-std::optional<int> at_most(int most, std::string_view name, std::optional<int> given, report& out) {
-  if (given && *given > most) refuse(out, 300) << name << " is " << *given << "; it must be at most " << most;
-  return given && *given > most ? std::nullopt : given;
 }
 
 /// Nodes of a known kind of GPUs, as many as there are ranks for.
@@ -129,7 +124,7 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
   const fields sizes(is_object ? *given : none, out);
   if (is_object) {
     static constexpr std::string_view legal[]{"gpu", "ranks_per_node", "memory_gb"};
-    sizes.only("cluster", legal);
+    sizes.only(legal, "cluster");
   }
   const auto i =
       is_object ? sizes.need("gpu", sizes.one_of("gpu", gpus)) : f.need("cluster", f.one_of("cluster", gpus));
@@ -137,13 +132,13 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
   r.of.gpu = named_clusters[kind].gpu;
   r.of.machines = named_clusters[kind].of;
   if (!is_object) r.cluster = gpus[kind];
-  r.of.machines.ranks_per_node = at_most(largest_world, "ranks_per_node", sizes.count("ranks_per_node"), out)
-                                     .value_or(r.of.machines.ranks_per_node);
+  r.of.machines.ranks_per_node =
+      sizes.count("ranks_per_node", largest_world).value_or(r.of.machines.ranks_per_node);
   if (const auto gb = sizes.number("memory_gb")) {
     r.of.machines.memory = static_cast<long long>(std::min(*gb, largest_memory) * 1e9);
     if (*gb == 0 || *gb > largest_memory)
-      refuse(out, 300) << "memory_gb is " << fmt::format("{:g}", *gb)
-                       << "; it must be more than 0, and at most 1000000";
+      refuse(out, "RC8070: memory_gb is {}; it must be more than 0 and at most {}", fmt::format("{:g}", *gb),
+             fmt::format("{}", largest_memory));
   }
   r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
 }
@@ -162,7 +157,7 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
                                       "cp_attention", "reshard",           "schedule",      "stages_per_rank",
                                       "microbatches", "recompute"};
   for (const named_degree& a : all_degrees) legal.push_back(a.name);
-  f.only("predict", legal);
+  f.only(legal, "predict");
   plan_choice c;
   c.dims = read_degrees(f);
   static constexpr std::string_view reshards[]{"standard", "after_layer", "after_stage", "after_step"};
@@ -184,7 +179,7 @@ plan_request read_plan_request(const json& line, report& out) {
   static constexpr std::string_view legal[]{"cost_model", "model", "cluster", "gpus",
                                             "recipe",     "top",   "predict"};
   const fields f(line, out);
-  f.only("the line", legal);
+  f.only(legal);
   plan_request r;
   if (const auto given = line.find("model"); given != line.end() && given->is_object()) {
     r.of.model = read_sizes_of_family(*given, out);
@@ -192,11 +187,11 @@ plan_request read_plan_request(const json& line, report& out) {
     r.of.model = known_models[*i].model;
     r.model = known_models[*i].name;
   }
-  r.of.gpus = f.need("gpus", at_most(largest_world, "gpus", f.count("gpus"), out)).value_or(1);
+  r.of.gpus = f.need("gpus", f.count("gpus", largest_world)).value_or(1);
   read_cluster(line, f, r, out);
   const fields recipe(f.object("recipe"), out);
   static constexpr std::string_view of_recipe[]{"seq", "global_batch"};
-  recipe.only("recipe", of_recipe);
+  recipe.only(of_recipe, "recipe");
   const auto size = [&](const char* name) { return recipe.need(name, recipe.count(name)).value_or(1); };
   r.of.recipe = {.seq = size("seq"), .global_batch = size("global_batch"), .precision = bf16};
   r.top = f.count("top").value_or(r.top);

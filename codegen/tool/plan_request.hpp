@@ -17,10 +17,10 @@ struct plan_request {
   std::optional<plan_choice> predict;
 };
 
-/// Errors: RC300.
+/// Errors: RC8030 to RC8044, RC8070.
 plan_request read_plan_request(const json& line, report& out);
 
-/// Answer a line. Errors: RC300; the rules that a plan to predict breaks.
+/// Answer a line. Errors: those of its reading; the rules that a plan to predict breaks.
 void answer_plans(const json& line, json& answer, report& out);
 
 /// Print the answer as a table, and while it is searched for, where `errors` are on a terminal, how far that

@@ -14,19 +14,27 @@ struct extent {
   long long tokens = 0;
 };
 
-/// RC300: each item is of the grammar.
+/// RC8080: each item is of the grammar.
+void refuse_unreadable(report& out, const std::vector<std::vector<std::string>>& ranks,
+                       const std::vector<place>& unreadable) {
+  if (unreadable.empty()) return;
+  const auto [rank, index] = unreadable[0];
+  const std::string& text = ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
+  refuse(out,
+         "RC8080: items that are not tokens: {}; the first is \"{}\", item {} of rank {}; tokens are 3F5, "
+         "3SEND_F5, "
+         "OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
+         unreadable.size(), text.substr(0, 40), index, rank);
+}
+
 extent read_items(const std::vector<std::vector<std::string>>& ranks, text_program& p, report& out) {
   extent most;
-  offences unreadable(out, 300);
+  std::vector<place> unreadable;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& items = p.ranks.emplace_back();
     for (std::size_t i = 0; i < ranks[r].size(); ++i) {
       auto read = read_item(ranks[r][i]);
-      if (!read)
-        unreadable.add(
-            "rank {}, item {}: \"{}\" is no token; tokens are 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
-            "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
-            r, i, ranks[r][i].substr(0, 40));
+      if (!read) unreadable.push_back({static_cast<int>(r), static_cast<int>(i)});
       items.push_back(read.value_or(item{}));
       for (const token& t : items.back().tokens) {
         ++most.tokens;
@@ -38,6 +46,7 @@ extent read_items(const std::vector<std::vector<std::string>>& ranks, text_progr
       }
     }
   }
+  refuse_unreadable(out, ranks, unreadable);
   return most;
 }
 
@@ -55,20 +64,16 @@ std::vector<int> find_placement(const text_program& p) {
 void check_placement(const text_program& p, const std::vector<int>& rank_of, const char* name, report& out) {
   for (int r : rank_of)
     if (r < 0 || r >= static_cast<int>(p.ranks.size())) {
-      refuse(out, 300) << name << " names rank " << r << ", but \"ranks\" has " << p.ranks.size() << " lists";
+      refuse(out, "RC8081: {} names rank {}, but \"ranks\" has {} lists", name, r, p.ranks.size());
       return;
     }
 }
 
-void read_queues(const fields& f, text_program& p, report& out) {
+void read_queues(const fields& f, text_program& p) {
   const std::string source = f.text("source").value_or("rankc");
   p.by = source.starts_with("rankc") ? queues::edge : queues::rank;
-  const auto name = f.text("queues");
-  if (!name) return;
-  if (*name == "edge") p.by = queues::edge;
-  else if (*name == "pair") p.by = queues::pair;
-  else if (*name == "rank") p.by = queues::rank;
-  else refuse(out, 300) << "queues is \"" << *name << "\"; it must be edge, pair or rank";
+  static constexpr std::string_view names[]{"edge", "pair", "rank"};
+  if (const auto i = f.one_of("queues", names)) p.by = static_cast<queues>(*i);
 }
 
 }  // namespace
@@ -82,14 +87,14 @@ std::optional<text_program> read_program(const json& line, report& out) {
              from = f.whole("mb_split");
   const auto inference = f.flag("inference");
   text_program p;
-  read_queues(f, p, out);
+  read_queues(f, p);
   if (!out.empty()) return {};
   if (ranks->empty()) {
-    refuse(out, 300) << "ranks is empty; a program has one list of tokens for each rank";
+    refuse(out, "RC8082: \"ranks\" is empty; a program has one list of tokens for each rank");
     return {};
   }
   if (pp && *pp != static_cast<int>(ranks->size()))
-    refuse(out, 300) << "pp=" << *pp << ", but \"ranks\" has " << ranks->size() << " lists";
+    refuse(out, "RC8083: pp is {}, but \"ranks\" has {} lists; give one for each rank", *pp, ranks->size());
   const extent most = read_items(*ranks, p, out);
   if (!out.empty()) return {};
 
@@ -103,8 +108,11 @@ std::optional<text_program> read_program(const json& line, report& out) {
   p.splits = splits.value_or(std::max(most.split, 0) + 1);
   if (inference) p.training = !*inference;
   if (stages < 1 || p.microbatches < 1 || p.splits < 1)
-    refuse(out, 300) << "the program has " << stages << " stages, " << p.microbatches << " microbatches and "
-                     << p.splits << " splits of a sequence; it needs at least 1 of each";
+    refuse(
+        out,
+        "RC8084: the program has {} stages, {} microbatches and {} splits of a sequence; it needs at least 1 "
+        "of each",
+        stages, p.microbatches, p.splits);
   else if (stages > most.tokens)
     refuse(out, 303) << "the program has " << stages << " stages and only " << most.tokens
                      << " tokens; every stage runs";
@@ -123,8 +131,8 @@ std::optional<text_program> read_program(const json& line, report& out) {
         reversed.value_or(std::vector<int>(p.rank_of_stage.rbegin(), p.rank_of_stage.rend()));
     if (reversed) check_placement(p, *reversed, "stage_to_rank_rev", out);
     if (p.reversed_rank_of_stage.size() != p.rank_of_stage.size())
-      refuse(out, 300) << "stage_to_rank_rev has " << p.reversed_rank_of_stage.size()
-                       << " stages, stage_to_rank " << p.rank_of_stage.size();
+      refuse(out, "RC8085: stage_to_rank_rev has {} stages, but stage_to_rank has {}",
+             p.reversed_rank_of_stage.size(), p.rank_of_stage.size());
   }
   return out.empty() ? std::optional(std::move(p)) : std::nullopt;
 }

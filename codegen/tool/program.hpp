@@ -47,7 +47,8 @@ struct text_program {
 /// "pp", "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent
 /// is taken from the tokens. A program of another system ("source") is held to the strictest queues, one per
 /// rank.
-/// Errors: RC300; RC302 and RC303 where the stages are not those that the line says.
+/// Errors: RC8030 to RC8044, RC8080 to RC8085; RC302 and RC303 where the stages are not those that the line
+/// says.
 std::optional<text_program> read_program(const json& line, report& out);
 
 struct token_hash {

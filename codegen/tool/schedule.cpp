@@ -82,14 +82,13 @@ request read(const json& line, report& out) {
   r.csv = f.text("csv");
   r.placement = f.whole_numbers("stage_to_rank");
   if (!f.has("csv")) read_named(f, r, out);
-  else if (f.has("schedule"))
-    refuse(out, 300) << "the line has a schedule and csv, which is one; leave one out";
+  else if (f.has("schedule")) refuse(out, "RC8090: the line has both schedule and csv; leave one out");
   r.sizes.inference = f.flag("inference").value_or(false);
   r.sizes.costs = read_costs(f, out);
   r.completes = f.flag("complete").value_or(false);
   r.gathers = f.whole("gather");
   if (r.gathers && *r.gathers < 1)
-    refuse(out, 300) << "gather=" << *r.gathers << "; a rank gathers the weights of at least 1 stage at once";
+    refuse(out, "RC8091: gather is {}; a rank gathers the weights of at least 1 stage at once", *r.gathers);
   r.memory_limit = f.number("memory_limit");
   if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit)
     r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
@@ -102,7 +101,7 @@ request read(const json& line, report& out) {
   return r;
 }
 
-/// RC300, RC313: the schedule in a text, and its sizes, which the line may repeat.
+/// RC8092, RC313: the schedule in a text, and its sizes, which the line may repeat.
 action_table read_csv(const fields& f, request& r, report& out) {
   action_table t = parse_csv(out, *r.csv);
   if (!out.empty()) return t;
@@ -117,8 +116,8 @@ action_table read_csv(const fields& f, request& r, report& out) {
   r.sizes.microbatches = check_size("microbatches", t.microbatches, "microbatches");
   r.sizes.stages_per_rank = std::max(1, t.stages() / t.ranks());
   if (r.placement && static_cast<int>(r.placement->size()) != t.stages())
-    refuse(out, 300) << "stage_to_rank has " << r.placement->size() << " stages, but the text has "
-                     << t.stages();
+    refuse(out, "RC8092: stage_to_rank has {} stages, but the schedule in csv has {}", r.placement->size(),
+           t.stages());
   else if (r.placement) t.rank_of_stage = *r.placement;
   if (static_cast<long long>(t.stages()) * t.microbatches > most_forwards)
     refuse(out, 311) << t.stages() << " stages times " << t.microbatches << " microbatches is more than the "
@@ -126,13 +125,13 @@ action_table read_csv(const fields& f, request& r, report& out) {
   return r.sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
-/// The schedule of a line, proven. RC300: there is a factor for each stage.
+/// The schedule of a line, proven. RC8093: there is a factor for each stage.
 action_table make_table(const fields& f, request& r, report& out) {
   const std::size_t factors = r.sizes.costs.stage.size();
   const auto check_factors = [&](std::size_t stages) {
     if (factors && factors != stages)
-      refuse(out, 300) << "costs.stage has " << factors << " factors, but the schedule has " << stages
-                       << " stages; give one for each";
+      refuse(out, "RC8093: costs.stage has {} factors, but the schedule has {} stages; give one for each",
+             factors, stages);
     return out.empty();
   };
   // The search uses them; it places as many stages as the ranks hold.

@@ -21,12 +21,12 @@ struct search_request {
   int top = 10;
 };
 
-/// Errors: RC300.
+/// Errors: RC8030 to RC8044, RC8100.
 search_request read_search(const json& line, report& out);
 
 /// Answer a line: how many plans there are and fit, sums over them, and the fastest. Names and units are the
 /// Python's.
-/// Errors: RC300.
+/// Errors: RC8030 to RC8044, RC8100.
 void answer_search(const json& line, json& answer, report& out);
 
 /// Print the answer as a table, and where the model without its known defects has another best plan, that one

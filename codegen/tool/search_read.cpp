@@ -17,24 +17,14 @@ struct named_model {
 };
 constexpr named_model models[]{{"gpt3", tp::gpt3}, {"gpt3_1T", tp::gpt3_1T}, {"vit_era5", tp::vit_era5}};
 
-/// A whole number from 1 to `most`.
-std::optional<int> size(const fields& f, const char* name, int most, report& out) {
-  const std::optional<int> n = f.count(name);
-  if (!n || *n <= most) return n;
-  refuse(out, 300) << name << " is " << *n << "; it must be at most " << most;
-  return {};
-}
-
 tp::transformer read_sizes(const fields& f, report& out) {
   static constexpr std::string_view legal[]{"l", "e", "f", "h", "depth"};
-  f.only("model", legal);
-  const auto needed = [&](const char* name) {
-    return f.need(name, size(f, name, largest_size, out)).value_or(1);
-  };
+  f.only(legal, "model");
+  const auto needed = [&](const char* name) { return f.need(name, f.count(name, largest_size)).value_or(1); };
   tp::transformer m{.l = needed("l"), .e = needed("e"), .h = needed("h"), .depth = needed("depth")};
-  m.f = size(f, "f", largest_size, out).value_or(m.f);
+  m.f = f.count("f", largest_size).value_or(m.f);
   if (m.h > m.e)
-    refuse(out, 300) << "model has h=" << m.h << " heads of e=" << m.e << " elements; e must be at least h";
+    refuse(out, "RC8100: the model has h={} heads and e={} elements; e must be at least h", m.h, m.e);
   return m;
 }
 
@@ -45,7 +35,7 @@ search_request read_search(const json& line, report& out) {
                                             "nvs",        "n_gpus",   "global_batch_size", "capacity_gb",
                                             "top",        "corrected"};
   const fields f(line, out);
-  f.only("the line", legal);
+  f.only(legal);
   f.one_of("cost_model", cost_models);
   search_request r;
   tp::problem& q = r.of;
@@ -59,10 +49,10 @@ search_request read_search(const json& line, report& out) {
     q.by = static_cast<tp::strategy>(*i);
   if (const auto i = f.need("system", f.one_of("system", names_of(tp::gpu_systems))))
     q.on.gpu = tp::gpu_systems[*i];
-  q.on.gpu.nvlink_size = size(f, "nvs", largest_domain, out).value_or(q.on.gpu.nvlink_size);
+  q.on.gpu.nvlink_size = f.count("nvs", largest_domain).value_or(q.on.gpu.nvlink_size);
   q.on.gpu.hbm_capacity = f.number("capacity_gb").value_or(q.on.gpu.hbm_capacity);
-  q.gpus = f.need("n_gpus", size(f, "n_gpus", largest_size, out)).value_or(1);
-  q.global_batch = f.need("global_batch_size", size(f, "global_batch_size", largest_size, out)).value_or(1);
+  q.gpus = f.need("n_gpus", f.count("n_gpus", largest_size)).value_or(1);
+  q.global_batch = f.need("global_batch_size", f.count("global_batch_size", largest_size)).value_or(1);
   if (f.flag("corrected").value_or(false)) q.on.fix = tp::corrected;
   r.top = f.count("top").value_or(r.top);
   return r;

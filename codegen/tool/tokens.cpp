@@ -2,6 +2,7 @@
 #include "tokens.hpp"
 
 #include <fmt/format.h>
+#include <read_file.hpp>
 
 #include <array>
 #include <cerrno>
@@ -42,15 +43,15 @@ tokenizer of_bytes() {
 tokenizer of_model(const std::filesystem::path& model, bool ends) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
   if (const auto status = processor->Load(model.string()); !status.ok())
-    throw std::runtime_error(fmt::format("{}: is no model of SentencePiece that can be read: {}",
-                                         model.string(), status.ToString()));
+    throw runtime::failure(1, "RC8110: {} is not a model of SentencePiece that can be read: {}", model,
+                           status.ToString());
   const int end = processor->eos_id();
   if (ends && end < 0)
-    throw std::runtime_error(fmt::format("{}: has no end-of-sentence; leave out --eos", model.string()));
+    throw runtime::failure(1, "RC8111: the model {} has no end-of-sentence token; leave out --eos", model);
   return {[=](const std::string& text) {
             std::vector<int> ids;
             if (const auto status = processor->Encode(text, &ids); !status.ok())
-              throw std::runtime_error(status.ToString());
+              throw runtime::failure(1, "RC8112: SentencePiece cannot encode a text: {}", status.ToString());
             if (ends) ids.push_back(end);
             return ids;
           },
@@ -58,20 +59,13 @@ tokenizer of_model(const std::filesystem::path& model, bool ends) {
 }
 #else
 tokenizer of_model(const std::filesystem::path& model, bool) {
-  throw std::runtime_error(
-      fmt::format("--model {}: this rankc was built without SentencePiece; install libsentencepiece-dev and "
-                  "build it again, "
-                  "or leave --model out for bytes",
-                  model.string()));
+  throw runtime::failure(
+      1,
+      "RC8113: --model {} needs SentencePiece, and this rankc was built without it; install "
+      "libsentencepiece-dev and build it again, or leave --model out for bytes",
+      model);
 }
 #endif
-
-std::string read(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file))
-    throw std::runtime_error(fmt::format("{}: cannot be read", file.string()));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Tokens of one width, in a buffer that is written.
 template <class T>
@@ -89,12 +83,13 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
   write_header();
   std::size_t count = 0;
   for (const auto& file : o.files) {
-    const std::vector<int> ids = by.encode(read(file));
+    const std::vector<int> ids = by.encode(codegen::read_file(file));
     count += ids.size();
     if (count > std::numeric_limits<std::int32_t>::max())
-      throw std::runtime_error(fmt::format(
-          "{}: would hold more than 2^31 - 1 tokens, which its header counts to; write several files",
-          o.out.string()));
+      throw runtime::failure(1,
+                             "RC8114: {} would hold more than the 2^31 - 1 tokens that its header can count; "
+                             "write several files",
+                             o.out);
     (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
   }
   header[2] = static_cast<std::int32_t>(count);
@@ -111,10 +106,11 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
   bool begun = false;
   try {
     if (o.out.extension() != ".bin")
-      throw std::runtime_error(
-          fmt::format("--out {}: a token file is called .bin, by which --data knows it", o.out.string()));
+      throw runtime::failure(1, "RC8115: --out {} does not end in .bin, by which --data knows a token file",
+                             o.out);
     if (o.ends && o.model.empty())
-      throw std::runtime_error("--eos: bytes have no end-of-sentence; give --model, or leave it out");
+      throw runtime::failure(
+          1, "RC8116: --eos needs --model, because bytes have no end-of-sentence token; leave out --eos");
     const tokenizer by = o.model.empty() ? of_bytes() : of_model(o.model, o.ends);
     begun = !std::filesystem::exists(o.out) || std::filesystem::is_regular_file(o.out);
     const std::size_t count = write_tokens(o, by);

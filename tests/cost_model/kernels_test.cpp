@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "../said.hpp"
 #include "calibrate.hpp"
 
 using namespace rankc;
@@ -24,7 +25,7 @@ std::string file_of(const cost_model::gpu_speed& g) {
 timed_gpu rows_of(const cost_model::gpu_speed& g) {
   std::ifstream in(file_of(g));
   REQUIRE(in);
-  return read_timed(in);
+  return read_timed(in, file_of(g));
 }
 
 std::string text_of(const std::string& file) {
@@ -101,6 +102,10 @@ TEST_CASE(
 
 TEST_CASE("what is none of rankc-calibrate's is named") {
   std::istringstream none("{\"gpu\":\"x\",\"processors\":2}\n{\"kernel\":\"linear\"}\n"), empty("");
-  CHECK_THROWS_WITH(read_timed(none), "line 2 is none that rankc-calibrate writes: {\"kernel\":\"linear\"}");
-  CHECK_THROWS_WITH(read_timed(empty), "no line names the GPU; rankc-calibrate begins with it");
+  CHECK(test::said_by([&] { read_timed(none, "x.jsonl"); }) ==
+        test::said{8000, {"2", "x.jsonl", "{\"kernel\":\"linear\"}"}});
+  CHECK(test::said_by([&] { read_timed(empty, "x.jsonl"); }) == test::said{8001, {"x.jsonl"}});
+  std::ostringstream out, errors;
+  CHECK(calibrate("/none.jsonl", out, errors) == 1);
+  CHECK(test::said_in(errors.str()) == test::said{7902, {"/none.jsonl", "No such file or directory"}});
 }

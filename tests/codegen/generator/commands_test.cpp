@@ -17,6 +17,7 @@
 
 #include "../../capture.hpp"
 #include "../../runtime/trainer/scratch.hpp"
+#include "../../said.hpp"
 #include "plans.hpp"
 
 namespace commands_test {
@@ -26,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 using rankc::runtime::contents;
 using rankc::runtime::scratch;
+using rankc::test::said;
+using rankc::test::said_in;
 
 struct outcome {
   int code;
@@ -118,8 +121,9 @@ TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
     CAPTURE(words[0]);
     const outcome refused = run(plan, words);
     CHECK(refused.code == 1);
-    CHECK(refused.err.starts_with("error[RC2"));
-    CHECK(refused.err.find("error: ") == std::string::npos);  // the rules say it all
+    CHECK(refused.err.starts_with("error: RC2"));
+    for (std::size_t at = 0; at < refused.err.size(); at = refused.err.find('\n', at) + 1)
+      CHECK(refused.err.substr(at).starts_with("error: RC2"));  // the rules say it all
     CHECK(refused.out == "");
     CHECK(files_in(files.path()).empty());
   }
@@ -210,19 +214,22 @@ TEST_CASE("usage errors are exit code 2, and what a target does not have is refu
     const outcome refused = run(plan, words);
     CHECK(refused.code == 2);
     CHECK(refused.out == "");
-    CHECK(refused.err != "");
+    CHECK(refused.err.starts_with("error: RC"));
+    CHECK(said_in(refused.err).id == (last == "t.json" ? 7908 : 7900));
   }
-  const std::pair<std::vector<std::string>, const char*> refusals[]{
-      {{"emit"}, "error: emit: --out DIR or --explain PASS is needed\n"},
-      {{"describe", "--target", "cuda", "--dtype", "f64"},
-       "error: the cuda target has no f64; pass --dtype bf16 or f32, or --target host\n"},
-      {{"describe", "--dtype", "bf16"},
-       "error: the host target has no bf16; pass --dtype f32 or f64, or --target cuda\n"},
-      {{"timeline", "--format", "html", "--measured", "/none"}, "error: --measured /none: cannot be read\n"}};
+  CHECK(said_in(run(plan, {"timeline", "--measured", "t.json"}).err) == said{7908, {"t.json", "text"}});
+  const std::pair<std::vector<std::string>, said> refusals[]{
+      {{"emit"}, {7909, {}}},
+      {{"describe", "--target", "cuda", "--dtype", "f64"}, {7906, {}}},
+      {{"describe", "--dtype", "bf16"}, {7907, {}}},
+      {{"timeline", "--format", "html", "--measured", "/none"},
+       {7902, {"/none", "No such file or directory"}}},
+      {{"timeline", "--format", "html", "--measured", "/"}, {7902, {"/", "Is a directory"}}}};
   for (const auto& [words, sentence] : refusals) {
     const outcome refused = run(plan, words);
     CHECK(refused.code == 1);
-    CHECK(refused.err == sentence);
+    CHECK(refused.err.starts_with("error: RC"));
+    CHECK(said_in(refused.err) == sentence);
     CHECK(refused.out == "");
   }
 }

@@ -9,11 +9,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "../../said.hpp"
 #include "plans.hpp"
 
 namespace gate_test {
 
 using namespace rankc::codegen;
+using rankc::test::said;
 
 namespace {
 
@@ -21,19 +23,25 @@ rankc::plan_data small_plan() {
   return programs::make({"tiny_gpt2", "gate", programs::order::one_f_one_b, 1, 2, 2, 3});
 }
 
-/// What `act` throws.
-template <class Error, class Act>
-std::string refusal_of(const Act& act) {
+/// What a program throws that is too large.
+std::string size_refusal_of(const lowered& l) {
   try {
-    act();
-  } catch (const Error& e) {
+    check_or_throw(l);
+  } catch (const std::runtime_error& e) {
     return e.what();
   }
   return "nothing was thrown";
 }
 
-std::string proof_of(const lowered& l) {
-  return refusal_of<std::logic_error>([&] { check_or_throw(l); });
+said proof_of(const lowered& l) {
+  return rankc::test::said_by([&] { check_or_throw(l); });
+}
+
+/// The reasons of a program that is not sound.
+std::string reasons_of(const lowered& l) {
+  const said s = proof_of(l);
+  CHECK(s.id == 7903);
+  return s.arguments.empty() ? "" : s.arguments[0];
 }
 
 item& first_of(std::vector<item>& items, item_kind what) {
@@ -45,31 +53,34 @@ item& first_of(std::vector<item>& items, item_kind what) {
 TEST_CASE("a program that misses an event or a message is refused, in training and in evaluation") {
   const rankc::plan_data plan = small_plan();
   const lowered sound = lower(plan, dtype::f32);
-  REQUIRE(proof_of(sound) == "nothing was thrown");
+  REQUIRE(proof_of(sound) == said{});
   for (const auto items : {&pipeline_rank::train, &pipeline_rank::evaluate}) {
     CAPTURE(items == &pipeline_rank::train);
     lowered race = sound;
     for (item& i : (race.ranks[0].*items).items) i.waits.clear();
-    CHECK(proof_of(race).starts_with("the lowered program is not sound: rank 0: "));
-    CHECK(proof_of(race).find("no event orders the two") != std::string::npos);
+    CHECK(reasons_of(race).find("rank 0: ") != std::string::npos);
+    CHECK(reasons_of(race).find("no event orders the two") != std::string::npos);
     lowered mismatch = sound;
     item& sent = first_of((mismatch.ranks[0].*items).items, item_kind::send);
     sent.name = "another message";
-    CHECK(proof_of(mismatch).starts_with("the lowered program is not sound: rank 0: \"another message\""));
-    CHECK(proof_of(mismatch).find("they must agree in name, message and bytes") != std::string::npos);
+    CHECK(reasons_of(mismatch).find("rank 0: \"another message\"") != std::string::npos);
+    CHECK(reasons_of(mismatch).find("they must agree in name, message and bytes") != std::string::npos);
   }
 }
 
 TEST_CASE("a program that is sound and computes another model is refused") {
   rankc::plan_data plan = small_plan();
   const lowered l = lower(plan, dtype::f32);
-  REQUIRE(proof_of(l) == "nothing was thrown");
+  REQUIRE(proof_of(l) == said{});
   SUBCASE("twice the loss") {
     plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.number *= 2;
   }
   SUBCASE("a layer less") { --plan.kinds[1].count; }
   SUBCASE("a frozen parameter") { plan.on_one_device[1].weights[0].trainable = false; }
-  CHECK(proof_of(l).starts_with("the lowered program is not the model: "));
+  const said refused = proof_of(l);
+  CHECK(refused.id == 7904);
+  REQUIRE(refused.arguments.size() == 1);
+  CHECK(refused.arguments[0] != "");
 }
 
 TEST_CASE("RC401: every rank must fit, to the byte") {
@@ -84,7 +95,7 @@ TEST_CASE("RC401: every rank must fit, to the byte") {
     REQUIRE(most > needed[!second]);
     const auto refusal = [&](std::size_t memory) {
       plan.machines.memory = static_cast<long long>(memory);
-      return refusal_of<std::runtime_error>([&] { check_or_throw(lower(plan, dtype::f32, to)); });
+      return size_refusal_of(lower(plan, dtype::f32, to));
     };
     CHECK(refusal(most) == "nothing was thrown");
     CHECK(refusal(most - 1) == "RC401: the ranks of pipeline coordinate " + std::to_string(second) +

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,12 +14,17 @@
 #include <rankc/schedule/timing.hpp>
 #include <rankc/runtime/trace_events.hpp>
 
+#include <emit/step_times.hpp>
+
+#include "../../said.hpp"
 #include "plans.hpp"
 
 namespace timeline_test {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+using rankc::test::said;
+using rankc::test::said_by;
 
 namespace {
 
@@ -232,6 +238,28 @@ TEST_CASE("a measured step of something else is refused by name") {
   CHECK(code("{\"traceEvents\":[],\"otherData\":{\"step\":1}}") == 1);
   CHECK(code("{}") == 1);
   CHECK(code("step 1") == 1);
+
+  const auto refused = [&](const std::string& text) {
+    std::int64_t step = 0;
+    return said_by([&] { rankc::codegen::read_times(plan, text, step); });
+  };
+  const auto of_event = [](int rank, int lane, int took) {
+    const json event{{"ph", "X"}, {"pid", rank}, {"tid", lane}, {"ts", 0}, {"dur", took}, {"name", "1F0"}};
+    return json{{"traceEvents", {event}}, {"otherData", {{"step", 1}}}}.dump();
+  };
+  CHECK(refused(measured(plan, 1)) == said{});
+  CHECK(refused(of_event(9, 0, 1)) == said{7923, {"9", std::to_string(plan.dims.world)}});
+  CHECK(refused(of_event(0, 99, 1)).id == 7924);
+  CHECK(refused(of_event(0, 0, -1)) == said{7925, {"0", "0", "-1"}});
+  CHECK(refused("{\"traceEvents\":[],\"otherData\":{\"step\":1}}") == said{7920, {"0", "0F0"}});
+  json again = json::parse(measured(plan, 1));
+  json& events = again["traceEvents"];
+  json last = *std::find_if(events.begin(), events.end(), [](const json& e) { return e["name"] == "0F0"; });
+  last["ts"] = 1e6;
+  events.push_back(last);
+  CHECK(refused(again.dump()) == said{7921, {"0", "0F0"}});
+  CHECK(refused(measured(plan, 1, true)) == said{7922, {"0", "0F1", "0F0"}});
+  CHECK(refused("step 1").id == 7926);
   CHECK(timeline(plan,
                  {"--format", "html", "--measured", out.path("none.json"), "--out", out.path("page")}) == 1);
   CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) ==

@@ -7,6 +7,8 @@
 
 #include <rankc/schedule/check.hpp>
 
+#include "../../said.hpp"
+
 #include <string>
 #include <vector>
 
@@ -26,6 +28,13 @@ inline std::string ids(const json& answered) {
 
 inline std::string text_of(const json& answered) {
   return answered.at("diagnostics").empty() ? "" : answered["diagnostics"][0].at("text").get<std::string>();
+}
+
+/// The first diagnostic, where it is a sentence of the tool itself.
+inline test::said said_of(const json& answered) {
+  if (answered.at("diagnostics").empty()) return {};
+  const json& first = answered["diagnostics"][0];
+  return test::said_in(first.at("id").get<std::string>() + ": " + first.at("text").get<std::string>());
 }
 
 /// A line for `--check` of the program in an answer.

@@ -19,6 +19,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "../../said.hpp"
 #include "../../scratch_folder.hpp"
 #include "commands.hpp"
 #include "tokens.hpp"
@@ -52,6 +53,15 @@ result run_verify(const fs::path& file) {
   return {code, out.str(), errors.str()};
 }
 
+/// What a command says that ends with this exit code and prints nothing else.
+test::said refusal(const result& r, int code = 1) {
+  CHECK(r.code == code);
+  CHECK(r.out == "");
+  CHECK(r.errors.starts_with("error: RC"));
+  CHECK(r.errors.find('\n') == r.errors.size() - 1);
+  return test::said_in(r.errors);
+}
+
 /// Run the real program, with `input` on its standard input.
 result run(const std::string& arguments, const std::string& input = "") {
   const scratch_folder s;
@@ -81,9 +91,7 @@ TEST_CASE("init writes a project, and never over anything") {
   for (const char* there : {"CMakeLists.txt", "plan.hpp", "README.md", ".gitignore"}) {
     const scratch_folder other;
     write(other.path / there, "mine");
-    CHECK(
-        run_init(other.path, "x") ==
-        result{1, "", "error: " + (other.path / there).string() + " exists already; nothing was written\n"});
+    CHECK(refusal(run_init(other.path, "x")) == test::said{8022, {(other.path / there).string()}});
     CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
     CHECK(contents(other.path / there) == "mine");
   }
@@ -96,13 +104,13 @@ TEST_CASE("init writes a project, and never over anything") {
 }
 
 TEST_CASE("the name of a project can be a target's") {
-  for (const char* name : {"3d", "a b", "a-b", "test", "install", "rankc", "plans", "_x", "\xc3\xa9"}) {
-    const scratch_folder s;
-    const result r = run_init(s.path / "p", name);
-    CHECK(r.code == 1);
-    CHECK(r.errors.starts_with("error: the name \"" + std::string(name) + "\""));
-    CHECK(!fs::exists(s.path / "p"));
-  }
+  for (const auto& [id, names] : {std::pair(8020, std::vector{"3d", "a b", "a-b", "_x", "\xc3\xa9"}),
+                                  std::pair(8021, std::vector{"test", "install", "rankc", "plans"})})
+    for (const char* name : names) {
+      const scratch_folder s;
+      CHECK(refusal(run_init(s.path / "p", name)) == test::said{id, {name}});
+      CHECK(!fs::exists(s.path / "p"));
+    }
   const scratch_folder s;
   CHECK(run_init(s.path / "p/", "gpt_2").code == 0);
   CHECK(run_init((s.path / "q" / ".").string()).out.starts_with("wrote the starter project q "));
@@ -166,18 +174,22 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(shown.out.ends_with(file + ": every claim holds\n"));
   model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
   write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
-  const result other = run_verify(file);
-  CHECK(other.code == 1);
-  CHECK(other.errors.starts_with("error: " + file + ": train: "));
+  const test::said other = refusal(run_verify(file));
+  CHECK(other.id == 8120);
+  REQUIRE(other.arguments.size() == 3);
+  CHECK(other.arguments[0] == "train");
+  CHECK(other.arguments[1] == file);
+  CHECK(other.arguments[2] != "");
 
   std::string bad = good;
   bad.replace(bad.find("rankc certificate 8"), 19, "rankc certificate 9");
   write(file, bad);
-  CHECK(run_verify(file) == result{1, "", "error: " + file + ": " + codegen::verify(bad) + "\n"});
+  CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify(bad)}});
   write(file, "");
-  CHECK(run_verify(file) == result{1, "", "error: cannot read a certificate from " + file + "\n"});
-  CHECK(run_verify(s.path / "none").code == 1);
-  CHECK(run_verify(s.path).code == 1);
+  CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify("")}});
+  CHECK(refusal(run_verify(s.path / "none")) ==
+        test::said{7902, {(s.path / "none").string(), "No such file or directory"}});
+  CHECK(refusal(run_verify(s.path)) == test::said{7902, {s.path.string(), "Is a directory"}});
 }
 
 TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
@@ -189,9 +201,12 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
     const result r = run(usage);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
+    CHECK(r.errors.starts_with("error: RC"));
+    CHECK(test::said_in(r.errors).id == (usage == std::string("plan") ? 8050 : 7900));
     CHECK(r.errors.find("Usage: rankc") != std::string::npos);
   }
-  CHECK(run("plan").errors.starts_with("error: rankc has no command plan\n"));
+  CHECK(test::said_in(run("plan").errors) == test::said{8050, {"plan"}});
+  CHECK(refusal(run("search --model gpt3 --emit plan.hpp"), 2) == test::said{8051, {}});
   CHECK(run("search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 "
             "--capacity 80.5 --top 1 --corrected")
             .out.starts_with("{\"ok\":true,\"diagnostics\":[],\"n_candidates\":"));  // a pipe
@@ -221,41 +236,40 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   CHECK(bytes.substr(0, 12) == std::string("\x88\xd8\x34\x01\x01\0\0\0\x05\0\0\0", 12));  // 20240520, 1, 5
   CHECK(bytes.substr(12, 1012) == std::string(1012, '\0'));
   CHECK(bytes.substr(1024) == std::string("a\0b\0\xff\0\0\0z\0", 10));
-  CHECK(run("tokens --out " + out + " " + a + " " + (s.path / "none").string()).errors ==
-        "error: " + (s.path / "none").string() + ": cannot be read\n");
+  const std::string none = (s.path / "none").string();
+  CHECK(refusal(run("tokens --out " + out + " " + a + " " + none)) ==
+        test::said{7902, {none, "No such file or directory"}});
   CHECK_FALSE(fs::exists(out));  // nothing that looks whole
-  CHECK(run("tokens --out x.txt " + a).errors ==
-        "error: --out x.txt: a token file is called .bin, by which --data knows it\n");
-  CHECK(run("tokens --eos --out " + out + " " + a).errors ==
-        "error: --eos: bytes have no end-of-sentence; give --model, or leave it out\n");
-  const result no_model = run("tokens --model " + a + " --out " + out + " " + a);
-  CHECK(no_model.code == 1);
-  CHECK((no_model.errors.find(a + ": is no model of SentencePiece that can be read") != std::string::npos ||
-         no_model.errors.find("this rankc was built without SentencePiece") != std::string::npos));
+  CHECK(refusal(run("tokens --out x.txt " + a)) == test::said{8115, {"x.txt"}});
+  CHECK(refusal(run("tokens --eos --out " + out + " " + a)) == test::said{8116, {}});
+  const test::said no_model = refusal(run("tokens --model " + a + " --out " + out + " " + a));
+  CHECK((no_model.id == 8110 || no_model.id == 8113));
+  CHECK(no_model.arguments.at(0) == a);
   CHECK_FALSE(fs::exists(out));
 }
 
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
-  CHECK(r == result{0,
-                    "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
-                    "\"program\":[[\"0F0\",\"0B0\"]],"
-                    "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
-                    "bubble\":0.0,"
-                    "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
-                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one "
-                    "object a line is expected\"}]}\n",
-                    ""});
+  CHECK(r ==
+        result{0,
+               "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
+               "\"program\":[[\"0F0\",\"0B0\"]],"
+               "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
+               "bubble\":0.0,"
+               "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
+               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC8045\",\"text\":\"the line is not JSON; write "
+               "one JSON object on each line\"}]}\n",
+               ""});
   CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
         result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});
   CHECK(run("dims", "{}\n") ==
         result{0,
-               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line has no world, "
-               "which it needs\"}]}\n",
+               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC8030\",\"text\":\"the field world is missing, "
+               "and this request needs it\"}]}\n",
                ""});
   CHECK(run("dims --world 8 --tp 3") ==
-        result{1, "", "error[RC101]: tp(3) is not world=8: take tp=8, or world=3\n"});
+        result{1, "", "error: RC101: tp(3) is not world=8: take tp=8, or world=3\n"});
   const result page = run("dims --world 8 --tp 2 --dp-shard infer --heads 8 --tied-embeddings");
   CHECK(page.code == 0);
   CHECK(page.out.starts_with("axes "));

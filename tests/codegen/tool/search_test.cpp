@@ -120,19 +120,19 @@ TEST_CASE("what is wrong with a line is said in one sentence each") {
   const auto with = [](const char* name, const json& value) {
     json line = json::parse(small);
     line[name] = value;
-    return text_of(search(line.dump()));
+    return said_of(search(line.dump()));
   };
-  CHECK(with("model", "gpt4") == "model is \"gpt4\"; it must be one of gpt3, gpt3_1T, vit_era5");
-  CHECK(with("strategy", "3d") == "strategy is \"3d\"; it must be one of 1d, 2d, seqp");
-  CHECK(with("system", "H100") == "system is \"H100\"; it must be one of A100, H200, B200, B200-next");
-  CHECK(with("cost_model", "own") == "cost_model is \"own\"; it must be one of transformer_perf, rankc");
-  CHECK(with("n_gpus", 0) == "n_gpus is 0; it must be a whole number of 32 bits, at least 1");
-  CHECK(with("nvs", 5000) == "nvs is 5000; it must be at most 4096");
-  CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 16}, {"depth", 2}}) ==
-        "model has h=16 heads of e=8 elements; e must be at least h");
-  CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 4}}) == "the line has no depth, which it needs");
-  CHECK(with("gpus", 8) == "the line has no field \"gpus\"; the nearest is n_gpus");
-  CHECK(ids(search("{}")) == "RC300 RC300 RC300 RC300 RC300");
+  using test::said;
+  CHECK(with("model", "gpt4") == said{8041, {"model", "\"gpt4\"", "gpt3, gpt3_1T, vit_era5"}});
+  CHECK(with("strategy", "3d") == said{8041, {"strategy", "\"3d\"", "1d, 2d, seqp"}});
+  CHECK(with("system", "H100") == said{8041, {"system", "\"H100\"", "A100, H200, B200, B200-next"}});
+  CHECK(with("cost_model", "own") == said{8041, {"cost_model", "\"own\"", "transformer_perf, rankc"}});
+  CHECK(with("n_gpus", 0) == said{8033, {"n_gpus", "0"}});
+  CHECK(with("nvs", 5000) == said{8034, {"nvs", "5000", "4096"}});
+  CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 16}, {"depth", 2}}) == said{8100, {"16", "8"}});
+  CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 4}}) == said{8030, {"depth"}});
+  CHECK(with("gpus", 8) == said{8042, {"gpus", "n_gpus"}});
+  CHECK(ids(search("{}")) == "RC8030 RC8030 RC8030 RC8030 RC8030");
 }
 
 TEST_CASE("the table has the best plans, and the best of the corrected model where it is another") {
@@ -155,8 +155,10 @@ TEST_CASE("the table has the best plans, and the best of the corrected model whe
   CHECK(page(same).find("corrected") == std::string::npos);
   same["capacity_gb"] = 1;
   CHECK(page(same) == "gpt3, seqp, 512 GPUs H200 in domains of 8, 2048 sequences: 12388 plans, 0 in 1 GB\n");
-  CHECK(page(json::parse(R"({"model":"gpt3","strategy":"1d","system":"H200","n_gpus":8})")) ==
-        "error[RC300]: the line has no global_batch_size, which it needs\n");
+  const std::string refused =
+      page(json::parse(R"({"model":"gpt3","strategy":"1d","system":"H200","n_gpus":8})"));
+  CHECK(refused.starts_with("error: RC8030: "));
+  CHECK(test::said_in(refused) == test::said{8030, {"global_batch_size"}});
 }
 
 }  // namespace rankc::tool
