@@ -800,9 +800,9 @@ static_assert(valid<sum_with_another_rank>);
 struct another_ring : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    const int ring = faulty ? 4 : c.ring;
     // @another_ring@
-    return x +
-           linear(ring_attention(q, k, v, c.rows, c.seq, faulty ? 4 : c.ring), whole(t, "wo", hidden, heads));
+    return x + linear(ring_attention(q, k, v, c.rows, c.seq, ring), whole(t, "wo", hidden, heads));
   }
 };
 inline constexpr auto ring_of_another_size = on_ring<another_ring>;
@@ -947,15 +947,15 @@ static_assert(valid<conversion_over_stages>);
 
 struct sharded_over_stages : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value gain = vector(t, "gain");
     // @sharded_over_stages@
-    value gain =
-        faulty ? t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones) : vector(t, "gain");
+    if (faulty) gain = t.parameter("sharded_gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones);
     return x + leave_tp(project(t, rms_norm(x, gain), c), c);
   }
 };
 inline constexpr auto parameter_over_stages = layered<sharded_over_stages>;
-// error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no
-//        value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
+// error: RC210: typed.cpp:@sharded_over_stages@: parameter 'sharded_gain': it is sharded over another axis, and
+//        no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
 static_assert(valid<parameter_over_stages>);
 
 // ---- names of values
