@@ -67,10 +67,8 @@ std::vector<std::int32_t> prompt_of(const description& about, const options& o) 
 
 /// Tokens as text where they are bytes, as the prompt was given.
 void print(std::int32_t token, const options& o) {
-  if (!o.prompt_tokens.empty()) fmt::print("{} ", token);
-  else if (token < 256) std::putchar(token);
-  else fmt::print("<{}>", token);
-  std::fflush(stdout);
+  if (!o.prompt_tokens.empty()) return print_result(fmt::format("{} ", token));
+  print_result(token < 256 ? std::string(1, static_cast<char>(token)) : fmt::format("<{}>", token));
 }
 
 }  // namespace
@@ -136,9 +134,8 @@ void generate(const description& about, const install_engine& install, const opt
   for (std::int64_t i = 0; i < o.tokens; ++i) {
     tokens.push_back(choose_token(next_logits(*e, tokens), how, tokens.size()));
     print(tokens.back(), o);
-    if (std::ferror(stdout)) throw refusal(1, "standard output cannot be written: {}", std::strerror(errno));
   }
-  fmt::print("\n");
+  print_result("\n");
 }
 
 }  // namespace rankc::runtime

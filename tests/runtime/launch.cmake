@@ -8,7 +8,7 @@ add_executable(rankc_launch_test
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
   runtime/launch/watchdog_test.cpp)
-target_link_libraries(rankc_launch_test PRIVATE rankc::launch rankc_test_main)
+target_link_libraries(rankc_launch_test PRIVATE rankc::trainer rankc_test_main)
 target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
 add_test(NAME launch COMMAND rankc_launch_test)
 
