@@ -215,9 +215,7 @@ struct fusion {
   struct side {
     const op_row* kind;
     std::string_view operands;
-  } first;
-  second;
-  into;
+  } first, second, into;
 };
 
 /// A name that a row has not; in a constant expression the compiler stops there.

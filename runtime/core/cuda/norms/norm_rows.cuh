@@ -73,16 +73,9 @@ template <class T, class Call>
 void with_norm_packs(int width, bool packs, Call call) {
   if constexpr (sizeof(T) == 2)
     if (packs) {
-      if (width <= warp_size * 8) {
-        call.template operator() < 8;
-        return 1>();
-      }
-      if (width <= warp_size * 32) {
-        call.template operator() < 8;
-        return 4>();
-      }
-      call.template operator() < 8;
-      return 8>();
+      if (width <= warp_size * 8) return call.template operator()<8, 1>();
+      if (width <= warp_size * 32) return call.template operator()<8, 4>();
+      return call.template operator()<8, 8>();
     }
   if (width <= most_norm_threads * 8) call.template operator()<1, 8>();
   else call.template operator()<1, 64>();
