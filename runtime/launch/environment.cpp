@@ -113,8 +113,9 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
 int port_of_first(const reader& from, const family& f, std::uint64_t job) {
   const char* name = &f == &own_launcher ? "RANKC_PORT" : "MASTER_PORT";
   if (from.text(name).empty()) return first_port + static_cast<int>(job % ports);
-  const int offset =
-      from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != &own_launcher ? port_offset_under_torchrun : 0;
+  const int offset = from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != &own_launcher
+                         ? port_offset_under_torchrun
+                         : 0;
   const int port = from.needed(name) + offset;
   if (port < 1 || port > 65535)
     throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);

@@ -33,7 +33,7 @@ constexpr auto between_looks = 5ms;
 constexpr auto to_end_by_themselves =
     limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
 
-constexpr int ends_at_once = 3;  // the signal that ranks which save end at
+constexpr int ends_at_once = 3;                     // the signal that ranks which save end at
 constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that a launcher starts
 
 std::string random_job() {

@@ -14,11 +14,8 @@ struct named_signal {
   int number;
   const char* name;
 };
-constexpr named_signal asking[] = {{SIGINT, "SIGINT"},
-                                   {SIGTERM, "SIGTERM"},
-                                   {SIGHUP, "SIGHUP"},
-                                   {SIGUSR1, "SIGUSR1"},
-                                   {SIGXCPU, "SIGXCPU"}};
+constexpr named_signal asking[] = {
+    {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGXCPU, "SIGXCPU"}};
 
 constexpr std::int64_t one_second = 1'000'000'000;  // in nanoseconds
 

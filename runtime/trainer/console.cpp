@@ -37,8 +37,7 @@ void console::print(const std::string& text) {
   clear();
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   failed_ = true;
-  say_error("standard output cannot be written: {}; the run goes on without it\n",
-             std::strerror(errno));
+  say_error("standard output cannot be written: {}; the run goes on without it\n", std::strerror(errno));
   std::clearerr(stdout);
 }
 

@@ -170,15 +170,14 @@ void train(const description& about, const install_engine& install, const option
     if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
     if (timed && trace) say.line(trace->write(about, m.step, times));
   }
-  if (saves) stop.now_saves();
   const bool saved = !saves || saves->finish();
   if (saves) say_saves(o, *saves, "", say);
   if (!saved) throw refusal(65, "the last save failed; {}", o.save);
   if (m.step == last)
     for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
   if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
-  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal_name(signal), m.step,
-                last, saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal_name(signal), m.step, last,
+                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {

@@ -34,8 +34,8 @@ class console {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-/// Print what a command is for, at once.
-/// Errors: failure (1) where it cannot be written: without it the command has done nothing.
+/// Print a command's result at once.
+/// Errors: failure (1) where it cannot be written.
 void print_result(std::string_view text);
 
 }  // namespace rankc::runtime

@@ -7,17 +7,12 @@ namespace rankc::runtime {
 class orderly_stop {
  public:
   /// From here to the end of the process: the first signal asks the run to stop. Where the run saves, the
-  /// second says (`speaks`: to standard error) that a save is coming, and the third ends the process. Where
-  /// it does not, the second ends it.
+  /// second is answered with a line, by the process that `speaks`, and the third ends the process. Where it
+  /// does not save, the second ends the process.
   orderly_stop(bool saves, bool speaks);
 
   /// The signal that has come; 0: none.
   int asked() const;
-  /// From here on the second signal says that a save is under way.
-  void now_saves() const;
-
- private:
-  bool speaks_;
 };
 
 }  // namespace rankc::runtime
