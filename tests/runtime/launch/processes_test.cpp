@@ -248,7 +248,7 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
 
 TEST_CASE("starts: a plan of one rank has one process, which starts no other, for every command") {
   const scratch files;
-  const std::string limited = "timeout 20 " + one_rank + " ", apart = " --launch processes",
+  const std::string limited = "timeout -k 1 20 " + one_rank + " ", apart = " --launch processes",
                     save = files.path("save");
   const outcome trained = run(files, limited + "train --steps 2 --save " + save + apart);
   CAPTURE(trained.err);
@@ -292,7 +292,7 @@ TEST_CASE(
     "starts: a parent that takes no notice of how children end, and children of another, change nothing") {
   const scratch files;
   const std::string train = program + " train --steps 2 --launch processes";
-  CHECK(run(files, "trap '' CHLD\ntimeout 20 " + train).code == 0);
+  CHECK(run(files, "timeout -k 1 20 env --ignore-signal=CHLD " + train).code == 0);
   CHECK(run(files, "(sleep 0.1; exit 3) &\nexec " + train).code == 0);
 }
 

@@ -36,7 +36,8 @@ inline outcome run(const scratch& files, const std::string& command) {
   const std::string out = files.path("out"), err = files.path("err"),
                     script = files.write("run.sh", command + "\n"),
                     limit = std::to_string(scaled(50).count());
-  const int status = std::system(("timeout " + limit + " bash " + script + " >" + out + " 2>" + err).c_str());
+  const int status =
+      std::system(("timeout -k 1 " + limit + " bash " + script + " >" + out + " 2>" + err).c_str());
   return {WEXITSTATUS(status), contents(out), contents(err)};
 }
 
