@@ -11,6 +11,7 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
 #include "emit/emit.hpp"
@@ -21,9 +22,12 @@ namespace rankc::codegen {
 
 namespace {
 
+/// Where standard error cannot be written, the exit code still says what came of it.
+void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
-    fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
+    print_error(fmt::format("{}[RC{}]: {}", d.warning ? "warning" : "error", d.id, d.text.view()));
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -76,6 +80,7 @@ lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
 }  // namespace
 
 int generator_main(const plan_data& plan, int argc, char** argv) {
+  runtime::fail_writes_without_signals();
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
@@ -111,7 +116,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   if (!measured.empty() && format != "html") {
-    fmt::print(stderr, "error: --measured {}: only --format html shows a measured step\n", measured);
+    print_error(fmt::format("error: --measured {}: only --format html shows a measured step", measured));
     return 2;
   }
 
@@ -151,11 +156,11 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       write_file(out, certificate(steps, specify(plan)));
     }
   } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
+    print_error(fmt::format("error: {}", e.what()));
     return 1;
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  fmt::print(stderr, "error: standard output cannot be written\n");
+  print_error("error: standard output cannot be written");
   return 1;
 }
 

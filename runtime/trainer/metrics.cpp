@@ -2,6 +2,7 @@
 #include <rankc/trainer/metrics.hpp>
 
 #include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,7 +57,7 @@ void metrics_file::write(const step_metrics& m) {
   out_ << json_line(m) << '\n' << std::flush;
   if (out_) return;
   failed_ = true;
-  fmt::print(stderr, "{}: cannot be written from step {} on; training goes on without it\n", name_, m.step);
+  say_error("{}: cannot be written from step {} on; training goes on without it\n", name_, m.step);
 }
 
 }  // namespace rankc::runtime

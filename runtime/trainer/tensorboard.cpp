@@ -3,6 +3,7 @@
 
 #include "../core/host_name.hpp"
 #include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
 
 #include <unistd.h>
 #include <array>
@@ -87,7 +88,7 @@ void tensorboard_file::write_record(const std::string& bytes) {
   out_ << length << bytes_of(masked_crc32c(length)) << bytes << bytes_of(masked_crc32c(bytes)) << std::flush;
   if (out_) return;
   failed_ = true;
-  fmt::print(stderr, "{}: cannot be written; training goes on without it\n", name_);
+  say_error("{}: cannot be written; training goes on without it\n", name_);
 }
 
 }  // namespace rankc::runtime
