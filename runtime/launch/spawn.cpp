@@ -124,7 +124,10 @@ class rank_processes {
   }
 
   /// The code of the rank that failed. Where all are victims, or were ended here, the cause did not say so.
-  int code() const { return root_ != 0 ? root_ : has_failed_ ? 70 : 0; }
+  int code() const {
+    if (root_ != 0) return root_;
+    return has_failed_ ? 70 : 0;
+  }
 
   /// How the ranks died that signals have ended, where no rank is left that could say it.
   void say_deaths(const char* name) const {
