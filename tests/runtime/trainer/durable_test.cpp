@@ -2,7 +2,7 @@
 // What is on disk at each moment of a save: the order of its calls, and what a process leaves that ends
 // before any of them.
 #include <rankc/trainer/checkpoint.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/runtime/durable.hpp>
 
 #include "checkpoints.hpp"
 #include "file_calls.hpp"
