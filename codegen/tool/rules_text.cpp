@@ -5,33 +5,30 @@ namespace rankc::tool {
 
 namespace {
 
-// One field a line: clang-format would run them together.
 constexpr rule_text texts[]{
     {101, "the degrees multiply to the world size",
      "The product of pp, dp_replicate, dp_shard, cp and tp is world; times ep where expert_layout is "
      "independent.",
-     "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, "
-     "and a larger one gives work to ranks that do not exist.",
+     "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, and "
+     "a larger one gives work to ranks that do not exist.",
      "parallel_dims{.world = 8, .tp = 2, .pp = 2}",
-     "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate "
-     "= infer."},
+     "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate = "
+     "infer."},
     {102, "an inferred degree is a whole number",
      "With one of pp, dp_replicate, dp_shard, cp and tp `infer` (or ep where expert_layout is independent), "
-     "the product "
-     "of the others divides world.",
+     "the product of the others divides world.",
      "The inferred degree is world divided by that product; a fraction of a rank does not exist.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
      "groups of ranks that exchange heads hand on keys and values; experts on an axis of their own are "
      "whole, and weights beside them are sharded.",
-     "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
-     "used them would compile to something else than it says. Groups that exchange heads and gather keys and "
-     "values "
-     "are among them. Where ep is above 1, ranks of tp share out the tokens (sequence_parallel), with "
-     "expert_layout=independent etp is 1 and "
-     "cp_weights is shard, and else with cp_weights=replicate experts are spread over all ranks of a stage; "
-     "where ep is 1, tp shares out the columns of experts, and etp is 1 or tp.",
+     "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that used "
+     "them would compile to something else than it says. Groups that exchange heads and gather keys and "
+     "values are among them. Where ep is above 1, ranks of tp share out the tokens (sequence_parallel), with "
+     "expert_layout=independent etp is 1 and cp_weights is shard, and else with cp_weights=replicate experts "
+     "are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is "
+     "1 or tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
      "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},
@@ -50,59 +47,51 @@ constexpr rule_text texts[]{
      "Set tp > 1, or leave sequence_parallel out."},
     {107, "a context-parallel group is a ring of Ulysses groups", "ulysses divides cp; cp = ring * ulysses.",
      "The ranks of a Ulysses group exchange heads for tokens, and the rings pass keys and values between "
-     "such groups. "
-     "All rings have the same length, so that one program serves every rank.",
+     "such groups. All rings have the same length, so that one program serves every rank.",
      "parallel_dims{.world = 6, .cp = 6, .ulysses = 4}",
      "Take a divisor of cp, here ulysses = 1, 2, 3 or 6; or another cp."},
     {108, "experts are spread over whole groups of ranks",
      "ep * etp divides dp_shard * cp * tp where expert_layout is folded, dp_replicate * dp_shard * cp * tp "
-     "where it is "
-     "folded_over_replicas, and etp divides cp * tp where it is independent.",
+     "where it is folded_over_replicas, and etp divides cp * tp where it is independent.",
      "Experts use the ranks that the dense layers use, in another order. A rank that is in no expert group "
-     "would have "
-     "dense layers and no experts.",
+     "would have dense layers and no experts.",
      "parallel_dims{.world = 8, .dp_replicate = 4, .dp_shard = 2, .ep = 8}",
      "Take an ep that divides, here 1 or 2, more dp_shard, or experts over the replicas: .expert_layout = "
      "expert_layout::folded_over_replicas."},
     {109, "an axis has the same groups in both views",
      "An axis that the dense and the expert view both have has one size and one stride.",
      "The two views are two ways to number the same ranks. An axis that meant other ranks in one of them "
-     "would send a "
-     "stage's activations or a gradient to ranks that wait for something else.",
+     "would send a stage's activations or a gradient to ranks that wait for something else.",
      "no plan: both views are built from one list of axes, and this rule proves it",
      "A plan that meets this sentence has found a fault of rankc; please report it."},
     {110, "the cluster has a place for every rank",
      "world is at most nodes times ranks_per_node of the cluster.",
-     "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
-     "for each of them, and hold for none that does not exist.",
+     "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises for "
+     "each of them, and hold for none that does not exist.",
      "plan{.dims = parallel_dims{.world = 16, .dp_replicate = 16}, .cluster = clusters::h200<1>, ...}",
      "Take a larger cluster, here clusters::h200<2>, or a smaller world."},
     {111, "a warning: splitting every expert costs",
      "etp above 1 splits the matrices of each expert; with ep = 1 and a dense model it splits nothing.",
      "The products get smaller and slower, and every expert layer ends with an all-reduce. The same ranks "
-     "hold whole "
-     "experts with a larger ep.",
+     "hold whole experts with a larger ep.",
      "parallel_dims{.world = 8, .tp = 8, .ep = 2, .etp = 4}",
      "Take ep = 8 and etp = 1 where the model has as many experts."},
     {112, "a warning: groups that exchange activations leave a node",
      "The groups of tp, ulysses and ep lie within nodes of ranks_per_node ranks, which are filled in order.",
      "Their messages are on the critical path of every layer. Between nodes a rank sends at the speed of its "
-     "network "
-     "adapter, within one at that of NVLink.",
+     "network adapter, within one at that of NVLink.",
      "parallel_dims{.world = 16, .tp = 16} on clusters::h200<2>",
      "Take what the sentence offers, here tp = 8 with dp_replicate = 2; or keep it, if memory asks for it."},
     {113, "a warning: independent experts compute dense layers again",
      "In expert_layout::independent, ep is an axis of the world of its own, and its ranks have the same "
      "data.",
      "Each of the ep ranks computes the same dense layers. In the folded layout they have data of their own: "
-     "the same "
-     "world trains on ep times the samples.",
+     "the same world trains on ep times the samples.",
      "parallel_dims{.world = 8, .dp_shard = 4, .ep = 2, .expert_layout = expert_layout::independent}",
      "Take the folded equivalent: parallel_dims{.world = 8, .dp_shard = 8, .ep = 2}."},
     {114, "weights are gathered ahead",
      "prefetch is at least 0: the number of layers (reshard::after_layer) or stages (reshard::after_stage) "
-     "whose weights are "
-     "gathered while one is computed.",
+     "whose weights are gathered while one is computed.",
      "Each takes memory of its own. With 0 a layer waits for its weights; with 1 they arrive beside the "
      "layer before it.",
      "parallel_dims{.world = 2, .dp_shard = 2, .prefetch = -1}",
@@ -112,33 +101,28 @@ constexpr rule_text texts[]{
      "It says on how many ranks of which memory and speed the plan runs; nothing can be assumed of it.",
      "plan{.model = ..., .dims = ..., .schedule = ..., .recipe = ...}",
      "Write .cluster = clusters::cpu for threads of one machine, clusters::h200<1> for a node of eight "
-     "H200s, or "
-     "cluster{.nodes = 1, .ranks_per_node = 8, .memory = 80'000'000'000, .flops = 989e12} with numbers of "
-     "your own."},
+     "H200s, or cluster{.nodes = 1, .ranks_per_node = 8, .memory = 80'000'000'000, .flops = 989e12} with "
+     "numbers of your own."},
     {121, "a cluster's numbers are possible",
      "nodes and ranks_per_node are at least 1; memory, flops, within_node and between_nodes are finite and "
      "at least 0.",
      "Memory limits are judged and schedules are timed by them. A 0 says that a number is not known: then it "
-     "is not "
-     "used.",
+     "is not used.",
      "cluster{.nodes = 0, .ranks_per_node = 8, .memory = 0, .flops = 0}",
      "Write the number of nodes and of ranks in each; leave the others at 0 where they are not known."},
     {201, "every pipeline stage has a layer",
      "The number of repeated layers is at least pp times the stages per rank. The first and the last stage "
-     "may do without, "
-     "where a layer stands alone before or after them, as the embedding and the head do.",
+     "may do without, where a layer stands alone before or after them, as the embedding and the head do.",
      "A stage without a layer would cost two messages per microbatch and compute nothing.",
      "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 8, .pp = 8}",
      "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp. Layers are split "
-     "such that the rank "
-     "that does most does as little as it can, embedding and head counted, or as stage_layers says (RC217)."},
+     "such that the rank that does most does as little as it can, embedding and head counted, or as "
+     "stage_layers says (RC217)."},
     {202, "what is sharded divides into equal shards of whole units",
      "A dim that an axis shards has a count that the degree divides. heads and kv_heads are counted in heads "
-     "and divide "
-     "by tp * ulysses; the ffn of experts divides by etp.",
+     "and divide by tp * ulysses; the ffn of experts divides by etp.",
      "All ranks run the same program on shards of the same shape; a half head has no attention. Key-value "
-     "heads are not "
-     "replicated in this version, so that tp * ulysses is kv_heads at most.",
+     "heads are not replicated in this version, so that tp * ulysses is kv_heads at most.",
      "models::gpt2{.hidden = 96, .heads = 3, ...} on parallel_dims{.world = 2, .tp = 2}",
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
@@ -171,11 +155,11 @@ constexpr rule_text texts[]{
      "experts = 6 on parallel_dims{.world = 8, .dp_shard = 8, .ep = 4}",
      "Take ep = 1, 2, 3 or 6, or another number of experts."},
     {210, "every op's types fit",
-     "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, "
-     "on every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
-     "A missing reduction, a nonlinear function of a pending sum or a bias added before the reduction "
-     "would run and give a wrong gradient on more than one rank. The sentence names the op, the axis, what "
-     "was found and what was expected.",
+     "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, on "
+     "every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
+     "A missing reduction, a nonlinear function of a pending sum or a bias added before the reduction would "
+     "run and give a wrong gradient on more than one rank. The sentence names the op, the axis, what was "
+     "found and what was expected.",
      "x + row_parallel_linear(h)   // a pending sum (P) added to a replicated value (R)",
      "Do what the sentence offers: most often all_reduce or reduce_scatter the pending sum first."},
     {211, "a repeated layer keeps the type of its input",
@@ -196,11 +180,9 @@ constexpr rule_text texts[]{
      "Use the input, most often by adding it: x + f(x)."},
     {214, "a parameter that layers share is used alike",
      "Layers that the model hands one parameter_handle have one parameter. They stand alone, and use it on "
-     "values of one "
-     "placement.",
+     "values of one placement.",
      "They read and update the same elements, and their gradients are one sum. Between two pipeline stages "
-     "one message a "
-     "step keeps them equal.",
+     "one message a step keeps them equal.",
      "repeat{4, block{gain}} where gain is a parameter_handle",
      "Declare the parameter by its name, parameter(\"gain\", ...), so that each layer has one of its own."},
     {215, "a token goes to experts that exist", "top_k is at most experts.",
@@ -208,17 +190,14 @@ constexpr rule_text texts[]{
      "Take top_k of at most experts; 1, 2 and 8 are usual."},
     {216, "a sequence divides among the ranks that share it",
      "seq is a multiple of cp * lcm(2, tp) where rings share it in zig-zag order, of cp * tp where only "
-     "Ulysses does; "
-     "without sequence parallelism tp counts as 1.",
+     "Ulysses does; without sequence parallelism tp counts as 1.",
      "A ring rank has one part of the head and one of the tail of a sequence, so that causal attention costs "
-     "all ranks "
-     "alike; each part is sharded over tp between its regions.",
+     "all ranks alike; each part is sharded over tp between its regions.",
      "seq = 1000 on parallel_dims{.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}",
      "Take the next multiple of 16, 1008; or pad the sequences."},
     {217, "stage_layers gives every layer a stage",
      "stage_layers has one number for each of the pp * stages_per_rank stages, and they sum to layers. Each "
-     "is at least 1, or "
-     "0 on the first stage beside the embedding, and on the last beside the head.",
+     "is at least 1, or 0 on the first stage beside the embedding, and on the last beside the head.",
      "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
      "plan{.dims = parallel_dims{.world = 4, .pp = 4}, ..., .stage_layers = stage_layers{5, 4, 4, 4}}, of 16 "
      "layers",
@@ -234,12 +213,10 @@ constexpr rule_text texts[]{
      "Give both: seq in tokens, global_batch in sequences per step."},
     {221, "the batch divides into microbatches",
      "global_batch is a multiple of microbatches times the data-parallel ranks, dp_replicate * dp_shard; "
-     "where "
-     "microbatch is given, it is their product.",
+     "where microbatch is given, it is their product.",
      "Every microbatch on every rank has the same number of sequences, so that one program with constant "
      "shapes serves all and the mean of their gradients is the gradient of the mean.",
-     "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = "
-     "2}",
+     "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = 2}",
      "Take a multiple of 8: 8 or 16; or other microbatches."},
     {222, "the tokens of a step can be counted", "The global batch has at most 2,147,483,647 tokens.",
      "Shapes are 32-bit numbers, those of the one device that a plan is compared with too; a larger count "
@@ -253,26 +230,22 @@ constexpr rule_text texts[]{
      "Make the table as large as vocab, or say how many tokens are used: vocab_used."},
     {224, "names are plain, and of one thing",
      "Layers, parameters and dims have names of letters, digits, '_', '-' and '.'. Two layers that stand "
-     "alone have no parameter of one "
-     "name, and none has a name like layers.3.norm that a repeated layer's parameter has.",
+     "alone have no parameter of one name, and none has a name like layers.3.norm that a repeated layer's "
+     "parameter has.",
      "Names stand in checkpoints, generated text and messages; of two tensors of one name a checkpoint would "
      "keep one.",
      "two layers that stand alone, each with parameter(\"norm\", ...)",
      "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a "
-     "typing rule, a dual, "
-     "its operations, a kernel for each target and the header that declares them. With cp above 1 no kernel "
-     "of your own is told "
-     "of rows or seq: a rank has chunks of sequences.",
+     "typing rule, a dual, its operations, a kernel for each target and the header that declares them. With "
+     "cp above 1 no kernel of your own is told of rows or seq: a rank has chunks of sequences.",
      "A plan that compiles must build and run.", "t.apply(my_op, {x}, {}, rules::elementwise(true))",
      "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
      "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is "
-     "a sum over the "
-     "tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard each is no "
-     "matter of the layers. Experts that "
-     "are spread over ep are trained.",
+     "a sum over the tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard "
+     "each is no matter of the layers. Experts that are spread over ep are trained.",
      "Gradients are summed over these ranks as a whole; what is not a sum over tokens would count several "
      "times.",
      "a parameter sharded over dp_replicate", "Shard over tp, or set dp_replicate=1."},
@@ -298,18 +271,15 @@ constexpr rule_text texts[]{
      "Write .recipe = training{.seq = 128, .global_batch = 16}; the other members have defaults."},
     {232, "a model has layers, sizes and a vocabulary",
      "A model has a const stack() that returns its layers, a const check(report&) that judges its sizes, and "
-     "the numbers "
-     "vocab and vocab_used.",
+     "the numbers vocab and vocab_used.",
      "The layers are typed and lowered; check says what is wrong with sizes before they are shapes; tokens "
-     "are drawn from "
-     "vocab_used of vocab numbers.",
+     "are drawn from vocab_used of vocab numbers.",
      "plan{.model = training{...}, ...}",
      "Add the members that the sentence names; rankc/models/gpt2.hpp is a short example."},
     {233, "learning rates are numbers of at least 0",
      "lr is at least 0 and finite in the precision of the weights; min_lr is 0 to lr.",
      "A negative rate climbs, and NaN makes every weight NaN. With lr = 0 a step changes no weights: that is "
-     "legal, to "
-     "measure losses and gradients.",
+     "legal, to measure losses and gradients.",
      "training{.lr = -1e-3, ...}", "Take a rate such as 3e-4, and a min_lr of a tenth of it or 0."},
     {234, "weight decay and clipping are at least 0", "weight_decay and clip are at least 0 and finite.",
      "A negative decay makes weights grow, and gradients cannot be scaled to a negative norm.",
@@ -321,44 +291,36 @@ constexpr rule_text texts[]{
      "training{.beta1 = 1, ...}", "Take 0.9 for beta1, and 0.95 or 0.999 for beta2."},
     {236, "eps is above 0", "eps is finite and at least 1.2e-38 with f32 weights, 2.3e-308 with f64 ones.",
      "The update divides by the root of the second moment plus eps. Where a gradient has always been 0 that "
-     "is eps alone, "
-     "and smaller numbers are rounded to 0.",
+     "is eps alone, and smaller numbers are rounded to 0.",
      "training{.eps = 0, ...}", "Take 1e-8, the default."},
     {237, "steps are counted from 0",
      "warmup_steps and decay_steps are at least 0. decay_steps counts from the end of the warm-up, so that "
-     "it may be the "
-     "smaller one. The pieces of lr_schedule have at least 0 steps, and stand in the place of the two.",
+     "it may be the smaller one. The pieces of lr_schedule have at least 0 steps, and stand in the place of "
+     "the two.",
      "The learning rate rises over the first and falls over the second; with decay_steps = 0 it does not "
      "fall.",
      "training{.warmup_steps = -1, ...}", "Write 0 for none."},
     {238, "rotary positions have a base", "theta is finite and at least 1.",
      "Pair i of a head turns by the position times theta to the power of -2i / head_dim. With theta = 0 or "
-     "less "
-     "that is NaN or infinite.",
+     "less that is NaN or infinite.",
      "models::llama{.theta = 0, ...}",
      "Leave it out: 500000 is the default, 10000 that of the first Llamas."},
     {239, "what is recomputed is there",
      "recompute is of the repeated layers of a plan that trains: full, or of the ops of some kinds that they "
-     "have, in every so "
-     "many-th of them, from 1 to their number.",
+     "have, in every so many-th of them, from 1 to their number.",
      "Backward repeats what forward does not keep. Where that is nothing, a plan takes the memory that "
-     "recompute was to "
-     "save.",
+     "recompute was to save.",
      "training{.recompute = {.full = true, .every = 0}, ...}",
      "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; "
-     ".every = 2 for half of "
-     "the layers. An op of your own is of a kind by its row's family."},
+     ".every = 2 for half of the layers. An op of your own is of a kind by its row's family."},
     {240, "rows that tp shares out divide over dp_shard",
      "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of "
-     "dp_shard * cp where "
-     "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding. Of "
-     "experts, the rows of each "
-     "ep rank are a multiple of the ranks that share these out, dp_shard * cp * tp / (ep * etp), times "
-     "dp_replicate where expert_layout is "
+     "dp_shard * cp where cp_weights is shard. Rows that tp does not shard may be any number: the last "
+     "shards end in padding. Of experts, the rows of each ep rank are a multiple of the ranks that share "
+     "these out, dp_shard * cp * tp / (ep * etp), times dp_replicate where expert_layout is "
      "folded_over_replicas.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between "
-     "the parts of two "
-     "tp ranks has no place in the tensor.",
+     "the parts of two tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
      "Take a dp_shard or a tp that divides, here .dp_shard = 5; or sizes that are multiples of tp * "
      "dp_shard."},
@@ -370,26 +332,22 @@ constexpr rule_text texts[]{
     {242, "moments are kept in f32 or in bf16",
      "moments is f32 (f64 in a plan in f64) or bf16, where the optimizer keeps moments.",
      "A moment is worked out in the type of the gradients and rounded once when it is kept. What is wider "
-     "than a gradient says "
-     "no more of it.",
+     "than a gradient says no more of it.",
      "training{.moments = f64, ...}",
      "Leave it out, or write .moments = bf16; .rounding = stochastic beside that keeps what rounding to "
-     "nearest loses where beta2 "
-     "is above 0.996."},
+     "nearest loses where beta2 is above 0.996."},
     {243, "what is kept in bf16 alone is there, and rounded by chance",
      "master_weights = false is of plans in bf16, with rounding = stochastic; that is of weights without a "
-     "master copy and of "
-     "moments in bf16, and rounding_seed is of that.",
+     "master copy and of moments in bf16, and rounding_seed is of that.",
      "bf16 has 8 bits: a weight that takes an update of less than a 512th of itself and is rounded to the "
-     "nearest stays as it "
-     "was, step after step. Rounded up or down by chance it is right on average.",
+     "nearest stays as it was, step after step. Rounded up or down by chance it is right on average.",
      "training{.master_weights = false, ...}",
      "Write .master_weights = false, .rounding = stochastic; or leave both out."},
     {244, "gradients are reduced in f32 or sent in bf16",
      "reductions is f32 (f64 in a plan in f64) or, in a plan in bf16, bf16.",
      "A rank's own sum over its microbatches is in f32. In bf16 half as many bytes go over dp, and each sum "
-     "of two ranks is "
-     "rounded; over tp, between the holders of shared weights, and for the norm and the loss it stays f32.",
+     "of two ranks is rounded; over tp, between the holders of shared weights, and for the norm and the loss "
+     "it stays f32.",
      "training{.precision = f32, .reductions = bf16, ...}", "Leave it out, or write .precision = bf16 too."},
     {245, "products of low rank have a rank, a scale and a place",
      "Where lora is set, its rank is at least 1, its alpha is finite and above 0, and its targets name a "
@@ -399,15 +357,13 @@ constexpr rule_text texts[]{
      "Write .lora = {.rank = 8, .alpha = 16, .targets = {\"wq\", \"wv\"}}."},
     {246, "a recipe names parameters that are there",
      "Each name in frozen, lora.targets and lora.trained is that of a parameter as its layer declares it: "
-     "\"wq\", which is that of "
-     "all repetitions.",
+     "\"wq\", which is that of all repetitions.",
      "A name that nothing has would train, or leave as it is, something else than was meant.",
      "training{.frozen = {\"layers.3.wq\"}, ...}",
      "Take a name that the sentence lists; `gpt_rankc describe` counts what is trained."},
     {247, "lora is beside products", "A target of lora is read by linear alone, in every layer that has it.",
      "w + alpha / rank b a is what an adapted weight stands for. Another op that reads it - an embedding of "
-     "the same table, a norm - would "
-     "go on reading w.",
+     "the same table, a norm - would go on reading w.",
      "models::gpt2 with a tied head and training{.lora = {.rank = 8, .alpha = 16, .targets = {\"wte\"}}, "
      "...}",
      "Take targets that the sentence lists, or give the head a table of its own."},
@@ -423,54 +379,48 @@ constexpr rule_text texts[]{
      "Leave a name out, set lora, or take a schedule with .inference = true, whose programs evaluate."},
     {250, "norms divide by a number above 0", "norm_eps is finite and at least 1.2e-38.",
      "A norm divides a row by the root of its variance, or mean square, plus norm_eps. For a row of zeros "
-     "that is norm_eps "
-     "alone; GPUs add it in f32, in which smaller numbers are 0.",
+     "that is norm_eps alone; GPUs add it in f32, in which smaller numbers are 0.",
      "models::llama{.norm_eps = 0, ...}",
      "Take what the model was trained with: 1e-5, the default, or 1e-6."},
     {251, "rotary positions are slowed by a rule and its numbers",
      "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < "
-     "low_freq_factor < "
-     "high_freq_factor, and original_positions of at least 1.",
+     "low_freq_factor < high_freq_factor, and original_positions of at least 1.",
      "linear divides every angle by factor. llama3 does so to those that turn less than low_freq_factor "
-     "times in "
-     "original_positions, to those that turn more than high_freq_factor times not at all, and to the others "
-     "in part.",
+     "times in original_positions, to those that turn more than high_freq_factor times not at all, and to "
+     "the others in part.",
      "models::llama{.rope_scaling = {.factor = 8}, ...}",
      "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {253, "layers without experts are the model's",
      "Each number of mlp_only_layers is that of a layer, from 0 on, and there are at most 16.",
      "A number past the last layer would leave no layer out, and a model that has experts where the one "
-     "whose weights are loaded has "
-     "none does not read them.",
+     "whose weights are loaded has none does not read them.",
      "models::qwen3_moe{.layers = 4, .mlp_only_layers = {4}, ...}",
      "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
     {256, "losses of routers have coefficients, routers and a head that takes them",
      "router_losses.balance and router_losses.z are at least 0 and at most 1e6; expert_load is of a batch, "
-     "not of router_losses.local. A model that says routers() keeps their statistics once in "
-     "each of so many layers, and its last layer takes the losses of them. In bf16 a layer hands on an even "
-     "number of numbers.",
+     "not of router_losses.local. A model that says routers() keeps their statistics once in each of so many "
+     "layers, and its last layer takes the losses of them. In bf16 a layer hands on an even number of "
+     "numbers.",
      "Statistics go from layer to layer with the residual stream and become losses in the last one, so that "
-     "the loss of all layers is "
-     "that of one rank on any layout. A layer less, or one that takes no losses, would make another loss "
-     "than is said.",
+     "the loss of all layers is that of one rank on any layout. A layer less, or one that takes no losses, "
+     "would make another loss than is said.",
      "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",
      "Take 0 for none; in a layer of your own call keep_statistics on the router's logits and choice, and "
      "add_router_losses in the head."},
     {258, "experts take so many picks of whole groups",
      "capacity is at least 0 and at most 1e6, of 2 or more experts, and above 0 where overflow is fail; "
-     "capacity_group is at least 0. A group lies whole on one rank: it divides "
-     "the positions of a sequence that a rank has in line, which cp halves into two parts for each rank, and "
-     "sequence_parallel shares out.",
+     "capacity_group is at least 0. A group lies whole on one rank: it divides the positions of a sequence "
+     "that a rank has in line, which cp halves into two parts for each rank, and sequence_parallel shares "
+     "out.",
      "Of each group of consecutive positions an expert takes ceil(capacity * group * top_k / experts) picks, "
-     "in their order, and drops the "
-     "rest. Ranks that had parts of a group would each drop other picks than one rank does.",
+     "in their order, and drops the rest. Ranks that had parts of a group would each drop other picks than "
+     "one rank does.",
      "models::mixtral{.capacity = 1.25, ...} with seq = 4096 and cp = 2",
      "Take a group that divides the positions, as .capacity_group = 1024; 0 is a whole sequence, which cp = "
      "1 has on one rank."},
     {259, "documents end with a token, and attention is told of them",
      "end_of_document is -1, or a token of the vocabulary that is used. Where it is a token, attention and "
-     "learned positions of every layer "
-     "are given the layer_context's starts.",
+     "learned positions of every layer are given the layer_context's starts.",
      "The token says where documents begin in each sequence. A layer that attended to all of a sequence "
      "would mix what the recipe keeps apart.",
      "training{.end_of_document = 50257, ...} with models::gpt2{.vocab = 50304, .vocab_used = 50257, ...}",
@@ -480,63 +430,55 @@ constexpr rule_text texts[]{
      "What a layer multiplies its losses with is what it multiplies them with on one device that has the "
      "batch of a step.",
      "Gradients of ranks and microbatches are added up. A mean over the tokens of a rank or of a microbatch, "
-     "added up, is that many times the "
-     "mean over the step, and where ranks count different numbers of tokens no multiple of it.",
+     "added up, is that many times the mean over the step, and where ranks count different numbers of tokens "
+     "no multiple of it.",
      "cross_entropy(logits, c.targets, axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
      "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
     {261, "linear layers in eight bits are there, and the GPU multiplies them",
      "linears = fp8 is of plans in which a linear layer of a repeated layer, a router's aside, has on each "
-     "rank multiples of 16 of tokens, of "
-     "inputs and of outputs, and of clusters whose GPU has products of e4m3 and e5m2; linears = fp8_rows of "
-     "GPUs of Hopper, or of no named one.",
+     "rank multiples of 16 of tokens, of inputs and of outputs, and of clusters whose GPU has products of "
+     "e4m3 and e5m2; linears = fp8_rows of GPUs of Hopper, or of no named one.",
      "Tensor cores take eight-bit operands 16 at a time. Layers of other sizes stay in the plan's precision, "
-     "and a plan of such layers alone "
-     "would train as if the word were not there.",
+     "and a plan of such layers alone would train as if the word were not there.",
      "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",
      "Take sizes that divide, as .hidden = 112; or leave linears out."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
-     "sentence "
-     "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, "
-     "OVERLAP(3F5,3B4), "
-     "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
-     "A line that is guessed at gives an answer to another question. The lines after it are answered all "
-     "the same.",
+     "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "
+     "3SEND_F5, OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
+     "A line that is guessed at gives an answer to another question. The lines after it are answered all the "
+     "same.",
      R"({"schedule": "gpipe", "pp": "four", "microbatches": 8})",
      R"(Write {"schedule": "gpipe", "pp": 4, "microbatches": 8}.)"},
     {301, "a step has a microbatch, and a rank a stage",
      "microbatches is at least 1, and the schedule has at least pp stages.",
      "A step without microbatches computes nothing, and neither does a rank without a stage.",
      R"({"schedule": "gpipe", "pp": 2, "microbatches": 0})",
-     "Take 1 or more. The bubble of GPipe and 1F1B is (pp - 1) / (microbatches + pp - 1): take several "
-     "times pp."},
+     "Take 1 or more. The bubble of GPipe and 1F1B is (pp - 1) / (microbatches + pp - 1): take several times "
+     "pp."},
     {302, "every action is in its place, once",
-     "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
-     "is there twice. An OVERLAP is of two computations that follow each other. What is for inference alone "
-     "has no "
-     "REDUCE_GRAD and no STEP.",
+     "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action is "
+     "there twice. An OVERLAP is of two computations that follow each other. What is for inference alone has "
+     "no REDUCE_GRAD and no STEP.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
      "Drop the second one, or give it the microbatch that it was meant for."},
     {303, "no action is missing",
-     "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and "
-     "W. A schedule that says any REDUCE_GRAD or STEP says both of every stage, on each rank that has it; "
-     "what a plan's "
-     "schedule leaves unsaid of them is added.",
+     "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and W. "
+     "A schedule that says any REDUCE_GRAD or STEP says both of every stage, on each rank that has it; what "
+     "a plan's schedule leaves unsaid of them is added.",
      "A missing backward leaves its microbatch out of the gradient, and a missing REDUCE_GRAD or STEP leaves "
-     "ranks with "
-     "different weights; nothing at run time would say so.",
+     "ranks with different weights; nothing at run time would say so.",
      R"({"ranks": [["0F0", "0F1", "0B0"]], "stage_to_rank": [0], "microbatches": 2})",
      "Add the action that the sentence names."},
     {304, "nothing waits for ever",
-     "On each rank an action comes after what it needs; and over all ranks no ring of waits exists, "
-     "messages included. A message is not buffered: it starts when both its ends are reached, and not "
-     "before the earlier ones of its queue. rankc's runtime has a queue for each peer and direction; "
-     "\"queues\" in a line says \"edge\" (that), \"pair\" (one per peer) or \"rank\" (one for all), and a "
-     "line with another \"source\" is held to \"rank\". A STEP waits for every REDUCE_GRAD of every rank, "
-     "since the norm "
-     "of the gradient is over all; that of a stage on two ranks waits for both, and each rank's run in its "
+     "On each rank an action comes after what it needs; and over all ranks no ring of waits exists, messages "
+     "included. A message is not buffered: it starts when both its ends are reached, and not before the "
+     "earlier ones of its queue. rankc's runtime has a queue for each peer and direction; \"queues\" in a "
+     "line says \"edge\" (that), \"pair\" (one per peer) or \"rank\" (one for all), and a line with another "
+     "\"source\" is held to \"rank\". A STEP waits for every REDUCE_GRAD of every rank, since the norm of "
+     "the gradient is over all; that of a stage on two ranks waits for both, and each rank's run in its "
      "order.",
      "Such a step hangs with all GPUs busy waiting. The sentence names the ring.",
      R"({"ranks": [["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1B0", "1SEND_B0", "1F0"]], )"
@@ -550,16 +492,16 @@ constexpr rule_text texts[]{
      "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc "
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
-     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
-     "those in a V and the dual pipes. looped_bfs and the interleaved schedules take any number.",
+     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for those in a V "
+     "and the dual pipes. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},
     {307, "the schedule's activations fit the limit",
      "No rank holds the activations of more microbatches at once than memory_limit, in microbatches of one "
      "stage.",
-     "GPipe holds all microbatches of a step at once, 1F1B at most pp of them. Beyond the limit a step "
-     "would run out of memory in its middle.",
+     "GPipe holds all microbatches of a step at once, 1F1B at most pp of them. Beyond the limit a step would "
+     "run out of memory in its middle.",
      R"({"schedule": "gpipe", "pp": 4, "microbatches": 16, "memory_limit": 8})",
      "Take what the sentence offers: another schedule that fits, or fewer microbatches of more sequences "
      "each."},
@@ -572,18 +514,17 @@ constexpr rule_text texts[]{
      "Add, move or drop the token that the sentence names, here 0SEND_F0 after 0F0."},
     {309, "messages are received in the order they are sent",
      "From one rank to another, the n-th receive is the other end of the n-th send.",
-     "NCCL's messages carry no tags. Two of one size that change places are not noticed, and train on "
-     "wrong data.",
+     "NCCL's messages carry no tags. Two of one size that change places are not noticed, and train on wrong "
+     "data.",
      R"({"ranks": [["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F1", "1RECV_F0", "1F0", "1F1"]], )"
      R"("stage_to_rank": [0, 1]})",
      "Move the receives, or the sends, into one order."},
     {310, "a stage is whole while it computes, and reduced and stepped once",
-     "Where UNSHARD and RESHARD are there for a stage, they take turns, every computation lies between "
-     "them, and RESHARD is the last. On each rank a stage's gradients are reduced once, after the last of "
-     "them, and its "
-     "STEP comes once, after all else of the stage.",
-     "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost "
-     "on other ranks, and what follows a step would mix old weights and new ones.",
+     "Where UNSHARD and RESHARD are there for a stage, they take turns, every computation lies between them, "
+     "and RESHARD is the last. On each rank a stage's gradients are reduced once, after the last of them, "
+     "and its STEP comes once, after all else of the stage.",
+     "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost on "
+     "other ranks, and what follows a step would mix old weights and new ones.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
      "Put UNSHARD before the first computation after a RESHARD, REDUCE_GRAD after the last backward and STEP "
      "last."},
@@ -591,29 +532,23 @@ constexpr rule_text texts[]{
      "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with "
      "\"groups\":true, world is.",
      "The answer holds every action twice, or every rank once for each axis and alias. One line must not "
-     "take all the memory of the machine that "
-     "answers it.",
+     "take all the memory of the machine that answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, "
-     "and the bubble is (pp - 1) / (microbatches + pp - "
-     "1)."},
+     "and the bubble is (pp - 1) / (microbatches + pp - 1)."},
     {312, "dual_pipe has two halves", "dual_pipe takes an even pp and an even number of microbatches.",
      "Half of the microbatches go through the ranks one way and half the other way, and each rank has the "
-     "same two "
-     "stages as its mirror. A rank in the middle or a microbatch left over has no partner. Fewer "
-     "microbatches than "
-     "2 * pp are legal.",
+     "same two stages as its mirror. A rank in the middle or a microbatch left over has no partner. Fewer "
+     "microbatches than 2 * pp are legal.",
      "schedules::dual_pipe{.microbatches = 5} on parallel_dims{.pp = 2}",
      "Take a number that the sentence names, or dual_pipe_v: no rank has a mirror, and any numbers are "
      "legal."},
     {313, "a schedule that is written down can be read",
      "The text of from_csv, or of \"csv\" in a line of `rankc schedule`, has a line for each rank, and its "
-     "actions between "
-     "commas: 0F0, 0B0, 0I0, 0W0, OVERLAP(0F1,2B0), 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP. Stages and "
-     "microbatches are counted from 0 without a gap.",
+     "actions between commas: 0F0, 0B0, 0I0, 0W0, OVERLAP(0F1,2B0), 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP. "
+     "Stages and microbatches are counted from 0 without a gap.",
      "The text is the schedule; what is not understood cannot be left out of it. Sends and receives are not "
-     "written: "
-     "rankc places them.",
+     "written: rankc places them.",
      R"(schedules::from_csv<"0F0, 0X0">{})",
      "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
     {314, "a plan has a schedule", "The member .schedule is given.",
@@ -623,12 +558,10 @@ constexpr rule_text texts[]{
      "one rank."},
     {315, "a schedule says its counts, its placement and its order",
      "A schedule has int microbatches and stages_per_rank, a static std::string_view name, and const "
-     "functions "
-     "rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp).",
+     "functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp).",
      "Each rank's program is made from them.", "plan{.schedule = clusters::cpu, ...}",
      "Add the members that the sentence names; rankc/schedule/actions.hpp lists all and "
-     "rankc/schedules/gpipe.hpp is a "
-     "short example."},
+     "rankc/schedules/gpipe.hpp is a short example."},
     {331, "a rank has parameters in common with one other at most",
      "Where every stage is on two ranks, or layers share a parameter, the ranks that hold the same "
      "parameters are pairs.",
@@ -643,17 +576,14 @@ constexpr rule_text texts[]{
      "Take fewer ranks, or more stages."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA "
-     "and NCCL "
-     "take beside it on a GPU, is at most the cluster's memory.",
+     "and NCCL take beside it on a GPU, is at most the cluster's memory.",
      "Every byte of every rank is placed before the program is written, so that running out of memory is "
      "found here; with #include <rankc/peak_bytes.hpp>, by the compiler, for the cluster's GPUs.",
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
      "clusters::h200<1>",
      "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch; or "
-     "give the stages "
-     "that need most fewer layers, by stage_layers; or let backward repeat what forward would keep: "
-     "training{.recompute = {.full = "
-     "true}, ...}."},
+     "give the stages that need most fewer layers, by stage_layers; or let backward repeat what forward "
+     "would keep: training{.recompute = {.full = true}, ...}."},
 };
 
 }  // namespace

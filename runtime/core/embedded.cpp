@@ -17,8 +17,8 @@ status failed(int code, const char* text) noexcept {
 
 void check_size(const char* what, std::size_t has, std::size_t wanted) {
   if (has != wanted)
-    throw failure(1, std::string(what) + " have " + std::to_string(has) + " elements, and must have " +
-                         std::to_string(wanted));
+    throw failure::reported(1, std::string(what) + " have " + std::to_string(has) +
+                                   " elements, and must have " + std::to_string(wanted));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ embedded::~embedded() = default;
 
 status embedded::told(auto&& call) noexcept {
   status s = status_of([&] {
-    if (engine_ == nullptr) throw failure(1, "no program is embedded here; call embed first");
+    if (engine_ == nullptr) throw failure::reported(1, "no program is embedded here; call embed first");
     call();
   });
   if (!s.ok() && log_) static_cast<void>(status_of([&] { log_(s.text); }));
@@ -59,9 +59,9 @@ void embedded::check_tokens(const char* what, std::span<const std::int32_t> all)
   const auto wrong =
       std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
   if (wrong == all.end()) return;
-  throw failure(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " +
-                       std::to_string(*wrong) + "; the vocabulary has 0 to " +
-                       std::to_string(about.vocab_used - 1));
+  throw failure::reported(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " +
+                                 std::to_string(*wrong) + "; the vocabulary has 0 to " +
+                                 std::to_string(about.vocab_used - 1));
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,

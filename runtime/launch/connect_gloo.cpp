@@ -60,7 +60,7 @@ class gloo_transport final : public transport {
       for (const incoming& i : expected)
         if (i.bytes > 0) all.add(i.to, i.bytes, i.from, true).recv(i.from, slot);
     } catch (const gloo::Exception& e) {
-      throw failure(77, std::string("the connections for data: ") + e.what());
+      throw failure::reported(77, std::string("the connections for data: ") + e.what());
     }
     for (const under_way::piece& p : all.pieces()) finish(p, until);
   }
@@ -119,7 +119,7 @@ class gloo_transport final : public transport {
     const auto left = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now()),
                                std::chrono::milliseconds(1));
     if (p.arrives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left)) return;
-    throw failure(77, "another rank has failed");
+    throw failure::reported(77, "another rank has failed");
   } catch (const gloo::Exception& e) {
     if (clock::now() >= until)
       throw refusal(77, "rank {} has not {} within {:.0f} s", p.rank,

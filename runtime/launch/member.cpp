@@ -35,7 +35,7 @@ member::member(const hello& self, settings s)
   const auto patience = settings_.times.join + to_answer;
   const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
   if (verdict_ && verdict_->first == 0) return;
-  const failure refused = verdict_ ? failure(verdict_->first, verdict_->second)
+  const failure refused = verdict_ ? failure::reported(verdict_->first, verdict_->second)
                                    : refusal(75, "{} {}; it may not be a program of rankc", coordinator_,
                                              told ? "has ended the connection before the start"
                                                   : "has not said in time whether all ranks have come");
@@ -178,7 +178,7 @@ void member::act_on_failure() {
 }
 
 void member::throw_if_failed() const {
-  if (cause_) throw failure(77, stopped_by(*cause_));
+  if (cause_) throw failure::reported(77, stopped_by(*cause_));
 }
 
 std::vector<std::string> member::gather(const std::string& name, const std::string& mine) {

@@ -67,7 +67,7 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
   try {
     check_tensors(*tensors, parameters, parts);
   } catch (const failure& f) {
-    throw failure(65, f.what());  // not damaged, but another model's
+    throw failure::reported(65, f.what());  // not damaged, but another model's
   }
   check_values(*tensors, parameters, parts, where);
   return {folder, read_run_state(about, folder / run_file), std::move(tensors), {}};
@@ -185,7 +185,7 @@ std::unique_ptr<tensor_source> open_weights(const description& about, const fs::
   check_values(*in, parameters, weights_alone, {});
   return in;
 } catch (const failure& f) {
-  throw failure(65, f.what());
+  throw failure::reported(65, f.what());
 }
 
 std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {

@@ -73,7 +73,8 @@ int run_in_threads(const description& about, const install_engine& install, int 
   if (!options) return 0;
   if (options->starts()) {
     if (options->processes)
-      throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
+      throw failure::reported(
+          2, "--launch processes: this program has all its ranks in one process; legal is threads");
     read_environment(variables, [](const char* name, int world) {
       throw refusal(
           2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
@@ -114,7 +115,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     if (o.where.speaks()) fmt::print(stderr, "{}: {}\n", about.name, f.what());
     return f.code;
   } catch (const std::exception& e) {
-    return job.end(failure(70, e.what()));
+    return job.end(failure::reported(70, e.what()));
   }
 }
 
@@ -136,7 +137,7 @@ template <class Start>
 int reported(const description& about, const Start& start) try {
   const int code = start();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  throw failure(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  throw failure::reported(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 } catch (const failure& f) {
   fmt::print(stderr, "{}: {}\n", about.name, f.what());
   write_error_file(variables, f.what(), false);

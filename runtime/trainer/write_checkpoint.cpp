@@ -42,7 +42,7 @@ std::string by_all(const placement& where, const std::string& name, const std::f
   }
   std::string all;
   for (const std::string& text : where.exchange ? where.exchange(name, mine) : std::vector{mine}) {
-    if (text.starts_with('-')) throw failure(65, text.substr(1));
+    if (text.starts_with('-')) throw failure::reported(65, text.substr(1));
     all += text.substr(1);
   }
   return all;

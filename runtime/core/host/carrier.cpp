@@ -72,7 +72,7 @@ void carrier::greet(const op& mine) {
   const op first = greetings_[0].as_op();
   for (std::size_t m = 1; m < members(); ++m) {
     const op other = greetings_[m].as_op();
-    if (!agree(first, other)) throw failure(70, mismatch_(first, other));
+    if (!agree(first, other)) throw failure::reported(70, mismatch_(first, other));
   }
 }
 

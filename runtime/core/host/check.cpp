@@ -15,7 +15,7 @@ using namespace rankc::runtime;
 namespace {
 
 [[noreturn]] void refuse(const description& about, const std::string& text) {
-  throw failure(1, std::string("program ") + about.name + ": " + text);
+  throw failure::reported(1, std::string("program ") + about.name + ": " + text);
 }
 
 void check_head(const description& about) {

@@ -80,8 +80,8 @@ void fabric::finish(const rank& r) {
 fabric::mark& fabric::find(const rank& r, event e) {
   std::vector<mark>& events = first(r.index).events;
   if (e.index < 0 || static_cast<std::size_t>(e.index) >= events.size())
-    throw failure(70, "event " + std::to_string(e.index) + " is not one of the " +
-                          std::to_string(events.size()) + " events of this rank's layout");
+    throw failure::reported(70, "event " + std::to_string(e.index) + " is not one of the " +
+                                    std::to_string(events.size()) + " events of this rank's layout");
   return events[static_cast<std::size_t>(e.index)];
 }
 
@@ -94,8 +94,9 @@ void fabric::record(const rank& r, int lane, event e) {
 void fabric::wait(const rank& r, int lane, event e) {
   const mark m = find(r, e);
   if (!m.recorded)
-    throw failure(70, "event " + std::to_string(e.index) +
-                          " is waited for before this step records it; a wait must follow its record");
+    throw failure::reported(70,
+                            "event " + std::to_string(e.index) +
+                                " is waited for before this step records it; a wait must follow its record");
   hold(r, lane, m.lane, m.position);
 }
 
@@ -259,14 +260,15 @@ void fabric::fail(int code, std::string cause) {
 }
 
 void fabric::fail_locked(int code, std::string cause) {
-  if (!cause_) cause_.emplace(code, cause);
+  if (!cause_) cause_ = failure::reported(code, cause);
   for (worker& each : workers_)
     if (each.blocked) wake(each);
   if (wires_ != nullptr) wires_->stop();
 }
 
 void fabric::throw_if_failed() const {
-  if (cause_) throw failure(77, std::string("stopped, because the step has failed: ") + cause_->what());
+  if (cause_)
+    throw failure::reported(77, std::string("stopped, because the step has failed: ") + cause_->what());
 }
 
 }  // namespace rankc::host

@@ -53,8 +53,8 @@ void fabric::serve(meeting& m) {
       if (o.is_lost) m.by->lose(o);
       else m.by->carry(o);
     } catch (const failure& f) {
-      failed.emplace(f.code, place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name +
-                                 "\": " + f.what());
+      failed = failure::reported(f.code, place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" +
+                                             o.what.name + "\": " + f.what());
     }
     l.lock();
     m.carried = nullptr;

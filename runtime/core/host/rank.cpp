@@ -16,9 +16,9 @@ const lane_row& row_of(const lane& on) { return on.of->where->lanes[static_cast<
 // Lanes are ordered by lane 0's thread. Another thread has its own lane alone, and collectives there.
 void refuse_in_action(const lane& on, const char* what) {
   if (on.of->computes_on != 0)
-    throw failure(70, std::string("\"") + what + "\" is called by an action on lane " +
-                          (*on.of)[on.of->computes_on].name() +
-                          "; what can be there is computation, and collectives on that lane");
+    throw failure::reported(70, std::string("\"") + what + "\" is called by an action on lane " +
+                                    (*on.of)[on.of->computes_on].name() +
+                                    "; what can be there is computation, and collectives on that lane");
 }
 
 // The part of a communication that depends on who calls: communicator and place in it.
@@ -29,7 +29,7 @@ op begin_op(const lane& on, op_kind kind, over what_over, message what) {
     return k.lane == on.index && k.over == what_over;
   });
   if (found == links.end())
-    throw failure(
+    throw failure::reported(
         70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
                 ", which has no such communicator; only those of the rank's row in the plan can be used");
   const std::span<const int> ranks =
@@ -49,15 +49,15 @@ op message_op(const lane& on, op_kind kind, message what) {
   refuse_in_action(on, what.name);
   op o = begin_op(on, kind, over::peer, what);
   if (o.member != (kind == op_kind::send ? 0 : 1))
-    throw failure(70, std::string("\"") + what.name + "\" goes the other way on lane " + on.name());
+    throw failure::reported(70, std::string("\"") + what.name + "\" goes the other way on lane " + on.name());
   return o;
 }
 
 template <class T>
 op collective(const lane& on, op_kind kind, over what_over, message what, at to, at from, std::size_t count) {
   if (row_of(on).computes ? on.index != on.of->computes_on : on.of->computes_on != 0)
-    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() +
-                          " by the thread of lane " + (*on.of)[on.of->computes_on].name());
+    throw failure::reported(70, std::string("\"") + what.name + "\" is put on lane " + on.name() +
+                                    " by the thread of lane " + (*on.of)[on.of->computes_on].name());
   op o = begin_op(on, kind, what_over, what);
   o.to = on.at<std::byte>(to);
   o.from = on.at<std::byte>(from);
@@ -92,7 +92,7 @@ void begin(const lane& on, const char* action) {
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
   refuse_in_action(on, action);
   if (on.index == 0 || !row_of(on).computes)
-    throw failure(
+    throw failure::reported(
         70, std::string(action) + " is to run on lane " + on.name() + ", which has no thread of its own");
   rank& r = on;
   op o;
@@ -159,7 +159,7 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
 /// What is worked on before or after it travels is on a lane that computes.
 static void check_computes(const lane& on, const message& what) {
   if (!row_of(on).computes)
-    throw failure(
+    throw failure::reported(
         70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("ranks meet, exchange texts as often as they like, and end together") 
              if (all != std::vector<std::string>{std::to_string(10 * round), std::to_string(10 * round + 1),
                                                  std::to_string(10 * round + 2),
                                                  std::to_string(10 * round + 3)})
-               throw failure(1, "other texts");
+               throw failure::reported(1, "other texts");
            }
            m->leave();
          }))
@@ -262,7 +262,7 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     }
     if (r == 0) {
       const root_cause c = m->report(77, "rank 2 does not answer any more");
-      throw failure(77, std::to_string(c.rank) + " " + c.text);
+      throw failure::reported(77, std::to_string(c.rank) + " " + c.text);
     }
     m->leave();
   });

@@ -210,7 +210,7 @@ TEST_CASE("a save that fails leaves the previous checkpoint as it was") {
   struct broken : fake_engine {
     using fake_engine::fake_engine;
     void read(int rank, region w, std::size_t first, std::size_t count, double* to) override {
-      if (w == region::second_moment) throw failure(70, "rank 0: gone");
+      if (w == region::second_moment) throw failure::reported(70, "rank 0: gone");
       fake_engine::read(rank, w, first, count, to);
     }
   };

@@ -165,7 +165,7 @@ class fake_engine : public engine {
 
   step_output step(const step_input& in) override {
     if (in.step == fail_at)
-      throw failure(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
+      throw failure::reported(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
     if (in.step == signal_at) std::raise(signal);
     const double loss = loss_of_batch();

@@ -72,7 +72,7 @@ void agree_on_gpus(const description& about, const placement& where, int device)
        where.exchange("GPUs and libraries", text_of(facts_of(about, where, device))))
     all.push_back(from_text(text));
   if (const std::string text = misfits(all); !text.empty())
-    throw failure(2, "the ranks cannot start together: " + text);
+    throw failure::reported(2, "the ranks cannot start together: " + text);
 }
 
 }  // namespace rankc::cuda

@@ -121,7 +121,7 @@ void communicators::exchange_ids(const placement& where) {
     const int first = g < about_.communicators.size() ? about_.communicators[g].ranks[0] : 0;
     const std::string& of = all[static_cast<std::size_t>(first)];
     if (of.size() != mine.size())
-      throw failure(70, "rank " + std::to_string(first) + " has other communicators");
+      throw failure::reported(70, "rank " + std::to_string(first) + " has other communicators");
     std::memcpy(&ids_[g], of.data() + g * sizeof(ncclUniqueId), sizeof(ncclUniqueId));
   }
 }

@@ -10,26 +10,27 @@ namespace rankc::cuda {
 void check(const program& p) {
   const description& about = p.about;
   if (about.interface_version != runtime::interface_version)
-    throw failure(1, "the program was generated for runtime interface " +
-                         std::to_string(about.interface_version) + ", this runtime has " +
-                         std::to_string(runtime::interface_version) + "; generate it again");
+    throw failure::reported(1, "the program was generated for runtime interface " +
+                                   std::to_string(about.interface_version) + ", this runtime has " +
+                                   std::to_string(runtime::interface_version) + "; generate it again");
   if (about.type == dtype::f64)
-    throw failure(
+    throw failure::reported(
         1, "the program's type is f64, which the cuda target does not have; use f32 or bf16, or the host");
   if (about.trains != (p.train != nullptr))
-    throw failure(1, std::string("the program's tables say that it ") +
-                         (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
-                         " training step; generate it again");
+    throw failure::reported(
+        1, std::string("the program's tables say that it ") +
+               (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
+               " training step; generate it again");
   for (const layout& l : about.layouts)
     if (l.lanes.empty() || !l.lanes[0].computes)
-      throw failure(1, "lane 0 of every layout must be there and compute");
+      throw failure::reported(1, "lane 0 of every layout must be there and compute");
 }
 
 void fail(const rank& r, const std::string& what) {
   std::string place = "rank " + std::to_string(r.index) + ", ";
   place += r.steps_done < 0 ? "install" : "step " + std::to_string(r.steps_done + 1);
   if (*r.action != '\0') place += std::string(", ") + r.action;
-  throw failure(70, place + ": " + what);
+  throw failure::reported(70, place + ": " + what);
 }
 
 void check(const rank& r, cudaError_t status, const char* call) {

@@ -160,7 +160,8 @@ void driver::look_at_communicators() {
       ncclResult_t state = ncclSuccess;
       check(r, ncclCommGetAsyncError(k.nccl, &state), k.nccl, "ncclCommGetAsyncError");
       if (state == ncclRemoteError)
-        throw failure(77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
+        throw failure::reported(
+            77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
       if (state != ncclInProgress) check(r, state, k.nccl, "communication under way");
     }
 }

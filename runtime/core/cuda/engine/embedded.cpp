@@ -20,7 +20,7 @@ class device_of_thread {
   explicit device_of_thread(int device) {
     cudaGetDevice(&before_);
     if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess)
-      throw failure(1, "device " + std::to_string(device) + ": " + cudaGetErrorString(status));
+      throw failure::reported(1, "device " + std::to_string(device) + ": " + cudaGetErrorString(status));
   }
   ~device_of_thread() { cudaSetDevice(before_); }
   device_of_thread(const device_of_thread&) = delete;
@@ -63,7 +63,7 @@ class embedded_rank final : public engine {
   }
 
   step_output traced_step(const step_input&, std::vector<traced>&) override {
-    throw failure(1, "an embedded rank takes no times of its step");
+    throw failure::reported(1, "an embedded rank takes no times of its step");
   }
 
   double evaluate() override {
@@ -99,7 +99,8 @@ class embedded_rank final : public engine {
   void run(kind which) {
     const device_of_thread on(context_.device());
     if (broken_)
-      throw failure(70, "the program has failed in an earlier step and cannot go on; embed it again");
+      throw failure::reported(70,
+                              "the program has failed in an earlier step and cannot go on; embed it again");
     broken_ = true;
     driver_.run({job::what::step, which});
     broken_ = false;
@@ -112,7 +113,7 @@ class embedded_rank final : public engine {
 
   context& held(int index) {
     if (holds(index)) return context_;
-    throw failure(1, "rank " + std::to_string(index) + " is not embedded here");
+    throw failure::reported(1, "rank " + std::to_string(index) + " is not embedded here");
   }
 
   /// Of the thread, once all else is gone.

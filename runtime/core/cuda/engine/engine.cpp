@@ -46,14 +46,14 @@ void accept(const program& p, const placement& where) {
   cudaGetLastError();
   if (where.is_one_rank()) {
     if (where.device < devices) return;
-    throw failure(1, "rank " + std::to_string(where.rank) + " is the process of GPU " +
-                         std::to_string(where.device) + " of its machine, which has " +
-                         std::to_string(devices) + "; start no more processes than GPUs");
+    throw failure::reported(1, "rank " + std::to_string(where.rank) + " is the process of GPU " +
+                                   std::to_string(where.device) + " of its machine, which has " +
+                                   std::to_string(devices) + "; start no more processes than GPUs");
   }
   if (devices < about.world())
-    throw failure(1, "the plan has " + std::to_string(about.world()) +
-                         " ranks, one GPU each, and this machine has " + std::to_string(devices) +
-                         " GPUs; use a machine with more, or a plan with fewer ranks");
+    throw failure::reported(1, "the plan has " + std::to_string(about.world()) +
+                                   " ranks, one GPU each, and this machine has " + std::to_string(devices) +
+                                   " GPUs; use a machine with more, or a plan with fewer ranks");
 }
 
 class cuda_engine final : public engine {
@@ -61,7 +61,7 @@ class cuda_engine final : public engine {
   cuda_engine(const program& p, const placement& where) : program_(p), where_(where) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-      throw failure(70, "install: no pinned memory");
+      throw failure::reported(70, "install: no pinned memory");
     *stop_ = 0;
     ranks_.resize(static_cast<std::size_t>(about.world()));
     for (int i = 0; i < about.world(); ++i) {
@@ -88,7 +88,7 @@ class cuda_engine final : public engine {
     if (where.others != nullptr) {
       places_.front()->store_in(where.others->words());
       where.others->on_failure(
-          [to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
+          [to = report_.get()](const std::string& cause) { stop_job(*to, failure::reported(77, cause)); });
       where.others->on_look([this] { return look().front().second; });
     }
     try {
@@ -169,9 +169,9 @@ class cuda_engine final : public engine {
 
   context& held(int rank_index) {
     if (holds(rank_index)) return *ranks_[static_cast<std::size_t>(rank_index)];
-    throw failure(1, "rank " + std::to_string(rank_index) +
-                         " is in another process, and cannot be read in that of rank " +
-                         std::to_string(where_.rank));
+    throw failure::reported(1, "rank " + std::to_string(rank_index) +
+                                   " is in another process, and cannot be read in that of rank " +
+                                   std::to_string(where_.rank));
   }
 
   /// See that collectives are right, try the steps out, each rank alone and then all together, and capture
@@ -220,7 +220,8 @@ class cuda_engine final : public engine {
   /// Give the job to all workers and wait for them.
   void run(const job& what) {
     if (broken_)
-      throw failure(70, "the program has failed in an earlier step and cannot go on; install it again");
+      throw failure::reported(70,
+                              "the program has failed in an earlier step and cannot go on; install it again");
     {
       const std::lock_guard lock(report_->mutex);
       report_->pending = static_cast<int>(workers_.size());
@@ -342,7 +343,8 @@ std::unique_ptr<engine> install(const program& p, const placement& given) {
   // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.
   const int first = where.is_one_rank() ? where.device : 0;
   if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
-    throw failure(70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
+    throw failure::reported(
+        70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
   if (where.meets_others()) agree_on_gpus(p.about, where, where.device);
   return std::make_unique<cuda_engine>(p, where);
 }

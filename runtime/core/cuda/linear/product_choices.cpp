@@ -143,7 +143,7 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
     ++number;
     const auto read = line_from(line);
     if (!read)
-      throw failure(
+      throw failure::reported(
           1, whence + ": line " + std::to_string(number) +
                  " is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): '" +
                  line + "'");
@@ -189,7 +189,8 @@ std::string open_products(const std::string& file) {
   std::ostringstream text;
   if (both && both.peek() != std::fstream::traits_type::eof()) text << both.rdbuf();
   if (both.bad() || !both.is_open())
-    throw failure(1, file + ": the choices of products cannot be kept there: " + std::strerror(errno));
+    throw failure::reported(1,
+                            file + ": the choices of products cannot be kept there: " + std::strerror(errno));
   return text.str();
 }
 

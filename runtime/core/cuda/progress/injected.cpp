@@ -16,12 +16,13 @@ constexpr double seconds_to_see_it = 10;  // by the thread that looks on
 
 injected::injected(const injection& what) : what_(what) {
   if (what.when != injection::moment::call || what.what >= injection::fault::flip)
-    throw failure(2,
-                  "--inject: on a GPU faults on purpose are kill, stop, exit, abort, throw and delay, before "
-                  "an action: op=N");
+    throw failure::reported(
+        2,
+        "--inject: on a GPU faults on purpose are kill, stop, exit, abort, throw and delay, before "
+        "an action: op=N");
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-    throw failure(70, "--inject: no pinned memory");
+    throw failure::reported(70, "--inject: no pinned memory");
   is_over_ = static_cast<volatile unsigned*>(memory);
   *is_over_ = 0;
 }

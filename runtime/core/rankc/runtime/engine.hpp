@@ -2,6 +2,7 @@
 // A running program, seen the same way on every target: give it a batch, take a step, read and write its
 // parameters. The trainer and the tests are written against this; host and cuda implement it.
 #pragma once
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
 
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +44,6 @@ struct traced {
 /// Units: microseconds.
 inline constexpr double idle_before_wait = 20;
 
-/// A failure while a program runs: names rank, step and action. The process exits with `code`.
-struct failure : std::runtime_error {
-  failure(int exit_code, const std::string& text) : std::runtime_error(text), code(exit_code) {}
-  int code;
-};
-
 /// The first op of a rank that has made numbers that are not finite of finite ones.
 struct origin {
   int rank;
@@ -82,13 +76,13 @@ constexpr bool is_copy_alone(const description& about, const layout& where, regi
 inline const layout& layout_of(const description& about, int rank) {
   if (rank >= 0 && rank < about.world())
     return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
-  throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about.world()) +
-                       " ranks of this program");
+  throw failure::reported(1, "rank " + std::to_string(rank) + " is not one of the " +
+                                 std::to_string(about.world()) + " ranks of this program");
 }
 
-/// What is said of a training step, or of a region besides the weights, where the program does not train.
+/// The refusal of a training step, or of a region besides the weights, of a program that only evaluates.
 inline failure forwards_alone(const description& about) {
-  return {1, std::string("the plan ") + about.name + " has forwards alone; run eval"};
+  return failure::reported(1, std::string("the plan ") + about.name + " has forwards alone; run eval");
 }
 
 /// Where elements [first, first + count) of a region begin.
@@ -98,12 +92,13 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
   const int moment = r == region::second_moment ? 2 : r == region::first_moment ? 1 : 0;
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moment > about.moments)
-    throw failure(1, std::string("the plan ") + about.name + " keeps no " +
-                         region_names[static_cast<int>(r)] + " of its weights");
+    throw failure::reported(1, std::string("the plan ") + about.name + " keeps no " +
+                                   region_names[static_cast<int>(r)] + " of its weights");
   const std::size_t held = r == region::weights ? where.parameter_count : where.trained_count();
   if (first > held || count > held - first)
-    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
-                         " of rank " + std::to_string(rank) + "; the region has " + std::to_string(held));
+    throw failure::reported(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
+                                   " of rank " + std::to_string(rank) + "; the region has " +
+                                   std::to_string(held));
   if (is_copy_alone(about, where, r, first)) return where.working_copy + first * size_of(dtype::bf16);
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return starts[static_cast<std::size_t>(r)] + first * size_of(type_of(about, r));
@@ -119,9 +114,10 @@ inline dtype type_at(const description& about, int rank, region r, std::size_t f
 /// Errors: failure (1).
 inline void check_batch(const description& about, int dp, int microbatch) {
   if (dp >= 0 && dp < about.dp && microbatch >= 0 && microbatch < about.microbatches) return;
-  throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
-                       "; this program has dp below " + std::to_string(about.dp) + " and microbatch below " +
-                       std::to_string(about.microbatches));
+  throw failure::reported(1, "batch of dp " + std::to_string(dp) + ", microbatch " +
+                                 std::to_string(microbatch) + "; this program has dp below " +
+                                 std::to_string(about.dp) + " and microbatch below " +
+                                 std::to_string(about.microbatches));
 }
 
 /// The first rank that has the loss and the norm of a step, both whole.
@@ -137,8 +133,8 @@ inline at place_of_logits(const description& about, int rank, std::size_t token)
   const logits_place& l = layout_of(about, rank).logits;
   if (token < static_cast<std::size_t>(l.rows))
     return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
-  throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) +
-                       " tokens, and none of token " + std::to_string(token));
+  throw failure::reported(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) +
+                                 " tokens, and none of token " + std::to_string(token));
 }
 
 /// Where what a microbatch's routers did begins.
@@ -149,8 +145,8 @@ inline at place_of_routers(const description& about, int rank, int microbatch) {
       static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.experts) * size_of(about.wide());
   if (r.rows > 0 && microbatch >= 0 && microbatch < about.microbatches)
     return r.where + static_cast<std::size_t>(microbatch) * size;
-  throw failure(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " +
-                       std::to_string(microbatch));
+  throw failure::reported(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " +
+                                 std::to_string(microbatch));
 }
 
 class engine {
@@ -210,15 +206,15 @@ class engine {
 };
 
 inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) {
-  throw failure(1, "this engine does not time calls");
+  throw failure::reported(1, "this engine does not time calls");
 }
 inline void engine::logits(int rank, std::size_t token, double*) {
   place_of_logits(about(), rank, token);
-  throw failure(1, "this engine does not read logits");
+  throw failure::reported(1, "this engine does not read logits");
 }
 inline void engine::routers(int rank, int microbatch, double*) {
   place_of_routers(about(), rank, microbatch);
-  throw failure(1, "this engine does not read what routers did");
+  throw failure::reported(1, "this engine does not read what routers did");
 }
 
 }  // namespace rankc::runtime

@@ -10,7 +10,7 @@ namespace rankc::runtime {
 
 template <class... Values>
 failure refusal(int exit_code, fmt::format_string<Values...> text, Values&&... values) {
-  return failure(exit_code, fmt::format(text, std::forward<Values>(values)...));
+  return failure::reported(exit_code, fmt::format(text, std::forward<Values>(values)...));
 }
 
 }  // namespace rankc::runtime

@@ -48,7 +48,7 @@ class through_memory final : public runtime::transport {
     for (const outgoing& o : out) all_.put(own_, o.to, slot, o.from, o.bytes);
     for (const incoming& i : in)
       if (!all_.take(i.from, own_, slot, i.to, i.bytes))
-        throw failure(77, "rank " + std::to_string(i.from) + " does not answer");
+        throw failure::reported(77, "rank " + std::to_string(i.from) + " does not answer");
   }
   void stop() override {}
 

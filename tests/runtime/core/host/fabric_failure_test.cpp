@@ -171,7 +171,7 @@ TEST_CASE("a failure keeps its code, and the engine stays failed") {
   train_body = [&](rank& r) {
     if (r.index == 1) {
       ++started;
-      throw failure(65, "no such checkpoint");
+      throw failure::reported(65, "no such checkpoint");
     }
     all_reduce<double>(r[compute], over::tp, {0, "x"}, data<double>(0), 4);
   };

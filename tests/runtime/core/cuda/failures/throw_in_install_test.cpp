@@ -12,7 +12,7 @@ void stage_0(rank& r) {
 }
 void stage_1(rank& r) {
   begin(r[compute], "F0");
-  if (!r.alone) throw failure(70, "rank 1, install, F0: this stage fails on purpose");
+  if (!r.alone) throw failure::reported(70, "rank 1, install, F0: this stage fails on purpose");
   send(r[to_prev], {0, "B0: stage 1 -> 0"}, weights, parameters * sizeof(float));
   receive(r[from_prev], {1, "F0: stage 0 -> 1"}, gradients, parameters * sizeof(float));
 }

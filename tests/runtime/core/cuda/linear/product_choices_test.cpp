@@ -69,8 +69,9 @@ TEST_CASE("a shape is tuned once by one of many threads, and all get that choice
 
 TEST_CASE("where tuning throws, the next rank tunes") {
   product_choices all;
-  CHECK_THROWS_AS(all.of(h200, shape(1), [](const auto&) -> product_choice { throw failure(70, "no"); }),
-                  failure);
+  CHECK_THROWS_AS(
+      all.of(h200, shape(1), [](const auto&) -> product_choice { throw failure::reported(70, "no"); }),
+      failure);
   CHECK(all.of(h200, shape(1), [](const auto&) { return choice(7, 1); }).milliseconds == 1);
 }
 

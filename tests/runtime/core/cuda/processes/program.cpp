@@ -19,7 +19,7 @@ void fail_where_asked(rank& r) {
   if (at == nullptr || how == nullptr || r.alone || std::to_string(r.index) != at) return;
   if (std::string(how) == "fault") return fault_if_asked(r);
   if (std::string(how) == "signal") std::raise(SIGKILL);
-  throw failure(70, "rank " + std::to_string(r.index) + ", install: fails on purpose");
+  throw failure::reported(70, "rank " + std::to_string(r.index) + ", install: fails on purpose");
 }
 
 /// Loss |w|^2 summed over the ranks, gradient w: every rank adds its own.
