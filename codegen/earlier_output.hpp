@@ -11,6 +11,7 @@ namespace rankc::codegen {
 bool is_timeline(std::string_view beginning);
 
 /// Errors: failure (2) where a folder has a file of one of these names that `emit` has not written.
-void refuse_other_sources(const std::filesystem::path& folder, const std::map<std::string, std::string>& files);
+void refuse_other_sources(const std::filesystem::path& folder,
+                          const std::map<std::string, std::string>& files);
 
 }  // namespace rankc::codegen

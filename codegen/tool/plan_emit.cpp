@@ -71,10 +71,10 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
   const std::string stages =
       c.schedule.has_free_stages() ? fmt::format(", .stages_per_rank = {}", c.schedule.stages_per_rank) : "";
-  std::string text = fmt::format(
-      "// {} on {} GPUs {}: {}.{}{:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
-      r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c), predicted,
-      1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
+  std::string text =
+      fmt::format("// {} on {} GPUs {}: {}.{}{:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
+                  r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c),
+                  predicted, 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
   text += fmt::format(
       "#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include "
       "<rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",

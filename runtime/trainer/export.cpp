@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
 void write_one_file(const description& about, const std::vector<global_parameter>& parameters,
-                        const tensor_source& in, const fs::path& file) {
+                    const tensor_source& in, const fs::path& file) {
   std::vector<safetensors_writer::tensor> tensors;
   for (const global_parameter& p : parameters)
     tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});

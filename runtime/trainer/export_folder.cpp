@@ -54,7 +54,7 @@ bool is_ours(const fs::path& file) {
   return name == config_file ? is_config_text(contents_of_file(file, 2)) : is_our_index(file);
 }
 
-void remove(const fs::path& file) {
+void remove_model_file(const fs::path& file) {
   std::error_code error;
   fs::remove(file, error);
   if (error) fail_to_write(file, checkpoint_code, error.value());
@@ -74,11 +74,13 @@ void refuse_other_models(const fs::path& folder) {
 void replace_model(output_folder& to) {
   std::vector<std::string> names;
   for (const fs::path& file : model_files(to.unfinished())) names.push_back(file.filename().string());
-  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != config_file; });
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name != config_file; });
   std::vector<fs::path> old = model_files(to.path());
   std::reverse(old.begin(), old.end());  // an index goes before what it names, and comes after it
   for (const fs::path& file : old)
-    if (file.filename() == config_file || !fs::exists(to.unfinished() / file.filename())) remove(file);
+    if (file.filename() == config_file || !fs::exists(to.unfinished() / file.filename()))
+      remove_model_file(file);
   to.put_in_place(names);
 }
 

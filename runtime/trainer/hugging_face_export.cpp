@@ -124,9 +124,9 @@ void write_hugging_face(const description& about, const std::vector<global_param
   if (files.size() > 1) write_durably(folder / weights_index_file, index.dump(2) + "\n");
   const dtype type = all.front().as.type;
   write_durably(folder / config_file, config_text(about, model,
-                                                    type == dtype::f64   ? "float64"
-                                                    : type == dtype::f32 ? "float32"
-                                                                         : "bfloat16"));
+                                                  type == dtype::f64   ? "float64"
+                                                  : type == dtype::f32 ? "float32"
+                                                                       : "bfloat16"));
 }
 
 }  // namespace rankc::runtime

@@ -36,7 +36,7 @@ class earlier_file {
 
   /// Whether the name has not gone to another file before this one was locked.
   bool is_still(const fs::path& file) const {
-    struct stat opened {}, named {};
+    struct stat opened{}, named{};
     return fstat(descriptor_, &opened) == 0 && stat(file.c_str(), &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
@@ -104,8 +104,8 @@ metrics_file::metrics_file(const fs::path& file, std::optional<std::int64_t> aft
     throw refusal(2, "--metrics {}: another run has just begun it; give this one a file of its own",
                   file.string());
   if (!out_.is_locked() && !is_stream(file))
-    notes_.push_back(fmt::format("{}: its file system has no locks; a second run that writes it is not noticed",
-                                 file.string()));
+    notes_.push_back(fmt::format(
+        "{}: its file system has no locks; a second run that writes it is not noticed", file.string()));
 }
 
 void metrics_file::write(const step_metrics& m) {

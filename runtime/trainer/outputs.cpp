@@ -23,7 +23,8 @@ void add_files_of(const std::string& option, const std::string& spec, std::vecto
 }  // namespace
 
 void refuse_other_files(const options& o) {
-  if (!o.metrics.empty()) refuse_other_kind(named("--metrics", o.metrics), "one of metrics", metrics_file::is_one);
+  if (!o.metrics.empty())
+    refuse_other_kind(named("--metrics", o.metrics), "one of metrics", metrics_file::is_one);
   if (o.trace.empty()) return;
   refuse_other_kind(named("--trace", o.trace), "a trace of a step", is_trace);
   if (!o.metrics.empty()) refuse_same_file(named("--trace", o.trace), {named("--metrics", o.metrics)});

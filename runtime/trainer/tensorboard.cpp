@@ -56,7 +56,8 @@ std::filesystem::path file_in(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail_to_write(folder, 1, error.value());
-  return folder / fmt::format("events.out.tfevents.{:.0f}.{}.{}.{}", wall_time(), host_name(), getpid(), count++);
+  return folder /
+         fmt::format("events.out.tfevents.{:.0f}.{}.{}.{}", wall_time(), host_name(), getpid(), count++);
 }
 
 constexpr std::int64_t session_start = 1;  // SessionLog's status

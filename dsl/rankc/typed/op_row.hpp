@@ -215,9 +215,10 @@ struct fusion {
   struct side {
     const op_row* kind;
     std::string_view operands;
-  } first;
-  second;
-  into;
+  };
+  side first;
+  side second;
+  side into;
 };
 
 /// A name that a row has not; in a constant expression the compiler stops there.

@@ -2,7 +2,7 @@
 // Files that must survive a crash: written whole, and on disk before anything refers to them. Nothing here
 // writes through a link.
 #pragma once
-#include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace rankc::runtime {
 inline constexpr int checkpoint_code = 65;
 
 [[noreturn]] inline void fail_to_write(const std::filesystem::path& file, int code, int error = errno) {
-  throw failure(code, file.string() + ": cannot be written: " + std::strerror(error));
+  throw failure::reported(code, file.string() + ": cannot be written: " + std::strerror(error));
 }
 
 /// A file that is written from its start, then flushed and closed. One that is left before `close` stays as

@@ -17,7 +17,7 @@ namespace rankc::runtime {
 /// Whether a path stands for a pipe, a device, or a descriptor of a process: it is written as it is, and has
 /// no place to be renamed to.
 inline bool is_stream(const std::filesystem::path& path) {
-  struct stat there {};
+  struct stat there{};
   if (stat(path.c_str(), &there) != 0) return false;
   if (!S_ISREG(there.st_mode)) return !S_ISDIR(there.st_mode);
   std::error_code error;
@@ -63,7 +63,7 @@ inline void remove_unfinished(const std::filesystem::path& folder, const std::st
 class output_file {
  public:
   output_file(std::filesystem::path place, int code) : place_(std::move(place)), code_(code) {
-    struct stat there {};
+    struct stat there{};
     const bool exists = stat(place_.c_str(), &there) == 0;
     if (exists && S_ISDIR(there.st_mode)) fail_to_write(place_, code_, EISDIR);
     if (is_stream(place_)) {
@@ -119,12 +119,11 @@ class output_file {
     const std::string name = "." + place_.filename().string().substr(0, 200) + "." +
                              std::to_string(getpid()) + "-" + std::to_string(count++);
     const std::filesystem::path beside = place_.parent_path() / (name + std::string(unfinished_end));
-    const int descriptor =
-        open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST) return false;
     if (descriptor < 0) fail_to_write(place_, code_);
     const lock got = try_lock(descriptor);
-    struct stat made {};
+    struct stat made{};
     if (got == lock::taken || fstat(descriptor, &made) != 0 || made.st_nlink == 0) {
       close(descriptor);
       return false;

@@ -28,7 +28,8 @@ inline void refuse_same_file(const named_file& out, const std::vector<named_file
   if (is_stream(out.file)) return;
   for (const named_file& other : others)
     if (is_same_file(out.file, other.file))
-      throw failure(2, out.words + ": is the file of " + other.words + ", too; give it a name of its own");
+      throw failure::reported(
+          2, out.words + ": is the file of " + other.words + ", too; give it a name of its own");
 }
 
 /// The first bytes of a regular file; empty where there is none.
@@ -49,8 +50,8 @@ inline void refuse_other_kind(const named_file& out, const std::string& kind,
   if (is_stream(out.file)) return;
   const std::string there = beginning_of(out.file);
   if (there.empty() || is_kind(there)) return;
-  throw failure(2, out.words + ": there is a file that is not " + kind +
-                       "; it stays as it is, give another name or remove it");
+  throw failure::reported(2, out.words + ": there is a file that is not " + kind +
+                                 "; it stays as it is, give another name or remove it");
 }
 
 }  // namespace rankc::runtime
