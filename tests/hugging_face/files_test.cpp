@@ -3,6 +3,7 @@
 // a plan is refused with every difference.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/safetensors.hpp>
+#include <set>
 
 #include "../runtime/trainer/scratch.hpp"
 #include "command.hpp"

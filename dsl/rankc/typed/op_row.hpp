@@ -215,10 +215,9 @@ struct fusion {
   struct side {
     const op_row* kind;
     std::string_view operands;
-  };
-  side first;
-  side second;
-  side into;
+  } first;
+  second;
+  into;
 };
 
 /// A name that a row has not; in a constant expression the compiler stops there.
