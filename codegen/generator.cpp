@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/runtime/output_rules.hpp>
+#include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
 #include "earlier_output.hpp"
@@ -22,9 +24,12 @@ namespace rankc::codegen {
 
 namespace {
 
+/// Where standard error cannot be written, the exit code still says what came of it.
+void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
-    fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
+    print_error(fmt::format("{}[RC{}]: {}", d.warning ? "warning" : "error", d.id, d.text.view()));
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -45,17 +50,22 @@ std::string timeline_text(const plan_data& plan, const std::string& format, cons
   }
 }
 
-/// The type to compute in: what is asked for, else the recipe's, of which the host computes bf16 in f32.
+precision precision_for(const plan_data& plan, const std::string& wanted) {
+  if (wanted == "f64") return f64;
+  if (wanted == "f32") return f32;
+  return wanted == "bf16" ? bf16 : plan.recipe.precision;
+}
+
+/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in
+/// f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
-  const precision asked = wanted == "f64"    ? f64
-                          : wanted == "f32"  ? f32
-                          : wanted == "bf16" ? bf16
-                                             : plan.recipe.precision;
+  const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)
     throw std::runtime_error("the cuda target has no f64; pass --dtype bf16 or f32, or --target host");
   if (to == target::host && wanted == "bf16")
     throw std::runtime_error("the host target has no bf16; pass --dtype f32 or f64, or --target cuda");
-  return asked == f64 ? dtype::f64 : asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
+  if (asked == f64) return dtype::f64;
+  return asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
 
 proven prove_step(program p) {
@@ -83,6 +93,7 @@ void refuse_other_files(const CLI::App& time, const CLI::App& proof, const std::
 }  // namespace
 
 int generator_main(const plan_data& plan, int argc, char** argv) {
+  runtime::fail_writes_without_signals();
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
@@ -118,14 +129,14 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   if (!measured.empty() && format != "html") {
-    fmt::print(stderr, "error: --measured {}: only --format html shows a measured step\n", measured);
+    print_error(fmt::format("error: --measured {}: only --format html shows a measured step", measured));
     return 2;
   }
 
   try {
     refuse_other_files(*time, *proof, out, measured);
   } catch (const runtime::failure& f) {
-    fmt::print(stderr, "error: {}\n", f.what());
+    print_error(fmt::format("error: {}", f.what()));
     return f.code;
   }
 
@@ -166,14 +177,14 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       runtime::write_output(out, certificate(steps, specify(plan)), 1);
     }
   } catch (const runtime::failure& f) {
-    fmt::print(stderr, "error: {}\n", f.what());
+    print_error(fmt::format("error: {}", f.what()));
     return f.code;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
+    print_error(fmt::format("error: {}", e.what()));
     return 1;
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  fmt::print(stderr, "error: standard output cannot be written\n");
+  print_error("error: standard output cannot be written");
   return 1;
 }
 

@@ -16,6 +16,11 @@ add_custom_command(OUTPUT "${plans_page}"
   COMMAND ${CMAKE_COMMAND} -DOUT=${plans_page} -DDIR=${rankc_SOURCE_DIR}/templates -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- plans.html
   DEPENDS "${rankc_SOURCE_DIR}/templates/plans.html" "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the page of plans" VERBATIM)
 
+set(messages "${CMAKE_CURRENT_BINARY_DIR}/include/rankc/messages.hpp")
+add_custom_command(OUTPUT "${messages}"
+  COMMAND ${CMAKE_COMMAND} -DOUT=${messages} -DDIR=${CMAKE_CURRENT_SOURCE_DIR}/tool -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- messages.txt
+  DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tool/messages.txt" "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the messages" VERBATIM)
+
 # All but main, for the tests.
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
@@ -26,7 +31,7 @@ add_library(rankc_tool_commands STATIC
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp
   tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
-  "${starter_embedded}" "${plans_page}")
+  "${starter_embedded}" "${plans_page}" "${messages}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
 target_link_libraries(rankc_tool_commands

@@ -108,9 +108,13 @@ class call_counter {
     for (std::size_t p = 0; p < n.ports.size() && !adds && n.accumulate == accumulation::after_first; ++p)
       if (n.row->ports[p].as == use::sum) bytes -= sizes.bytes(n, p) / 2;  // nothing is there to be read
     const double operations = kind == call_kind::pass ? 0 : sizes.operations(n);
-    const double peak = gpu_ ? gpu_->peak * (cost_model::takes_fp8(*n.row) ? 2 : 1) : 0;
-    add({names_.at(n.row), kind, 1, operations, bytes,
-         gpu_ ? std::max(operations / peak, bytes / gpu_->memory) : 0});
+    add({names_.at(n.row), kind, 1, operations, bytes, least_time(*n.row, operations, bytes)});
+  }
+  /// Units: seconds, at the GPU's peak rates; 0 where no GPU is given.
+  double least_time(const op_row& row, double operations, double bytes) const {
+    if (!gpu_) return 0;
+    const double peak = gpu_->peak * (cost_model::takes_fp8(row) ? 2 : 1);
+    return std::max(operations / peak, bytes / gpu_->memory);
   }
   void pass(std::string_view name, double bytes, call_kind kind = call_kind::pass) {
     add({std::string(name), kind, 1, 0, bytes, gpu_ ? bytes / gpu_->memory : 0});

@@ -152,6 +152,12 @@ double communications::sent() const {
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
 
+/// The place of a phase in the order of a step.
+static int order_of(std::string_view phase) {
+  if (phase == forward) return 0;
+  return phase == backward ? 1 : 2;
+}
+
 std::vector<communications> count_communications(const lowered& l, const pipeline_rank& r) {
   const step& s = l.trains() ? r.train : r.evaluate;
   const std::vector<int>& groups =
@@ -184,9 +190,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       counted = true;
     });
   }
-  const auto order = [](const communications& c) {
-    return std::tuple(c.phase == forward ? 0 : c.phase == backward ? 1 : 2, c.axis, c.kind);
-  };
+  const auto order = [](const communications& c) { return std::tuple(order_of(c.phase), c.axis, c.kind); };
   std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
   return all;
 }

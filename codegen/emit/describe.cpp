@@ -30,9 +30,8 @@ parameter_count parameters_of(const lowered& l) {
   parameter_count n;
   const parallel_dims& d = l.plan->dims;
   const auto parts = [&](const layer_parameter& p) {
-    return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1
-                                                              : p.experts     ? d.etp
-                                                                              : d.tp));
+    const int tp = p.experts ? d.etp : d.tp;
+    return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1 : tp));
   };
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
@@ -88,7 +87,15 @@ std::string capacity_text(const lowered& l) {
                                             : "the others are dropped and counted");
 }
 
-/// How many experts a token goes to, and how many parameters it meets, where the model has some.
+/// The ranks that the experts are spread over, where there are several.
+std::string spread_text(const parallel_dims& d) {
+  if (!spreads_experts(d)) return "";
+  return fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
+         (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "") +
+         (repeats_tokens(d) ? ", which have the same tokens" : "");
+}
+
+/// The number of experts that a token goes to, and of parameters that it meets, where the model has experts.
 std::string experts_text(const lowered& l) {
   const model_sizes& s = l.plan->model.sizes;
   if (l.plan->model.experts.ffn == 0) return "";
@@ -102,16 +109,10 @@ std::string experts_text(const lowered& l) {
                       static_cast<std::size_t>(w.holds.shape[1].size);
     }
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
-  const parallel_dims& d = l.plan->dims;
-  const std::string ranks =
-      !spreads_experts(d)
-          ? ""
-          : fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
-                (d.dp_replicate > 1 && spreads_experts_over_replicas(d) ? " of all replicas" : "") +
-                (repeats_tokens(d) ? ", which have the same tokens" : "");
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters{}\n",
                      experts, layers, picks,
-                     parameters_of(l).all() - of_experts / experts * (experts - picks), ranks) +
+                     parameters_of(l).all() - of_experts / experts * (experts - picks),
+                     spread_text(l.plan->dims)) +
          capacity_text(l) + router_losses_text(l.plan->model.experts.routers.losses);
 }
 
@@ -201,7 +202,9 @@ std::string learning_rate_text(const lowered& l) {
   std::string out = "learning rate over the steps:\n";
   for (int row = 0; row < rows; ++row) {
     const std::string& line = lines[static_cast<std::size_t>(row)];
-    const std::string rate = row == 0 ? fmt::format("{:.3g}", t.lr) : row == rows - 1 ? "0" : "";
+    std::string rate;
+    if (row == 0) rate = fmt::format("{:.3g}", t.lr);
+    else if (row == rows - 1) rate = "0";
     out += fmt::format("  {:>8} |{}\n", rate, line.substr(0, line.find_last_not_of(' ') + 1));
   }
   return out + fmt::format("  {:>8} 1{:>{}}\n\n", "step", steps, columns - 1);
@@ -266,16 +269,19 @@ std::string shards_text(const parallel_dims& d) {
                      of_experts.empty() ? "" : ", experts of " + of_experts);
 }
 
-/// What a rank has of weights that ranks share out, beside its shards.
+/// How often the weights are gathered.
+std::string_view gathering_text(const lowered& l) {
+  if (l.reshards()) return "by layers in turn";
+  return says_unshard(l.plan->actions) ? "by stages in turn" : "once a step";
+}
+
+/// The memory a rank needs beside its shards, for weights that are sharded.
 std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   std::size_t padding = 0;
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
   std::string out = fmt::format("  {}{}; gathered {}: weights {}", shards_text(l.plan->dims),
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
-                                l.reshards()                    ? "by layers in turn"
-                                : says_unshard(l.plan->actions) ? "by stages in turn"
-                                                                : "once a step",
-                                readable_bytes(r.gathered_elements * l.real_bytes()));
+                                gathering_text(l), readable_bytes(r.gathered_elements * l.real_bytes()));
   if (l.trains())
     out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
   if (r.arriving_elements > 0)

@@ -82,13 +82,18 @@ std::string schedule_trace(const plan_data&);
 /// Errors: std::runtime_error where that is not a trace of this plan.
 std::string schedule_html(const plan_data&, const std::string& measured);
 
-/// The types of activations, and of regions, statistics and the loss: "real" for both but in a bf16 program.
+/// The type of activations. That of regions, statistics and the loss is `wide_name`: the same, except in a
+/// bf16 program.
 inline std::string real_name(const lowered& l) {
-  return l.type == dtype::f64 ? "double" : l.type == dtype::f32 ? "float" : "bf16";
+  constexpr const char* names[]{"float", "double", "bf16"};
+  return names[static_cast<int>(l.type)];
 }
 inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? "float" : "real"; }
 
-inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
+inline std::string name_of(dtype t) {
+  constexpr const char* names[]{"f32", "f64", "bf16"};
+  return names[static_cast<int>(t)];
+}
 
 /// What the text calls an item's sum over ranks, which may go in bf16.
 inline std::string name_of_sum(const lowered& l, const item& i, const std::string& sum) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <rankc/ops/memory.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -110,12 +111,14 @@ class kernel_struct {
     return d.number ? std::to_string(d.number) : letter(dim_symbol(d));
   }
 
+  static std::string element_name(const port& p) {
+    if (is_fp8(p.holds)) return std::string(fp8_name(p.holds));
+    constexpr const char* names[]{"T", "wide", "std::int32_t"};
+    return names[static_cast<int>(p.as == use::sum ? element::wide : p.holds)];
+  }
   std::string type_of(const port& p) {
     if (p.as == use::scratch) return "workspace";
-    constexpr std::string_view elements[]{"T", "wide", "std::int32_t"};
-    const std::string element(is_fp8(p.holds)
-                                  ? fp8_name(p.holds)
-                                  : elements[static_cast<int>(p.as == use::sum ? element::wide : p.holds)]);
+    const std::string element = element_name(p);
     if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
     if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
     return "matrix<" + element + ", " + dim_text(p.shape.dim[0]) + ", " + dim_text(p.shape.dim[1]) +
@@ -159,11 +162,13 @@ class kernel_struct {
         if (row_.ports[p].is_read() == read) arguments.push_back(members_.operands[p] + ".where");
     for (std::string_view size : split(kernel_.sizes, ' ')) arguments.push_back(product(size));
     if (!members_.into.empty()) arguments.push_back(members_.into + " == store::add");
-    const bool is_of_runtime = kernel_.name.find("::") == kernel_.name.npos;
-    const std::string scope = !is_of_runtime            ? ""
-                              : target_ == target::cuda ? "rankc::cuda::"
-                                                        : "rankc::host::";
-    return call(scope + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
+    return call(scope() + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
+  }
+
+  /// The runtime's namespace for the target; empty for a kernel whose name has a namespace.
+  std::string scope() const {
+    if (kernel_.name.find("::") != kernel_.name.npos) return "";
+    return target_ == target::cuda ? "rankc::cuda::" : "rankc::host::";
   }
 
   const op_row& row_;
@@ -188,16 +193,15 @@ std::vector<const op_row*> rows_of(const lowered& l) {
   return rows;
 }
 
-/// Of ops that users wrote: where their kernels are declared.
+/// The headers that declare the kernels of ops that users wrote.
 std::string headers(const lowered& l) {
   std::vector<std::string_view> all;
   for (const op_row* row : rows_of(l))
     if (!row->header.empty() && std::find(all.begin(), all.end(), row->header) == all.end())
       all.push_back(row->header);
-  std::string out = all.empty()
-                        ? ""
-                        : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n",
-                                      l.target == target::cuda ? "CUDA" : "HOST");
+  if (all.empty()) return "";
+  std::string out = fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n",
+                                l.target == target::cuda ? "CUDA" : "HOST");
   for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
   return out;
 }

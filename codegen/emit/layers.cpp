@@ -122,12 +122,11 @@ class layer_text {
       case space::dx:
         return "dx" + part_of(v, space::x);
       case space::saved:
+        return "s." + made_name(u, v);
       case space::halfway:
+        return "mid." + made_name(u, v);
       case space::temp:
-        return (v.where == space::saved     ? "s."
-                : v.where == space::halfway ? "mid."
-                                            : "") +
-               b_.names.values[u.at.value] + columns(u, v);
+        return made_name(u, v);
       case space::weight:
       case space::gradient:
         return (of_gradients ? "dw." : "w.") +
@@ -151,6 +150,9 @@ class layer_text {
   std::string part_of(const value& v, space like) const {
     if (statistics_of(b_, like) == 0) return "";
     return v.offset > 0 ? ".statistics" : ".rows";
+  }
+  std::string made_name(const port_use& u, const value& v) const {
+    return b_.names.values[u.at.value] + columns(u, v);
   }
   /// A part of packed rows.
   std::string columns(const port_use& u, const value& v) const {
@@ -213,15 +215,16 @@ class layer_text {
     const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") +
                               (n.is_beside() ? "  follow(beside, on);\n" : "");
     const bool always = n.only == in_step::any;
-    const std::string condition = always ? ""
-                                         : fmt::format("  if (during == step::{})\n  ",
-                                                       n.only == in_step::training ? "train" : "evaluate");
-    return order + condition + "  " +
+    return order + condition(n) + "  " +
            structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", always ? 2 : 4) +
            "\n";
   }
-  /// Of two that go at once, the first and the last of some nodes, and of what runs meanwhile; what either
-  /// waits for comes before all.
+  /// The line that keeps a node to one kind of step, where it does not run in all.
+  static std::string condition(const node& n) {
+    if (n.only == in_step::any) return "";
+    return fmt::format("  if (during == step::{})\n  ", n.only == in_step::training ? "train" : "evaluate");
+  }
+  /// The first and the last node run at once, with those between beside them. The waits of either come first.
   std::string statement_by_rows(std::span<const node> all) {
     const node &earlier = all.front(), &later = all.back();
     const auto argument = [&](const std::string& before, const node& n, const std::string& after,

@@ -44,6 +44,11 @@ std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
   throw std::logic_error("nothing of the rank is at a boundary of its own");
 }
 
+static std::string_view comment_of_moment(std::string_view name) {
+  if (name == "momentum") return "SGD's";
+  return name == "first_moment" ? "AdamW's m" : "AdamW's v";
+}
+
 std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   std::string out;
   auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes,
@@ -79,10 +84,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (l.trains()) of(trained, "gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
   for (const std::string_view m : moment_names(l))
     of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment,
-       l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
-       m == "momentum"       ? "SGD's"
-       : m == "first_moment" ? "AdamW's m"
-                             : "AdamW's v");
+       l.has_bf16_moments() ? "bf16" : "wide", kept.moment, comment_of_moment(m));
   if (l.has_working_copy())
     one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy,
         r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");

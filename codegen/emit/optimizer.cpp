@@ -20,12 +20,10 @@ namespace {
 std::string kept_as(const lowered& l) {
   const bool narrow_weights = l.has_bf16_weights(), narrow_moments = l.has_bf16_moments(),
              none = l.state().moments == 0;
+  const std::string_view moment = narrow_moments ? "bf16" : "wide";
   std::string out = "<real";
   if (narrow_weights || narrow_moments || none)
-    out += fmt::format(", {}, {}", narrow_weights ? "real" : "wide",
-                       none             ? "no_moment"
-                       : narrow_moments ? "bf16"
-                                        : "wide");
+    out += fmt::format(", {}, {}", narrow_weights ? "real" : "wide", none ? "no_moment" : moment);
   if ((narrow_weights || narrow_moments) && l.plan->recipe.rounding == stochastic)
     out += ", rounding::stochastic";
   return out + ">";

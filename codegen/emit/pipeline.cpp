@@ -153,15 +153,15 @@ class order_text {
       return other.what == item_kind::backward_layer && other.stage == stage;
     });
   }
-  /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then
-  /// on.
+  /// The part of the pipeline's step that an item is in; no name where the step has no backward.
+  std::string part_at(int item) const {
+    if (first_backward_ < 0) return "";
+    if (item > last_forward_) return "Cool-down: backwards";
+    return item < first_backward_ ? "Warm-up: forwards" : "Steady state";
+  }
   void part(const item& i) {
-    const int at = static_cast<int>(&i - step_.items.data());
     if (!is_forward(i) && !is_backward(i)) return;
-    const std::string now = first_backward_ < 0    ? ""
-                            : at > last_forward_   ? "Cool-down: backwards"
-                            : at < first_backward_ ? "Warm-up: forwards"
-                                                   : "Steady state";
+    const std::string now = part_at(static_cast<int>(&i - step_.items.data()));
     if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
     part_ = now;
   }

@@ -126,6 +126,12 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
 
+/// The last columns of a rank's row: its cp coordinate, and that of ep, where the plan has them.
+std::string cp_and_ep_text(const parallel_dims& d, const coord& c) {
+  if (repeats_tokens(d)) return fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]);
+  return d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "";
+}
+
 std::string tables(const lowered& l) {
   std::string out, layouts;
   const std::vector<kept_logits> logits = find_logits(l);
@@ -160,16 +166,12 @@ std::string tables(const lowered& l) {
     if (!words.empty())
       out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
     rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp],
-                        words.empty() ? "{}" : fmt::format("links_{}", r),
-                        repeats_tokens(d) ? fmt::format(", {}, {}", cp_of(d, c), c[axis::ep])
-                        : d.cp > 1        ? fmt::format(", {}", cp_of(d, c))
-                                          : "");
+                        words.empty() ? "{}" : fmt::format("links_{}", r), cp_and_ep_text(d, c));
   }
-  return out +
-         fmt::format("\n// pp, dp, tp{}\n", repeats_tokens(d) ? ", links, cp, ep"
-                                            : d.cp > 1        ? ", links, cp"
-                                                              : "") +
-         "constexpr rank_row ranks[]{\n" + rows + "};";
+  std::string columns = "pp, dp, tp";
+  if (repeats_tokens(d)) columns += ", links, cp, ep";
+  else if (d.cp > 1) columns += ", links, cp";
+  return out + "\n// " + columns + "\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
 /// What the optimizer keeps, where it is not two moments in the type of gradients.

@@ -39,7 +39,8 @@ row row_of(const std::vector<const timed*>& events, const std::map<std::string, 
     const bool is_compute = lanes[static_cast<std::size_t>(e->lane)].computes;
     const auto found = is_compute ? known.find(e->name) : known.end();
     const bool is_action = found != known.end() && computes(found->second.kind);
-    const char* shown = is_action ? classes[static_cast<int>(found->second.kind)] : is_compute ? "o" : "c";
+    const char* shown = is_compute ? "o" : "c";
+    if (is_action) shown = classes[static_cast<int>(found->second.kind)];
     int microbatch = -1;
     if (is_action) microbatch = found->second.microbatch;
     else std::sscanf(e->name.c_str(), "%*1[FB]%d: stage", &microbatch);

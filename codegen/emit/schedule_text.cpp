@@ -28,7 +28,10 @@ std::string schedule_text(const plan_data& plan) {
         continue;
       }
       for (; now < std::lround(t.begin[i]); ++now) out += "    .";
-      out += fmt::format("{:>5}", a.overlaps_next ? "[" + token(a) : token(a) + (is_second ? "]" : ""));
+      std::string shown = token(a);
+      if (a.overlaps_next) shown = "[" + shown;
+      else if (is_second) shown += "]";
+      out += fmt::format("{:>5}", shown);
       ++now;
       for (; !a.overlaps_next && now < std::lround(t.end[i]); ++now) out += "    -";
     }

@@ -14,16 +14,24 @@ std::string phase_name(phase p) { return std::string(phase_names[static_cast<int
 
 /// "layers_2", "layers_2_halfway", "layers_2_out", "d_layers_2_out": a member of a slot.
 std::string kept_name(const stage_plan& s, kept what, int layer) {
-  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id +
-         (what == kept::saved     ? ""
-          : what == kept::halfway ? "_halfway"
-                                  : "_out");
+  const std::string& id = s.layers[layer].id;
+  switch (what) {
+    case kept::saved:
+      return id;
+    case kept::halfway:
+      return id + "_halfway";
+    case kept::output_gradient:
+      return "d_" + id + "_out";
+    default:
+      return id + "_out";
+  }
 }
 
 /// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients, in
 /// their regions.
 std::string parameters_of(const lowered& l, const layer_use& use, bool gradients) {
-  const std::string kept = gradients ? "gradients" : l.has_working_copy() ? "working_copy" : "weights";
+  const std::string weights = l.has_working_copy() ? "working_copy" : "weights";
+  const std::string kept = gradients ? "gradients" : weights;
   const std::string gathered = gradients ? "full_gradients" : "gathered";
   const auto region = [&](group g) {
     return rankc::program::is_shared_out(g, l.plan->dims) ? gathered : kept;
@@ -68,13 +76,15 @@ std::string chained(const lowered& l, const stage_plan& s) {
   return out;
 }
 
+std::string_view type_name(kept what) {
+  if (what == kept::saved) return "saved";
+  return what == kept::halfway ? "halfway" : "output";
+}
+
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]),
-                       what == kept::saved     ? "saved"
-                       : what == kept::halfway ? "halfway"
-                                               : "output",
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), type_name(what),
                        kept_name(s, what, layer));
   }
   return out;
@@ -158,7 +168,31 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
   return out;
 }
 
-/// What a layer's call is given, as its surroundings name it.
+/// An argument of a layer's call that comes from the rank, the step or the lane.
+std::string text_of_rank(const pipeline_rank& r, const actual& a, const layer_surroundings& in) {
+  switch (a.as) {
+    case formal::during:
+      return in.during;
+    case formal::beside:
+      return in.beside;
+    case formal::work:
+      return in.work;
+    case formal::rope:
+      return rope_name(static_cast<std::size_t>(a.index), r.arena.ropes.size());
+    case formal::ids:
+      return in.ids;
+    case formal::targets:
+      return in.targets;
+    case formal::starts:
+      return in.starts;
+    case formal::routers:
+      return in.routers;
+    default:
+      return "loss";
+  }
+}
+
+/// An argument of a layer's call, as the call's surroundings name it.
 std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a,
                     const layer_surroundings& in) {
   switch (a.from) {
@@ -167,7 +201,8 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
     case source::slot:
       return in.slot + "." + kept_name(s, a.what, a.index);
     case source::boundary:
-      return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
+      if (a.what == kept::gradient) return a.index ? in.dy : in.dx;
+      return a.index ? in.y : in.x;
     case source::chain:
       return in.scope + kept_name(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
     case source::adds:
@@ -179,15 +214,7 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
     case source::rank:
       break;
   }
-  return a.as == formal::during    ? in.during
-         : a.as == formal::beside  ? in.beside
-         : a.as == formal::work    ? in.work
-         : a.as == formal::rope    ? rope_name(static_cast<std::size_t>(a.index), r.arena.ropes.size())
-         : a.as == formal::ids     ? in.ids
-         : a.as == formal::targets ? in.targets
-         : a.as == formal::starts  ? in.starts
-         : a.as == formal::routers ? in.routers
-                                   : "loss";
+  return text_of_rank(r, a, in);
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ class search {
       if (over && !(read && (passes_on(o) || leaves(o, *over))))
         return fmt::format("{} writes over {}, which {} had made ({})", o.name, tokens(c.tokens), has->name,
                            number(c.rank));
-      now = over ? over : &o.writes[o.row == "add" ? 0 : static_cast<std::size_t>(read - o.reads.data())];
+      if (over) now = over;
+      else now = &o.writes[o.row == "add" ? 0 : static_cast<std::size_t>(read - o.reads.data())];
       has = &o;
     }
     if (c.rank == rank_)

@@ -93,10 +93,8 @@ word cell::find_order(const std::vector<operand>& ports) const {
   if (fact_.by < 0) return 0;
   const auto by = static_cast<std::size_t>(fact_.by);
   const holding& h = *find(ports[by], fact_.ports[by]);
-  const word received = h.box.size() == 2 ? h.box[1].arranged : 0,
-             order = received            ? received
-                     : h.sum.size() == 1 ? model_.arrangement(h.sum[0].of)
-                                         : 0;
+  word order = h.box.size() == 2 ? h.box[1].arranged : 0;
+  if (order == 0 && h.sum.size() == 1) order = model_.arrangement(h.sum[0].of);
   if (order == 0)
     throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
   return order;
@@ -249,10 +247,10 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     }
     const std::size_t s = slot(axis.of);
     const std::int64_t unit = axis.unit ? shape.unit : 1;
-    if (is_bound_[s]) {
-      box.push_back(
-          axis.unit ? part{bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0}
-                    : bound_[s]);
+    if (is_bound_[s] && axis.unit) {
+      box.push_back({bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0});
+    } else if (is_bound_[s]) {
+      box.push_back(bound_[s]);
     } else if (fact_.first.find(axis.of) != std::string::npos) {
       const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
       if (begin < 0 || begin + range[s].size() > size)

@@ -17,7 +17,8 @@ bool is_state(holding_kind k) {
          k == holding_kind::second_moment;
 }
 int state_of(holding_kind k) {
-  return k == holding_kind::first_moment ? 1 : k == holding_kind::second_moment ? 2 : 0;
+  if (k == holding_kind::first_moment) return 1;
+  return k == holding_kind::second_moment ? 2 : 0;
 }
 
 /// A box as far as the tensor goes.

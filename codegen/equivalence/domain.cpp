@@ -151,11 +151,8 @@ std::string text_of(char letter, const runs& of) {
   std::string text = axis_name(letter);
   for (int i = 0; i < of.count(); ++i) {
     if (i == 4) return text + fmt::format(" and {} more", of.count() - 4);
-    text += fmt::format("{} {}..{}",
-                        i == 0                ? ""
-                        : i + 1 == of.count() ? " and"
-                                              : ",",
-                        of[i].begin, of[i].end - 1);
+    if (i > 0) text += i + 1 == of.count() ? " and" : ",";
+    text += fmt::format(" {}..{}", of[i].begin, of[i].end - 1);
   }
   return of.count() == 0 ? "no " + text : text;
 }

@@ -147,7 +147,21 @@ void interpreter::exchange_heads(const std::vector<op_ref>& members) {
   for (const op_ref m : members) store_.done(at(m).reads);
 }
 
-/// Scratch holds nothing after it.
+static std::vector<content> exchange_slots(collective_kind does, const std::vector<const content*>& given,
+                                           const std::vector<const content*>& offsets, const slabs& as) {
+  switch (does) {
+    case collective_kind::to_experts:
+      return send_to_experts(given, offsets, as);
+    case collective_kind::from_experts:
+      return send_from_experts(given, offsets, as);
+    case collective_kind::share_offsets:
+      return send_offsets(given, as);
+    default:
+      return gather_offsets(given, as);
+  }
+}
+
+/// The scratch of an exchange holds nothing after it.
 void interpreter::send_slots(const std::vector<op_ref>& members) {
   const op& o = at(members.front());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
@@ -163,11 +177,7 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
   const slabs as{group.members(), o.rows, model_.tokens(),
                  [&](const term& t) { return model_.arrangement(t); },
                  [&](word order) { return model_.limit(order); }};
-  std::vector<content> made = o.does == collective_kind::to_experts ? send_to_experts(given, offsets, as)
-                              : o.does == collective_kind::from_experts
-                                  ? send_from_experts(given, offsets, as)
-                              : o.does == collective_kind::share_offsets ? send_offsets(given, as)
-                                                                         : gather_offsets(given, as);
+  std::vector<content> made = exchange_slots(o.does, given, offsets, as);
   for (std::size_t m = 0; m < members.size(); ++m) {
     const access& w = at(members[m]).writes[0];
     if (made[m].bytes != w.end - w.begin || made[m].type != w.type)

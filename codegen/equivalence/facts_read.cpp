@@ -99,6 +99,11 @@ class reader {
     return at;
   }
 
+  static joining joining_of(const std::string& word) {
+    if (word == "max") return joining::maximum;
+    return word == "parts" ? joining::softmax : joining::sum;
+  }
+
   equation read_equation(fact& f, const std::string& text) const {
     const std::vector<std::string> sides = parts_of(text, "=");
     equation e;
@@ -128,7 +133,7 @@ class reader {
     } else {
       if (open != std::string::npos) {
         if (before == "merge") e.is = equation::kind::merge;
-        e.how = before == "max" ? joining::maximum : before == "parts" ? joining::softmax : joining::sum;
+        e.how = joining_of(before);
         for (const std::string& name : parts_of(right.substr(open + 1, right.find(')') - open - 1), " "))
           if (before == "merge") e.weights.push_back(name_of(f, name));
           else e.over += name;

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>

@@ -190,6 +190,12 @@ void claims::check_all() {
   if (trains_ && norms_ == 0) throw refusal("no rank leaves the norm");
 }
 
+static std::string kept_text(bool weights, bool moments) {
+  if (weights && moments) return "weights and moments";
+  if (weights) return "weights";
+  return moments ? "moments" : "";
+}
+
 std::vector<std::string> claims::sentences() const {
   std::vector<std::string> all;
   all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", losses_,
@@ -209,13 +215,11 @@ std::vector<std::string> claims::sentences() const {
       "holds it; weights of more than "
       "one dim decay",
       trained, model_.optimizer().moments > 0 ? " and of their moments" : "", model_.optimizer().row));
-  const auto kept = [&](bool weights, bool moments) {
-    return std::string(weights ? moments ? "weights and moments" : "weights" : moments ? "moments" : "");
-  };
-  const std::string wide = kept(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0),
-                    narrow = kept(bf16_weights_, bf16_moments_);
-  all.push_back(fmt::format("these sums{} are kept in f32 or f64",
-                            wide.empty() ? "" : (wide == "weights and moments" ? ", " : " and ") + wide));
+  const std::string wide = kept_text(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0),
+                    narrow = kept_text(bf16_weights_, bf16_moments_);
+  std::string in_wide = "these sums";
+  if (!wide.empty()) in_wide += (wide == "weights and moments" ? ", " : " and ") + wide;
+  all.push_back(in_wide + " are kept in f32 or f64");
   if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
   if (fp8_linears_)
     all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");

@@ -10,13 +10,15 @@ struct rectangle {
   std::int64_t row, col, rows, cols;
 };
 
-/// Where a piece lies in a matrix, in the matrix's rows; false where it lies outside of it.
+/// Finds the part of a matrix that a piece overlaps, in the matrix's rows; false where there is none.
 /// Errors: refusal where the rows of one are not the rows of the other.
 bool overlap(const place& p, const place& m, rectangle& in_matrix) {
   const std::int64_t p_end = p.offset + (p.rows - 1) * p.pitch + p.cols,
                      m_end = m.offset + (m.rows - 1) * m.pitch + m.cols;
   if (p_end <= m.offset || m_end <= p.offset) return false;
-  const std::int64_t pitch = m.rows > 1 ? m.pitch : p.rows > 1 ? p.pitch : std::max(p_end, m_end);
+  std::int64_t pitch = std::max(p_end, m_end);
+  if (m.rows > 1) pitch = m.pitch;
+  else if (p.rows > 1) pitch = p.pitch;
   if (m.rows > 1 && p.rows > 1 && m.pitch != p.pitch)
     throw refusal("it is read in other rows than it was written in");
   const std::int64_t delta = p.offset - m.offset;

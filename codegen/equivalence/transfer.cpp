@@ -119,6 +119,18 @@ void transfer::put(const fact& f, const equation& e, std::vector<operand>& ports
   o.tiles.push_back({rows.begin, cols.begin, rows.size(), cols.size(), space_.keep(std::move(made))});
 }
 
+static holding made_by(const fact& f, int index, const std::vector<operand>& ports, cell& c,
+                       const attributes& with) {
+  switch (f.equations[static_cast<std::size_t>(index)].is) {
+    case equation::kind::sum:
+      return c.sum(index, ports, with);
+    case equation::kind::merge:
+      return c.merge(index);
+    default:
+      return c.function(index, ports, with);
+  }
+}
+
 void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, const attributes& with) {
   const std::vector<letter_cuts> along = cuts(f, ports);
   for (const equation& e : f.equations) check_divisible(f, e, along);
@@ -130,11 +142,7 @@ void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, co
     attributes own = with;
     if (f.listed) own.seq = c.listed_positions();
     for (std::size_t e = 0; e < f.equations.size(); ++e) {
-      const int equation = static_cast<int>(e);
-      put(f, f.equations[e], ports, c,
-          f.equations[e].is == equation::kind::sum     ? c.sum(equation, ports, own)
-          : f.equations[e].is == equation::kind::merge ? c.merge(equation)
-                                                       : c.function(equation, ports, own));
+      put(f, f.equations[e], ports, c, made_by(f, static_cast<int>(e), ports, c, own));
     }
     more = false;
     for (std::size_t k = 0; k < along.size() && !more; ++k) {

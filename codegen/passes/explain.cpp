@@ -49,18 +49,20 @@ std::vector<pair_of_lines> align(const std::vector<std::string>& before,
   return out;
 }
 
-/// The lines of a section, marked; whether any of them is.
+/// The mark of a line that was added, removed or kept.
+char mark_of(const pair_of_lines& p) {
+  if (p.before < 0) return '+';
+  return p.after < 0 ? '-' : ' ';
+}
+
+/// Prints the lines of a section with their marks. Returns whether any line was added or removed.
 bool print(std::string& out, const std::string& title, const std::vector<std::string>& before,
            const std::vector<std::string>& after, bool whole) {
   std::string lines;
   bool changed = false;
   for (const pair_of_lines& p : align(before, after)) {
     changed |= p.before < 0 || p.after < 0;
-    lines += fmt::format("{}     {}\n",
-                         p.before < 0  ? '+'
-                         : p.after < 0 ? '-'
-                                       : ' ',
-                         p.before < 0 ? after[p.after] : before[p.before]);
+    lines += fmt::format("{}     {}\n", mark_of(p), p.before < 0 ? after[p.after] : before[p.before]);
   }
   if (!lines.empty() && (changed || whole)) out += "   " + title + "\n" + lines;
   return changed;

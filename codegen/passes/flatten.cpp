@@ -26,11 +26,13 @@ std::vector<int> flattener::moments() const {
 }
 
 std::vector<int> flattener::kept_of(const placed_parameter& p) const {
-  return p.as.trainable ? kept_ : std::vector<int>{l_.has_working_copy() ? working_copy : weight};
+  if (p.as.trainable) return kept_;
+  return {l_.has_working_copy() ? working_copy : weight};
 }
 
 static element_type element_of(dtype t) {
-  return t == dtype::f64 ? element_type::f64 : t == dtype::f32 ? element_type::f32 : element_type::bf16;
+  if (t == dtype::f64) return element_type::f64;
+  return t == dtype::f32 ? element_type::f32 : element_type::bf16;
 }
 element_type flattener::type_of(element_kind k) const {
   switch (k) {
@@ -139,8 +141,11 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
   }
 }
 
-/// Temporaries last from what backward repeats to the rest of it, or of its first half.
-static int workspace_of(phase p) { return p == phase::forward ? 0 : p == phase::backward_weight ? 2 : 1; }
+/// The temporaries of a phase. Those of what backward repeats last into backward, or into its first half.
+static int workspace_of(phase p) {
+  if (p == phase::forward) return 0;
+  return p == phase::backward_weight ? 2 : 1;
+}
 
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
@@ -182,10 +187,10 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     const std::size_t element = use.element(l_.groups[use.kind].of_parameter[v.of]);
     const group_layout::place& in = l_.gathered_groups[use.kind].of_parameter[v.of];
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
-      if (r_.parameters[j].element == element)
-        return region < gathered ? parameter(region, j)
-                                 : whole(region, {static_cast<int>(j),
-                                                  region == gathered ? use.gathered(in) : use.summed(in)});
+      if (r_.parameters[j].element == element) {
+        if (region < gathered) return parameter(region, j);
+        return whole(region, {static_cast<int>(j), region == gathered ? use.gathered(in) : use.summed(in)});
+      }
     throw std::logic_error("a layer's parameter has no place");
   };
   const auto is_shared_out = [&] { return b.parameters[static_cast<std::size_t>(v.of)].shards > 1; };
@@ -198,7 +203,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
   };
   switch (v.where) {
     case space::weight:
-      return parameter_of(is_shared_out() ? gathered : l_.has_working_copy() ? working_copy : weight);
+      if (is_shared_out()) return parameter_of(gathered);
+      return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient:
       return parameter_of(is_shared_out() ? full_gradient : gradient);
     case space::rope:

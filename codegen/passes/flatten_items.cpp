@@ -2,6 +2,7 @@
 // What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin
 // and end are of; and each item as ops.
 #include <algorithm>
+#include <tuple>
 
 #include <rankc/rules/batch.hpp>
 
@@ -37,10 +38,10 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
       candidates.push_back(static_cast<int>(o.reads.size()));
       const range& by = *range_of(over, r_.parameters[p].element);
       const bool stays = region == weight && !by.decay, moves = stays && by.balances.any();
-      o.views.push_back(view_of(moves   ? "balanced_weight"
-                                : stays ? "undecayed_weight"
-                                        : ports[region],
-                                false, o.reads.size(), elements));
+      std::string_view port = ports[region];
+      if (moves) port = "balanced_weight";
+      else if (stays) port = "undecayed_weight";
+      o.views.push_back(view_of(port, false, o.reads.size(), elements));
       if (moves) o.views.back().balances = by.balances;
       o.reads.push_back(read(parameter(region, p)));
     }
@@ -83,14 +84,23 @@ void flattener::read_paddings(op& o, const std::vector<range>& over) {
       }
 }
 
-/// What a region holds of a parameter. A part is said to begin at its length, as that of rank 1 of tp does,
-/// and of the rows of it the rank keeps the first, as the first of those that share them does.
+static holding_kind held_kind(int region) {
+  switch (region) {
+    case weight:
+      return holding_kind::weight;
+    case first_moment:
+      return holding_kind::first_moment;
+    case second_moment:
+      return holding_kind::second_moment;
+    default:
+      return holding_kind::working_copy;
+  }
+}
+
+/// The part of a parameter that a region holds, as rank 1 of tp has it: along the dim that tp shards, the
+/// part begins at its own length. Its rows are those of the first shard.
 static holding held(int region, const placed_parameter& p) {
-  const holding_kind kind = region == weight          ? holding_kind::weight
-                            : region == first_moment  ? holding_kind::first_moment
-                            : region == second_moment ? holding_kind::second_moment
-                                                      : holding_kind::working_copy;
-  holding h{.kind = kind, .name = p.name};
+  holding h{.kind = held_kind(region), .name = p.name};
   h.expert_rows = p.as.experts ? p.as.rows : 0;
   for (int d = 0; d < p.as.ndim; ++d) {
     const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;

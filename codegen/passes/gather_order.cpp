@@ -7,10 +7,16 @@
 namespace rankc::codegen {
 
 phase phase_of(action_kind k) {
-  return k == action_kind::B   ? phase::backward
-         : k == action_kind::I ? phase::backward_input
-         : k == action_kind::W ? phase::backward_weight
-                               : phase::forward;
+  switch (k) {
+    case action_kind::B:
+      return phase::backward;
+    case action_kind::I:
+      return phase::backward_input;
+    case action_kind::W:
+      return phase::backward_weight;
+    default:
+      return phase::forward;
+  }
 }
 
 std::vector<int> layers_in(const lowered& l, const stage_plan& s, phase p) {

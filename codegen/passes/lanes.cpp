@@ -11,10 +11,12 @@ namespace rankc::codegen {
 
 namespace {
 
-/// "next" or "prev" of a neighbour in the ring, of which two ranks have one alone; else the number.
+/// "next" or "prev" for a neighbour in the ring, else the number. Of two ranks, 0 has "next" and 1 has
+/// "prev".
 std::string name_of(int peer, int rank, int ranks) {
   const auto follows = [&](int a, int b) { return b == a + 1 || (ranks > 2 && b == 0 && a == ranks - 1); };
-  return follows(rank, peer) ? "next" : follows(peer, rank) ? "prev" : std::to_string(peer);
+  if (follows(rank, peer)) return "next";
+  return follows(peer, rank) ? "prev" : std::to_string(peer);
 }
 
 }  // namespace

@@ -19,7 +19,10 @@ std::vector<operand> operands_of(const body& b, const node& n, bool written) {
   return all;
 }
 
-precision precision_of(dtype t) { return t == dtype::f64 ? f64 : t == dtype::f32 ? f32 : bf16; }
+precision precision_of(dtype t) {
+  if (t == dtype::f64) return f64;
+  return t == dtype::f32 ? f32 : bf16;
+}
 
 }  // namespace
 

@@ -18,14 +18,13 @@ std::string join(const std::vector<std::string>& words, const char* between = ",
 
 /// "[512, 4 x 32 of 384]": tokens, four heads of 32, in rows of 384.
 std::string text_of(const local_shape& s) {
+  if (s.ndim == 0) return "";
   std::vector<std::string> dims;
   for (int d = 0; d < s.ndim; ++d)
     dims.push_back(s.dims[d].unit == 1 ? fmt::format("{}", s.dims[d].count)
                                        : fmt::format("{} x {}", s.dims[d].count, s.dims[d].unit));
   const bool strided = s.ndim > 1 && s.stride.width() != s.dims[s.ndim - 1].width();
-  return s.ndim == 0
-             ? ""
-             : fmt::format("[{}{}]", join(dims), strided ? fmt::format(" of {}", s.stride.width()) : "");
+  return fmt::format("[{}{}]", join(dims), strided ? fmt::format(" of {}", s.stride.width()) : "");
 }
 
 /// "y = linear(x, w), over tp"
@@ -66,11 +65,14 @@ class op_lister {
     if (whole.ndim > 1) whole.stride = whole.dims[1];
     return text_of(whole);
   }
+  std::string index_name(int v) const {
+    if (v == t_.input) return "ids";
+    return v == t_.starts ? "starts" : "targets";
+  }
   std::string operand(int v) const {
     if (const int w = t_.find_parameter(v); w >= 0)
       return "w." + identifier(t_.weights[w].name.text()) + shape(v);
-    const bool is_index = t_.values[v].holds == element::index;
-    if (is_index) return (v == t_.input ? "ids" : v == t_.starts ? "starts" : "targets") + shape(v);
+    if (t_.values[v].holds == element::index) return index_name(v) + shape(v);
     if (v == t_.result) return t_.values[v].ndim == 0 ? "loss" : "y" + shape(v);
     if (v == t_.gradients[t_.input]) return "dx" + shape(v);
     return names_.converted[v] + shape(v);

@@ -63,13 +63,14 @@ class rank_lister {
     }
   }
   void parameters() {
-    for (const placed_parameter& p : r_.parameters)
-      put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
-          p.as.shard_dim >= 0
-              ? fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp")
-              : "",
-          (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") +
-              (p.copy ? ", copy" : ""));
+    for (const placed_parameter& p : r_.parameters) {
+      std::string notes;
+      if (p.as.shard_dim >= 0)
+        notes += fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp");
+      if (l_.is_sharded()) notes += fmt::format(", rows in shards of {}", p.as.shard_rows);
+      if (p.copy) notes += ", copy";
+      put("{:>10} {:<24} {} x {}{}", p.element, p.name, p.as.rows, p.as.cols, notes);
+    }
     if (r_.trained_elements != r_.parameter_elements) put("{:>10} elements are trained", r_.trained_elements);
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
@@ -90,8 +91,8 @@ class rank_lister {
   }
   void lanes() {
     for (const lane& each : r_.lanes)
-      put("{}{}", each.name,
-          each.peer < 0 ? "" : fmt::format(", {} pipeline rank {}", each.sends ? "to" : "from", each.peer));
+      if (each.peer < 0) put("{}", each.name);
+      else put("{}, {} pipeline rank {}", each.name, each.sends ? "to" : "from", each.peer);
     for (const lane_link& k : r_.links)
       put("{} communicates over {}", r_.lanes[k.lane].name, role_name(k.over));
   }

@@ -113,15 +113,17 @@ class namer {
     for (const constant& c : out_.constants) taken.push_back(c.name);
     name_scope ids(taken);
     for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));
-    for (int v = 0; v < static_cast<int>(traced_.size()); ++v)
-      out_.converted.push_back(v == t_.result_gradient ? "dy"
-                               : v == t_.input         ? "x"
-                               : v == t_.statistics    ? "statistics"
-                                                       : traced_[static_cast<std::size_t>(v)]);
+    for (int v = 0; v < static_cast<int>(traced_.size()); ++v) out_.converted.push_back(converted_name(v));
     return std::move(out_);
   }
 
  private:
+  std::string converted_name(int v) const {
+    if (v == t_.result_gradient) return "dy";
+    if (v == t_.input) return "x";
+    return v == t_.statistics ? "statistics" : traced_[static_cast<std::size_t>(v)];
+  }
+
   // ---- values of the trace: the model's names, or after what made them
   /// A gradient that several named values have was made for the last of them, and is handed on.
   void take_names_of_model() {
@@ -145,30 +147,36 @@ class namer {
     for (std::size_t i = 0; i < t_.ops.size(); ++i) {
       const rankc::op& o = t_.ops[i];
       const bool forward = i < t_.forward_ops;
-      const int weight = parameter_read_by(o);
-      const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
-      std::string base = forward && named_[o.out[0]] ? traced_[o.out[0]]
-                         : unary                  ? stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name)
-                         : weight >= 0 && forward ? t_.weights[weight].name.text()
-                                                  : std::string(o.kind->name);
+      const bool unary = forward && is_unary(o);
+      std::string base = forward ? forward_base(o, unary) : std::string(o.kind->name);
       std::replace(base.begin(), base.end(), '.', '_');
       for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j) {
         if (o.adds_to[j] >= 0 || named_[o.out[j]]) continue;
-        std::string n = base + (j > 0   ? "_" + std::string(output_port(*o.kind, j).name)
-                                : unary ? ""
-                                        : "_out");
-        if (!forward) {
-          const int of = gradient_of[o.out[j]];
-          const bool of_forward =
-              of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way round again
-          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of]
-              : of == t_.input                ? "d_x"
-              : of_forward                    ? base + "_out"
-                                              : "d_" + base;
-        }
-        traced_[o.out[j]] = scope_.take(n);
+        traced_[o.out[j]] = scope_.take(forward ? result_name(o, base, j, unary)
+                                                : gradient_name(o, base, gradient_of[o.out[j]]));
       }
     }
+  }
+  /// Whether all that an op reads is one named value.
+  bool is_unary(const rankc::op& o) const {
+    return parameter_read_by(o) < 0 && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
+  }
+  std::string forward_base(const rankc::op& o, bool unary) const {
+    if (named_[o.out[0]]) return traced_[o.out[0]];
+    if (unary) return stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name);
+    const int weight = parameter_read_by(o);
+    return weight >= 0 ? t_.weights[weight].name.text() : std::string(o.kind->name);
+  }
+  static std::string result_name(const rankc::op& o, const std::string& base, int place, bool unary) {
+    if (place > 0) return base + "_" + std::string(output_port(*o.kind, place).name);
+    return unary ? base : base + "_out";
+  }
+  /// `of`: the value that the result is the gradient of; -1 for none.
+  std::string gradient_name(const rankc::op& o, const std::string& base, int of) const {
+    if (of >= 0 && !traced_[of].empty()) return "d_" + traced_[of];
+    if (of == t_.input) return "d_x";
+    const bool is_of_forward = of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way back
+    return is_of_forward ? base + "_out" : "d_" + base;
   }
   int parameter_read_by(const rankc::op& o) const {
     for (int v : o.in)
@@ -235,10 +243,8 @@ class namer {
     };
     each_from(name_source::traced, [&](const name_source& s) {
       if (s.of < 0 || (!s.again && s.rounded.empty())) return s.of < 0 ? "" : traced_[s.of];
-      const int weight = t_.find_parameter(s.of);
-      const std::string text = weight >= 0             ? t_.weights[weight].name.text()
-                               : traced_[s.of].empty() ? "made"
-                                                       : traced_[s.of];
+      std::string text = traced_[s.of].empty() ? "made" : traced_[s.of];
+      if (const int weight = t_.find_parameter(s.of); weight >= 0) text = t_.weights[weight].name.text();
       return scope_.take(with_endings(text, s));
     });
     each_from(name_source::copy, [&](const name_source& s) {

@@ -278,12 +278,11 @@ void pair_copies(lowered& l) {
 }
 
 norm_over norm_over_of(const layer_parameter& p) {
-  return p.differs_over_replicas || p.differs_over_ep ? norm_over::experts
-         : p.differs_over_tp                          ? norm_over::tp
-                                                      : norm_over::nothing;
+  if (p.differs_over_replicas || p.differs_over_ep) return norm_over::experts;
+  return p.differs_over_tp ? norm_over::tp : norm_over::nothing;
 }
 
-/// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
+/// Makes the buckets of shared parameters, decides how each bucket is summed, and drops those that are not.
 void finish_buckets(lowered& l, pipeline_rank& r) {
   const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
   const auto pair = std::find_if(l.tied.begin(), l.tied.end(),
@@ -313,7 +312,9 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     };
     b.over_dp = over_dp && !has([](const placed_parameter& p) { return p.as.differs_over_replicas; });
     b.tied = has(is_tied);
-    b.id = ids.take(b.name == "replicated parameters" ? "replicated" : b.id.empty() ? b.name : b.id);
+    if (b.name == "replicated parameters") b.id = "replicated";
+    else if (b.id.empty()) b.id = b.name;
+    b.id = ids.take(b.id);
     // One name for a sum wherever it is made.
     if (b.name == "replicated parameters")
       b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);

@@ -82,9 +82,10 @@ std::vector<phase> phases_of(const stage_plan&, phase, int layer);
 /// The same for an item. One that runs beside another has the last layer's too.
 std::vector<phase> phases_of(const stage_plan&, const item&, int layer);
 
-/// Bytes of what a microbatch has of a layer.
+/// The size of what a microbatch keeps of a layer. Units: bytes.
 inline std::size_t bytes_of(const body& b, kept what) {
-  return what == kept::saved ? b.saved_bytes : what == kept::halfway ? b.halfway_bytes : b.y_bytes;
+  if (what == kept::saved) return b.saved_bytes;
+  return what == kept::halfway ? b.halfway_bytes : b.y_bytes;
 }
 
 /// The calls of each stage's layers, and what a slot of the stage has.

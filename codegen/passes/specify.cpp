@@ -79,7 +79,8 @@ specification specify(const plan_data& p) {
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
   using rounding = specification::rounding;
-  s.linears = r.linears == fp8 ? rounding::fp8 : r.linears == fp8_rows ? rounding::fp8_rows : rounding::none;
+  if (r.linears == fp8) s.linears = rounding::fp8;
+  else if (r.linears == fp8_rows) s.linears = rounding::fp8_rows;
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

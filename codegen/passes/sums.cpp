@@ -29,12 +29,22 @@ int count_writes(const body& b, phase p, space where, int of, bool clears) {
   return times;
 }
 
+action_kind action_of(phase p) {
+  switch (p) {
+    case phase::forward:
+      return action_kind::F;
+    case phase::backward:
+      return action_kind::B;
+    case phase::backward_input:
+      return action_kind::I;
+    default:
+      return action_kind::W;
+  }
+}
+
 /// How often a pipeline rank passes through a stage.
 int count_passes(const action_table& t, int rank, int stage, phase p) {
-  const auto kind = p == phase::forward          ? action_kind::F
-                    : p == phase::backward       ? action_kind::B
-                    : p == phase::backward_input ? action_kind::I
-                                                 : action_kind::W;
+  const action_kind kind = action_of(p);
   return static_cast<int>(std::count_if(t.actions.begin() + t.begin[rank],
                                         t.actions.begin() + t.begin[rank + 1],
                                         [&](const action& a) { return a.kind == kind && a.stage == stage; }));
@@ -84,9 +94,10 @@ std::vector<sum::relation> flattener::relate(placement shards, placement dp, pla
 
 bool flattener::is_tied(const placed_parameter& q) const {
   return std::any_of(l_.tied.begin(), l_.tied.end(), [&](const std::array<int, 2>& pair) {
-    const int other = pair[0] == r_.index ? pair[1] : pair[1] == r_.index ? pair[0] : -1;
-    return other >= 0 && std::any_of(l_.ranks[other].parameters.begin(), l_.ranks[other].parameters.end(),
-                                     [&](const placed_parameter& o) { return o.name == q.name; });
+    if (pair[0] != r_.index && pair[1] != r_.index) return false;
+    const pipeline_rank& other = l_.ranks[pair[0] == r_.index ? pair[1] : pair[0]];
+    return std::any_of(other.parameters.begin(), other.parameters.end(),
+                       [&](const placed_parameter& o) { return o.name == q.name; });
   });
 }
 
@@ -113,25 +124,28 @@ byte_range flattener::collected(int parameter) const {
   throw std::logic_error("a gradient is dealt out from nowhere");
 }
 
-/// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
+/// The placement of a gradient's contributions over an axis.
+static placement placement_of(bool differs, bool is_summed) {
+  if (differs) return placement::sharded;
+  return is_summed ? placement::partial : placement::replicated;
+}
+
+/// A parameter says over which axes the typed trace has its gradient as P, a sum that is still to be made.
 sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
-  const placement tp = q.as.differs_over_tp ? placement::sharded
-                       : q.as.sum_over_tp   ? placement::partial
-                                            : placement::replicated;
-  const placement dp = q.as.differs_over_replicas ? placement::sharded
-                       : q.as.sum_over_dp         ? placement::partial
-                                                  : placement::replicated;
+  const placement tp = placement_of(q.as.differs_over_tp, q.as.sum_over_tp);
+  const placement dp = placement_of(q.as.differs_over_replicas, q.as.sum_over_dp);
   // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the
   // shard.
   const bool is_dealt = q.as.shards > 1;
   const bool by_turns = is_dealt && (l_.reshards() || (r_.sums_take_turns && !q.as.shared));
   const placement shards = q.as.sum_over_shards && !by_turns ? placement::dealt : placement::sharded;
+  const placement* const over_efsdp = is_dealt ? &shards : nullptr;
   const bool is_of_choices = q.as.balances.any();
   sum of{is_of_choices ? sum_kind::choices : sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), true, is_dealt ? &shards : nullptr)
+         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), true, over_efsdp)
                       : relate(shards, dp, tp, is_tied(q)),
          0,
          {},
@@ -141,13 +155,12 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
       for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
-        if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
-          of.terms +=
-              by_turns && l_.reshards() ? count_sums(s, use, static_cast<int>(k))
-              : by_turns
-                  ? 1
-                  : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
-                                space::gradient, static_cast<int>(k));
+        if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element) {
+          if (!by_turns)
+            of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+                                    space::gradient, static_cast<int>(k));
+          else of.terms += l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : 1;
+        }
   return of;
 }
 

@@ -124,9 +124,8 @@ class value_maker {
     if (before != works_.end() && key.gradient)
       v.last = std::max(v.last, until(stage(key.stage - 1), before->second, space::dy));
     if (leaves != leaves_.end()) v.last = std::max(v.last, leaves->second);
-    v.first = arrives != arrives_.end() ? arrives->second
-              : key.gradient            ? after->second.backward
-                                        : before->second.forward;
+    if (arrives != arrives_.end()) v.first = arrives->second;
+    else v.first = key.gradient ? after->second.backward : before->second.forward;
     add(std::move(v), boundary_unit_);
   }
   std::size_t bytes_between(int boundary_stage) const {

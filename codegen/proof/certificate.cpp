@@ -102,14 +102,15 @@ class rank_text {
     program_ += ']';
   }
 
-  /// A view without where its shard begins, which the rank's line says, as it does of the boxes of what is
-  /// held.
+  static const char* direction(const view& v) {
+    if (!v.written) return "in";
+    return v.adds ? "add" : "out";
+  }
+  /// A view without the place where its shard begins. The rank's line has that, as it has those of held
+  /// boxes.
   void add(const view& v) {
-    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}{}]", v.port,
-                   !v.written ? "in"
-                   : v.adds   ? "add"
-                              : "out",
-                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride,
+    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}{}]", v.port, direction(v), v.accesses.first,
+                   v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride,
                    balance_text(v.balances));
     firsts_.push_back(v.first);
   }

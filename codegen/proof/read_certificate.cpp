@@ -3,6 +3,7 @@
 #include <rankc/codegen/certificate.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 

@@ -110,47 +110,70 @@ std::size_t size_of(const std::vector<access>& accesses) {
   return sum;
 }
 
-/// A collective moves what its bytes and its kind say.
+bool are_alike(const access& r, const access& w) {
+  return r.end - r.begin == w.end - w.begin && r.type == w.type;
+}
+
+/// The tensor that an all_to_all reads and the one that it writes are alike; scratch has the same size.
+bool fits_all_to_all(const op& o, std::size_t members) {
+  const std::size_t in = size_of(o.reads), out = size_of(o.writes);
+  return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 &&
+         are_alike(o.reads[0], o.writes[0]) && out == 2 * in && o.writes[1].type == element_type::bytes;
+}
+
+/// Slots, or their offsets, lie in slabs of one size, one for each member; scratch has the size of all slabs.
+bool fits_slots(const op& o, std::size_t members) {
+  const bool gives_back = o.does == collective_kind::from_experts;
+  const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
+  if (o.reads.size() != slots || o.writes.size() != 2) return false;
+  const access& slabs = gives_back ? o.reads[0] : o.writes[0];
+  const std::size_t size = slabs.end - slabs.begin, scratch = o.writes[1].end - o.writes[1].begin;
+  return size == o.bytes && size % members == 0 && scratch == size && o.reads[0].type == o.writes[0].type &&
+         o.writes[1].type == element_type::bytes &&
+         o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
+}
+
+/// Each member gives as many offsets; scratch has the size of all of them.
+bool fits_offsets(const op& o, std::size_t members) {
+  const std::size_t in = size_of(o.reads), out = size_of(o.writes);
+  return o.reads.size() == 1 && o.writes.size() == 2 && in == o.bytes && out == 2 * members * in &&
+         o.writes[0].end - o.writes[0].begin == members * in && o.reads[0].type == element_type::i32 &&
+         o.writes[0].type == element_type::i32 && o.writes[1].type == element_type::bytes;
+}
+
+bool fits(const op& o, std::size_t members) {
+  const std::size_t in = size_of(o.reads), out = size_of(o.writes);
+  const bool pairwise =
+      std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), are_alike);
+  switch (o.does) {
+    case collective_kind::all_reduce:
+    case collective_kind::all_reduce_max:
+      return in == o.bytes && pairwise;
+    case collective_kind::all_gather:
+      return in == o.bytes && out == members * in;
+    case collective_kind::reduce_scatter:
+      return out == o.bytes && in == members * out;
+    case collective_kind::all_to_all:
+      return in == o.bytes && fits_all_to_all(o, members);
+    case collective_kind::shift:
+    case collective_kind::shift_back:
+      return in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2;
+    case collective_kind::to_experts:
+    case collective_kind::from_experts:
+    case collective_kind::share_offsets:
+      return fits_slots(o, members);
+    case collective_kind::gather_offsets:
+      return fits_offsets(o, members);
+  }
+  return false;
+}
+
+/// A collective moves as many bytes as its kind says.
 void check_sizes(const site& at) {
   const op& o = at.it();
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
-  const bool gathers = o.does == collective_kind::all_gather,
-             scatters = o.does == collective_kind::reduce_scatter,
-             exchanges = o.does == collective_kind::all_to_all;
-  const bool shifts = is_shift(o.does);
-  const auto like = [](const access& r, const access& w) {
-    return r.end - r.begin == w.end - w.begin && r.type == w.type;
-  };
-  const bool pairwise = std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), like);
-  const auto swaps = [&] {  // one tensor, in scratch of its size
-    return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 &&
-           like(o.reads[0], o.writes[0]) && out == 2 * in && o.writes[1].type == element_type::bytes;
-  };
-  const auto sends_slots =
-      [&] {  // slots, or offsets: in slabs of as much for each member, by way of scratch of that size
-        const bool gives_back = o.does == collective_kind::from_experts;
-        const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
-        if (o.reads.size() != slots || o.writes.size() != 2) return false;
-        const access& slabs = gives_back ? o.reads[0] : o.writes[0];
-        const std::size_t size = slabs.end - slabs.begin, scratch = o.writes[1].end - o.writes[1].begin;
-        return size == o.bytes && size % members == 0 && scratch == size &&
-               o.reads[0].type == o.writes[0].type && o.writes[1].type == element_type::bytes &&
-               o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
-      };
-  const auto gathers_offsets = [&] {  // of each member as many, by way of scratch of the size of all
-    return o.reads.size() == 1 && o.writes.size() == 2 && in == o.bytes && out == 2 * members * in &&
-           o.writes[0].end - o.writes[0].begin == members * in && o.reads[0].type == element_type::i32 &&
-           o.writes[0].type == element_type::i32 && o.writes[1].type == element_type::bytes;
-  };
-  const bool fits = o.does == collective_kind::gather_offsets ? gathers_offsets()
-                    : exchanges_slots(o.does)                 ? sends_slots()
-                    : gathers                                 ? in == o.bytes && out == members * in
-                    : scatters                                ? out == o.bytes && in == members * out
-                    : exchanges                               ? in == o.bytes && swaps()
-                    : shifts ? in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2
-                             : in == o.bytes && pairwise;
-  if (!fits)
+  if (!fits(o, members))
     at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,
               collective_kind_names[static_cast<int>(o.does)], o.bytes, members);
 }

@@ -82,7 +82,8 @@ specification to_model(const json& j) {
     const json& by = j["fp8_linears"];
     if (!by.is_boolean() && by != "rows") refuse("fp8_linears", "must be true, \"rows\" or false");
     using rounding = specification::rounding;
-    s.linears = by == "rows" ? rounding::fp8_rows : by.get<bool>() ? rounding::fp8 : rounding::none;
+    if (by == "rows") s.linears = rounding::fp8_rows;
+    else if (by.get<bool>()) s.linears = rounding::fp8;
   }
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");

@@ -189,7 +189,7 @@ class schedule_checker {
     }
   }
 
-  /// What goes from one rank to another on a communicator, or the collectives of its members, in order.
+  /// The messages from one rank to another on a communicator, or the collectives of its members, in order.
   struct queue {
     int group;
     bool pair;
@@ -198,16 +198,19 @@ class schedule_checker {
 
   /// Number the uses of each communicator: those with the same number meet.
   void meet() {
-    std::map<std::tuple<int, int, int>, queue>
-        queues;  // communicator, sender, receiver (both -1: collectives)
+    // By communicator, sender and receiver; both of these are -1 for collectives.
+    std::map<std::tuple<int, int, int>, queue> queues;
     for (int r = 0; r < ranks(); ++r)
       for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
         const instruction& s = at({r, i});
         if (!s.communicates) continue;
         const int group = d_.workers[r].groups[s.communicator],
                   peer = s.point_to_point ? d_.groups[group].ranks[s.peer] : -1;
-        const int from = !s.point_to_point ? -1 : s.kind == "send" ? r : peer;
-        const int to = !s.point_to_point ? -1 : s.kind == "send" ? peer : r;
+        int from = -1, to = -1;
+        if (s.point_to_point) {
+          from = s.kind == "send" ? r : peer;
+          to = s.kind == "send" ? peer : r;
+        }
         auto& q = queues.try_emplace({group, from, to}, queue{group, s.point_to_point, {}}).first->second;
         q.of_side[r].push_back({r, i});
       }

@@ -148,17 +148,23 @@ class follower {
     std::map<int, const range*> reads, writes;  // by sum
     std::vector<const range*> updates;
     std::set<std::uint64_t> kept;
-    for (const range& x : s.reads)
-      if (const claimed* c = claim_on(i, x)) c->update ? void(kept.insert(x.begin)) : void(reads[c->of] = &x);
-    for (const range& x : s.writes)
-      if (const claimed* c = s.kind == "begin" ? nullptr : claim_on(i, x))
-        c->update ? updates.push_back(&x) : void(writes[c->of] = &x);
+    for (const range& x : s.reads) {
+      const claimed* c = claim_on(i, x);
+      if (c && c->update) kept.insert(x.begin);
+      else if (c) reads[c->of] = &x;
+    }
+    for (const range& x : s.writes) {
+      const claimed* c = s.kind == "begin" ? nullptr : claim_on(i, x);
+      if (c && c->update) updates.push_back(&x);
+      else if (c) writes[c->of] = &x;
+    }
     for (const auto& [t, x] : reads)
       if (!writes.count(t)) expect_whole(i, t, *x);
     for (const auto& [t, x] : writes) {
       const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
+      const range* const from = before ? reads.at(t) : nullptr;
       const content after = s.kind == "collective" && !is_dealt(s, t, before.has_value())
-                                ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before)
+                                ? reduced(i, t, *x, from, before)
                                 : added(i, t, before, reads, writes);
       if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
           !fresh && known->second != after)

@@ -23,21 +23,29 @@ bool is_attention(const timed_kernel& k) { return k.name.starts_with("attention"
 bool sums_columns(const timed_kernel& k) { return k.name == "layer_norm_grad_add"; }
 bool sweeps(const timed_kernel& k) { return k.name == "adamw" || k.name == "sum_squares"; }
 
+double epilogue_factor(const gpu_speed& g, const timed_kernel& k) {
+  if (writes_two(k)) return g.two_results;
+  return has_bias(k) ? g.with_bias : 1;
+}
+
 double product_seconds(const gpu_speed& g, const timed_kernel& k) {
   const bool dx = k.name.starts_with("linear_dx"), dw = k.name == "linear_dw";
-  const long long m = dw ? k.out : k.tokens, n = dx || dw ? k.in : k.out,
-                  depth = dw   ? k.tokens
-                          : dx ? k.out
-                               : k.in;
+  long long m = k.tokens, n = k.out, depth = k.in;
+  if (dx) {
+    n = k.in;
+    depth = k.out;
+  }
+  if (dw) {
+    m = k.out;
+    n = k.in;
+    depth = k.tokens;
+  }
   const double written = static_cast<double>(m) * static_cast<double>(n),
                read = static_cast<double>(m + n) * static_cast<double>(depth);
-  const bool twice =
-      dw || writes_two(k) ||
-      k.name == "linear_dx_gelu_bias";  // as wide, or two results, or one and what it is multiplied by
+  // dw is in f32. The others have a second tensor of the result's size, written or read.
+  const bool twice = dw || writes_two(k) || k.name == "linear_dx_gelu_bias";
   return cost_model::product_time(g, m, n, depth, 2 * read + (twice ? 4 : 2) * written,
-                                  writes_two(k) ? g.two_results
-                                  : has_bias(k) ? g.with_bias
-                                                : 1);
+                                  epilogue_factor(g, k));
 }
 
 double attention_seconds(const gpu_speed& g, const timed_kernel& k) {
@@ -119,8 +127,9 @@ void fit_power(const timed_gpu& t, gpu_speed& g) {
 double predicted(const gpu_speed& g, const timed_kernel& k) {
   if (is_product(k) || has_bias(k) || writes_two(k)) return product_seconds(g, k);
   if (is_attention(k)) return attention_seconds(g, k);
-  if (k.bytes > 0) return (sums_columns(k) ? g.column_sums : sweeps(k) ? g.sweeps : g.passes).time(k.bytes);
-  return 0;
+  if (k.bytes <= 0) return 0;
+  if (sums_columns(k)) return g.column_sums.time(k.bytes);
+  return (sweeps(k) ? g.sweeps : g.passes).time(k.bytes);
 }
 
 gpu_speed fit(const timed_gpu& t, gpu_speed g) {

@@ -77,9 +77,8 @@ void check_messages(report& out, const text_program& p, const token_index& index
             continue;
           }
           const bool is_send = t.kind == token_kind::SEND_F || t.kind == token_kind::SEND_B;
-          const int peer = is_send
-                               ? p.rank_of(t.stage + (t.kind == token_kind::SEND_F ? 1 : -1), t.microbatch)
-                               : p.rank_of(sent_as(t).stage, t.microbatch);
+          const int ahead = t.kind == token_kind::SEND_F ? 1 : -1;
+          const int peer = p.rank_of(is_send ? t.stage + ahead : sent_as(t).stage, t.microbatch);
           (is_send ? sends[{r, peer}] : receives[{peer, r}]).emplace_back(t, static_cast<int>(i));
         }
       }

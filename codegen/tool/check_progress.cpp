@@ -73,8 +73,9 @@ class events {
   int message_of(const token& t) {
     const bool forward = t.kind == token_kind::SEND_F || t.kind == token_kind::RECV_F;
     const bool is_send = t.kind == token_kind::SEND_F || t.kind == token_kind::SEND_B;
-    const int from_stage = is_send ? t.stage : t.stage + (forward ? -1 : 1);
-    const int to_stage = from_stage + (forward ? 1 : -1);
+    const int ahead = forward ? 1 : -1;
+    const int from_stage = is_send ? t.stage : t.stage - ahead;
+    const int to_stage = from_stage + ahead;
     return message({forward ? token_kind::SEND_F : token_kind::SEND_B, from_stage, t.microbatch, t.split},
                    p_.rank_of(from_stage, t.microbatch), p_.rank_of(to_stage, t.microbatch));
   }
@@ -187,16 +188,19 @@ class events {
   std::map<int, int> reductions_;  // of each stage
 };
 
+std::string_view rule_of(queues by) {
+  if (by == queues::edge) return "messages queue for each peer and direction";
+  return by == queues::pair ? "messages queue for each peer" : "all messages of a rank queue";
+}
+
 }  // namespace
 
 void check_progress(report& out, const text_program& p, const token_index& index) {
   const auto cycle = events(p, index).find_cycle();
   if (cycle.empty()) return;
-  const std::string_view rule = p.by == queues::edge   ? "messages queue for each peer and direction"
-                                : p.by == queues::pair ? "messages queue for each peer"
-                                                       : "all messages of a rank queue";
-  sentence& s = refuse(out, 304) << "nothing of this can run (" << (p.has_messages ? rule : "data order")
-                                 << "): " << cycle[0] << " waits for ";
+  sentence& s = refuse(out, 304) << "nothing of this can run ("
+                                 << (p.has_messages ? rule_of(p.by) : "data order") << "): " << cycle[0]
+                                 << " waits for ";
   for (std::size_t i = 1; i < cycle.size(); ++i) s << cycle[i] << ", which waits for ";
   s << cycle[0];
 }

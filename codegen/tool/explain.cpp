@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <rankc/messages.hpp>
 #include <string_view>
 
 #include "commands.hpp"
@@ -34,12 +35,32 @@ std::string long_form(const rule_text& r) {
                      paragraph("why", r.why), "breaks", r.breaks, paragraph("mend", r.mend));
 }
 
+/// The part of rankc that says the sentence with this number.
+std::string_view speaker(std::string_view number) {
+  if (number < "5300") return "the core of the runtime";
+  if (number < "6000") return "the launcher";
+  if (number < "7000") return "the trainer";
+  return number < "8000" ? "the generator and its proofs" : "the rankc tool";
+}
+
+/// A sentence of messages.txt: what a program says while it runs; empty where there is none of this number.
+std::string run_time_form(std::string_view number) {
+  const std::string begin = fmt::format("RC{}: ", number);
+  const std::string_view all = templates::messages_txt;
+  std::size_t at = all.starts_with(begin) ? 0 : all.find("\n" + begin);
+  if (number.size() != 4 || at == all.npos) return "";
+  if (at != 0) ++at;
+  return fmt::format("{}\n\n  said by  {}\n  {{}}       a value that is filled in\n",
+                     all.substr(at, all.find('\n', at) - at), speaker(number));
+}
+
 }  // namespace
 
 int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
   const auto rules = rule_texts();
   if (id.empty()) {
     for (const rule_text& r : rules) out << fmt::format("RC{}  {}\n", r.id, r.title);
+    out << templates::messages_txt;
     return 0;
   }
   const bool has_letters = id.size() > 2 && (id.starts_with("RC") || id.starts_with("rc"));
@@ -47,6 +68,10 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
   const auto found = std::find_if(rules.begin(), rules.end(),
                                   [&](const rule_text& r) { return std::to_string(r.id) == number; });
   if (found == rules.end()) {
+    if (const std::string text = run_time_form(number); !text.empty()) {
+      out << text;
+      return 0;
+    }
     errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id
            << " to RC" << rules.back().id << "\n";
     return 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `rankc`: what needs no plan compiled in.
+#include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
+  rankc::runtime::fail_writes_without_signals();
   CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);
@@ -117,10 +119,9 @@ int main(int argc, char** argv) {
                  "--strategy 1d --system H200 --gpus 64 "
                  "--global-batch 2048\n";
   std::ios::sync_with_stdio(false);
-  answer_lines(std::cin, std::cout,
-               *dims        ? answerer(answer_dims)
-               : *searching ? answerer(answer_search)
-               : checks     ? answer_check
-                            : answer_schedule);
+  answerer answer = checks ? answer_check : answer_schedule;
+  if (*dims) answer = answer_dims;
+  else if (*searching) answer = answer_search;
+  answer_lines(std::cin, std::cout, answer);
   return written(0);
 }

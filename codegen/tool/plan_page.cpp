@@ -15,7 +15,10 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) c == '<' ? out += "&lt;" : c == '&' ? out += "&amp;" : out += c;
+  for (const char c : text)
+    if (c == '<') out += "&lt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
   return out;
 }
 

@@ -27,12 +27,10 @@ std::string text_of(std::span<const sensitivity> of_constants) {
   constexpr std::size_t shown = 3;
   const std::size_t n = std::min(shown, of_constants.size());
   std::string out = "1 % more of a constant changes the step most for";
-  for (std::size_t i = 0; i < n; ++i)
-    out += fmt::format("{} {} ({:+.2f} %)",
-                       i == 0       ? ""
-                       : i + 1 == n ? " and"
-                                    : ",",
-                       of_constants[i].constant, of_constants[i].percent);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i > 0) out += i + 1 == n ? " and" : ",";
+    out += fmt::format(" {} ({:+.2f} %)", of_constants[i].constant, of_constants[i].percent);
+  }
   return out;
 }
 

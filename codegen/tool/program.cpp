@@ -95,9 +95,9 @@ std::optional<text_program> read_program(const json& line, report& out) {
 
   // DualPipe (mb_split) holds every stage on two ranks.
   const long long expected = 1LL * static_cast<long long>(ranks->size()) * (from ? 1 : per_rank.value_or(1));
-  const long long stages = given              ? static_cast<long long>(given->size())
-                           : per_rank || from ? expected
-                                              : most.stage + 1;
+  long long stages = most.stage + 1;
+  if (given) stages = static_cast<long long>(given->size());
+  else if (per_rank || from) stages = expected;
   p.microbatches = microbatches.value_or(most.microbatch + 1);
   p.split_sequences = splits || most.split >= 0;
   p.splits = splits.value_or(std::max(most.split, 0) + 1);

@@ -23,9 +23,8 @@ constexpr std::pair<std::string_view, token_kind> spellings[]{{"F", token_kind::
                                                               {"STEP", token_kind::STEP}};
 
 item_kind kind_of(token_kind k) {
-  return k <= token_kind::R        ? item_kind::compute
-         : k <= token_kind::RECV_B ? item_kind::message
-                                   : item_kind::sharding;
+  if (k <= token_kind::R) return item_kind::compute;
+  return k <= token_kind::RECV_B ? item_kind::message : item_kind::sharding;
 }
 
 /// Take a number of at most nine digits off the front of `text`.

@@ -5,6 +5,7 @@
 #include <rankc/runtime/output_rules.hpp>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>

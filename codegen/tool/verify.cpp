@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <ostream>

@@ -35,10 +35,11 @@ member::member(const hello& self, settings s)
   const auto patience = settings_.times.join + to_answer;
   const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
   if (verdict_ && verdict_->first == 0) return;
-  const failure refused = verdict_ ? failure::reported(verdict_->first, verdict_->second)
-                                   : refusal(75, "{} {}; it may not be a program of rankc", coordinator_,
-                                             told ? "has ended the connection before the start"
-                                                  : "has not said in time whether all ranks have come");
+  const char* const trouble =
+      told ? "has ended the connection before the start" : "has not said in time whether all ranks have come";
+  const failure refused = verdict_
+                              ? failure::reported(verdict_->first, verdict_->second)
+                              : refusal(75, "{} {}; it may not be a program of rankc", coordinator_, trouble);
   lock.unlock();
   close();
   throw refused;

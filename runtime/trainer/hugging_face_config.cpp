@@ -30,6 +30,14 @@ bool is_of_positions(std::string_view key) {
          key == "original_max_position_embeddings";
 }
 
+/// The value that a config gives for a rule; where it gives none, the one that the rule puts in its place, or
+/// null.
+json found_by(const config_rule& rule, const json& config) {
+  if (json given = find(config, std::string(rule.key)); !given.is_null()) return given;
+  if (rule.follows != nullptr) return rule.follows(config);
+  return rule.missing.empty() ? json() : json::parse(rule.missing);
+}
+
 json expected_by(const config_rule& rule, const json& sizes) {
   return rule.ours.empty() ? json::parse(rule.value) : sizes.at(std::string(rule.ours));
 }
@@ -65,11 +73,7 @@ std::size_t check_config(const description& about, const described_model& model,
   };
   for (const config_rule& rule : model.family->config) {
     if (is_free(rule, sizes)) continue;
-    const json given = find(config, std::string(rule.key));
-    const json found = !given.is_null()          ? given
-                       : rule.follows != nullptr ? rule.follows(config)
-                       : rule.missing.empty()    ? json()
-                                                 : json::parse(rule.missing);
+    const json found = found_by(rule, config);
     if (const json expected = expected_by(rule, sizes); found != expected) differs(rule.key, found, expected);
   }
   const json positions = find(config, std::string(model.family->positions));

@@ -23,10 +23,22 @@ struct joined {
   std::vector<const global_parameter*> parts;
 };
 
+/// The type of the tensors in the files.
+dtype type_of_files(const description& about) {
+  if (about.type == dtype::f64) return dtype::f64;
+  return about.bf16_weights ? dtype::bf16 : dtype::f32;
+}
+
+/// A type as PyTorch names it.
+const char* torch_name_of(dtype type) {
+  if (type == dtype::f64) return "float64";
+  return type == dtype::f32 ? "float32" : "bfloat16";
+}
+
 std::vector<joined> join(const description& about, const described_model& model,
                          const std::vector<global_parameter>& parameters) {
   const model_family& family = *model.family;
-  const dtype type = about.type == dtype::f64 ? dtype::f64 : about.bf16_weights ? dtype::bf16 : dtype::f32;
+  const dtype type = type_of_files(about);
   std::vector<joined> all;
   for (const global_parameter& p : parameters) {
     const named_rule named = rule_of(family, p.name);
@@ -122,11 +134,7 @@ void write_hugging_face(const description& about, const std::vector<global_param
   }
   index["metadata"]["total_size"] = total;
   if (files.size() > 1) write_durably(folder / weights_index_file, index.dump(2) + "\n");
-  const dtype type = all.front().as.type;
-  write_durably(folder / config_file, config_text(about, model,
-                                                  type == dtype::f64   ? "float64"
-                                                  : type == dtype::f32 ? "float32"
-                                                                       : "bfloat16"));
+  write_durably(folder / config_file, config_text(about, model, torch_name_of(all.front().as.type)));
 }
 
 }  // namespace rankc::runtime

@@ -32,6 +32,12 @@ std::optional<injection::fault> fault_of(const std::string& name) {
   return std::nullopt;
 }
 
+/// The moment that `op=` names; a number is that of a call.
+injection::moment moment_of(const std::string& value) {
+  if (value == "after") return injection::moment::after_step;
+  return value == "save" ? injection::moment::save : injection::moment::call;
+}
+
 }  // namespace
 
 injection parse_injection(const std::string& text, int world) {
@@ -54,9 +60,7 @@ injection parse_injection(const std::string& text, int world) {
     } else if (name == "step") {
       in.step = number<std::int64_t>(text, part, value, 1, any);
     } else if (name == "op") {
-      in.when = value == "after"  ? injection::moment::after_step
-                : value == "save" ? injection::moment::save
-                                  : injection::moment::call;
+      in.when = moment_of(value);
       if (in.when == injection::moment::call)
         in.op = static_cast<std::uint64_t>(number<std::int64_t>(text, part, value, 1, any));
       has_op = true;

@@ -2,9 +2,9 @@
 #include <rankc/trainer/metrics_file.hpp>
 
 #include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
 #include <rankc/runtime/parse.hpp>
 
-#include <cstdio>
 #include <fstream>
 
 namespace rankc::runtime {
@@ -114,7 +114,7 @@ void metrics_file::write(const step_metrics& m) {
     out_.file().append_whole(json_line(m) + "\n");
   } catch (const failure& f) {
     failed_ = true;
-    fmt::print(stderr, "{}; training goes on without it from step {} on\n", f.what(), m.step);
+    say_error("{}; training goes on without it from step {} on\n", f.what(), m.step);
   }
 }
 

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-/// How many parts of the whole tensor's rows there are, each of a rank of tp, or of ep.
+/// Into how many parts the rows of the whole tensor are split: over ep for experts, else over tp or not.
 std::size_t parts_of_rows(const parameter& p, const description& about) {
-  return static_cast<std::size_t>(p.experts ? about.ep : p.shard_dim == 0 ? about.tp : 1);
+  if (p.experts) return static_cast<std::size_t>(about.ep);
+  return p.shard_dim == 0 ? static_cast<std::size_t>(about.tp) : 1;
 }
 
 shard shard_of(const parameter& p, const rank_row& row, const description& about, int rank) {

@@ -51,9 +51,9 @@ constexpr const char read_are[] = "read are F32, F64, BF16 and F16";
 
 double from_half(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const double size = exponent == 0    ? std::ldexp(fraction, -24)
-                      : exponent == 31 ? (fraction ? NAN : INFINITY)
-                                       : std::ldexp(1024 + fraction, exponent - 25);
+  double size = std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 0) size = std::ldexp(fraction, -24);
+  else if (exponent == 31) size = fraction ? NAN : INFINITY;
   return bits & 0x8000 ? -size : size;
 }
 

@@ -27,7 +27,10 @@ void encode(const double* values, std::size_t count, unsigned char* to, const Ro
 
 }  // namespace
 
-const char* name_of(dtype type) { return type == dtype::f32 ? "F32" : type == dtype::f64 ? "F64" : "BF16"; }
+const char* name_of(dtype type) {
+  if (type == dtype::f32) return "F32";
+  return type == dtype::f64 ? "F64" : "BF16";
+}
 
 void encode(const double* values, std::size_t count, dtype type, unsigned char* to) {
   if (type == dtype::f64) std::memcpy(to, values, count * sizeof(double));

@@ -2,6 +2,7 @@
 #include <rankc/trainer/tensorboard.hpp>
 
 #include "../core/host_name.hpp"
+#include <rankc/launch/say_error.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ void tensorboard_file::write_record(const std::string& bytes) {
     out_.append_whole(length + bytes_of(masked_crc32c(length)) + bytes + bytes_of(masked_crc32c(bytes)));
   } catch (const failure& f) {
     failed_ = true;
-    fmt::print(stderr, "{}; training goes on without it\n", f.what());
+    say_error("{}; training goes on without it\n", f.what());
   }
 }
 

@@ -5,6 +5,7 @@ find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_trainer STATIC
   trainer/beginning.cpp
+  trainer/bus_error.cpp
   trainer/call_account.cpp
   trainer/checkpoint.cpp
   trainer/checkpoint_index.cpp
@@ -34,6 +35,7 @@ add_library(rankc_trainer STATIC
   trainer/router_metrics.cpp
   trainer/mixture.cpp
   trainer/not_finite.cpp
+  trainer/orderly_stop.cpp
   trainer/outputs.cpp
   trainer/parameters.cpp
   trainer/piece_source.cpp
@@ -45,7 +47,6 @@ add_library(rankc_trainer STATIC
   trainer/saver.cpp
   trainer/snapshot.cpp
   trainer/steps.cpp
-  trainer/stop_signal.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp
   trainer/tensorboard.cpp

@@ -2,14 +2,16 @@
 #include <rankc/trainer/trainer.hpp>
 
 #include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
+#include <rankc/launch/stop_signals.hpp>
 #include "steps.hpp"
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/trainer/metrics_file.hpp>
 #include <rankc/trainer/not_finite.hpp>
+#include <rankc/trainer/orderly_stop.hpp>
 #include <rankc/trainer/outputs.hpp>
 #include <rankc/trainer/replicas.hpp>
 #include <rankc/trainer/saver.hpp>
-#include <rankc/trainer/stop_signal.hpp>
 #include <rankc/trainer/tensorboard.hpp>
 #include <rankc/trainer/time_table.hpp>
 #include <rankc/trainer/trace_file.hpp>
@@ -116,7 +118,7 @@ void say_ending(const description& about, const options& o, const run_data& data
 void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
     if (ended.saved) say.line(ended.line);
-    else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
+    else if (o.speaks()) say_error("{}: {}{}\n", o.save, ended.line, then);
   }
 }
 
@@ -159,7 +161,7 @@ void train(const description& about, const install_engine& install, const option
   set_weights(*e, b, o, say);
   run_state state = b.state;
   batch_reader batches(about, data.trained, state.samples);
-  const stop_signal stop;
+  const orderly_stop stop(saves.has_value(), o.speaks());
   const auto start = clock::now();
   step_metrics m{};
   std::vector<double> step_ms;
@@ -197,8 +199,8 @@ void train(const description& about, const install_engine& install, const option
     if (untraced) throw *untraced;
     return;
   }
-  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step,
-                last, saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal_name(signal), m.step, last,
+                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {

@@ -87,11 +87,10 @@ account carried(const rankc::runtime::description& about, int rank,
     const auto ranks = static_cast<std::int64_t>(about.communicators[communicator].ranks.size());
     const auto bytes = static_cast<std::int64_t>(t.count * t.element_bytes),
                each = static_cast<std::int64_t>(size_of(about.type));
+    const char* const real = about.type == rankc::runtime::dtype::f64 ? "f64" : "f32";
     entry& e =
         all[{phase_of(t.site, t.action), t.how == rankc::runtime::reduction::max ? kind + "_max" : kind, axis,
-             is_index                                   ? "i32"
-             : about.type == rankc::runtime::dtype::f64 ? "f64"
-                                                        : "f32"}];
+             is_index ? "i32" : real}];
     ++e.count;
     ++e.tensors;
     e.elements += bytes / (is_index ? 4 : each) * (is_message || is_sum || is_shift ? 1 : ranks);

@@ -231,11 +231,12 @@ class accountant {
     add_side(forward ? a.stage + 1 : a.stage - 1, "send");
   }
 
-  /// What is gathered and dealt out as one: a layer's own weights, those of its experts, or the table of both
-  /// ends. Rows are padded to shards.
+  /// The weights that one collective gathers or reduce-scatters: a layer's own, those of its experts, or the
+  /// table of both ends. Rows are padded to shards.
   enum class part { own, experts, shared };
   static part part_of(const tensor& w) {
-    return w.is_shared ? part::shared : w.is_spread ? part::experts : part::own;
+    if (w.is_shared) return part::shared;
+    return w.is_spread ? part::experts : part::own;
   }
   int shards_of(part p) const { return p == part::experts ? expert_shards_ : shards_; }
   struct unit {

@@ -21,8 +21,9 @@ class parser {
  private:
   char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool take(char c) {
-    next() == c ? ++at_;
-    return true : false;
+    if (next() != c) return false;
+    ++at_;
+    return true;
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw std::invalid_argument("\"" + std::string(text_) + "\", from character " + std::to_string(at_) +

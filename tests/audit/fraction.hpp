@@ -2,6 +2,7 @@
 // Numbers that formulas with divisions give exactly, and the formulas as text.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string>

@@ -42,6 +42,11 @@ std::vector<tensor> tensors_of(const drawn& d, layer_role role) {
   return all;
 }
 
+layer_role role_of(int kind) {
+  if (kind == 0) return layer_role::embedding;
+  return kind == 1 ? layer_role::block : layer_role::head;
+}
+
 }  // namespace
 
 std::vector<layer> layers_of(const drawn& d, int pp) {
@@ -51,9 +56,7 @@ std::vector<layer> layers_of(const drawn& d, int pp) {
   int number = 0;  // of the next block
   for (int stage = 0; stage < t.stages(); ++stage)
     for (const int kind : kinds[static_cast<std::size_t>(stage)]) {
-      const layer_role role = kind == 0   ? layer_role::embedding
-                              : kind == 1 ? layer_role::block
-                                          : layer_role::head;
+      const layer_role role = role_of(kind);
       const bool recomputes = role == layer_role::block && d.plan.recipe.recompute.is_of(number++);
       if (t.has_stage(pp, stage))
         all.push_back({role, stage, recomputes, t.rank_of_stage[static_cast<std::size_t>(stage)] != pp,

@@ -18,10 +18,14 @@ std::string kind_of(const formula& f) {
 }
 
 std::string phase_of(const formula& f) {
-  return f.phase == "fwd" ? "forward" : f.phase == "bwd" ? "backward" : f.phase;
+  if (f.phase == "fwd") return "forward";
+  return f.phase == "bwd" ? "backward" : f.phase;
 }
 
-std::int64_t bytes_of(const std::string& type) { return type == "f64" ? 8 : type == "bf16" ? 2 : 4; }
+std::int64_t bytes_of(const std::string& type) {
+  if (type == "f64") return 8;
+  return type == "bf16" ? 2 : 4;
+}
 
 std::int64_t whole(const fraction& f) {
   if (f.under != 1) throw std::logic_error("a formula gives a part of an element");
@@ -34,9 +38,8 @@ void ledger::add(int id, fraction times, const with& w) {
   const formula& f = find(rows_, id);
   variables v = of_all_;
   for (const auto& [name, value] : w.given) v.insert_or_assign(name, value);
-  const std::string type = !w.type.empty()                        ? w.type
-                           : f.type == "act" || f.type == "param" ? types_.real
-                                                                  : types_.wide;
+  std::string type = w.type;
+  if (type.empty()) type = f.type == "act" || f.type == "param" ? types_.real : types_.wide;
   const fraction count =
       times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // of a norm: once for each axis
   entry& e = all_[{w.phase.empty() ? phase_of(f) : w.phase, w.kind.empty() ? kind_of(f) : w.kind,

@@ -12,6 +12,16 @@
 #include <cstring>
 #include <string>
 
+/// Llama 3 of 405b, 70b or else 8b.
+/// Source: Llama Team 2024, arXiv:2407.21783, table 3.
+static rankc::models::llama llama3_of(const std::string& size) {
+  if (size == "405b")
+    return {.layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8, .ffn = 53248, .vocab = 128256};
+  if (size == "70b")
+    return {.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256};
+  return {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+}
+
 int main(int argc, char** argv) {
   using namespace rankc;
   if (argc < 8) return 2;
@@ -19,23 +29,7 @@ int main(int argc, char** argv) {
   const int dp = std::atoi(argv[2]), tp = std::atoi(argv[3]), pp = std::atoi(argv[4]),
             microbatches = std::atoi(argv[5]);
   const bool zero_bubble = !std::strcmp(argv[6], "zero_bubble");
-  // Source: Llama Team 2024, arXiv:2407.21783, table 3.
-  const models::llama model =
-      size == "405b" ? models::llama{.layers = 126,
-                                     .hidden = 16384,
-                                     .heads = 128,
-                                     .kv_heads = 8,
-                                     .ffn = 53248,
-                                     .vocab = 128256}
-      : size == "70b"
-          ? models::llama{.layers = 80,
-                          .hidden = 8192,
-                          .heads = 64,
-                          .kv_heads = 8,
-                          .ffn = 28672,
-                          .vocab = 128256}
-          : models::llama{
-                .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+  const models::llama model = llama3_of(size);
   const parallel_dims dims{
       .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1};
   const training recipe{.seq = 8192, .global_batch = dp * microbatches, .precision = bf16};

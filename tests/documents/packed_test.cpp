@@ -45,6 +45,15 @@ std::vector<document> documents_of(const std::vector<std::int32_t>& tokens, int 
   return all;
 }
 
+/// Whether token n ends a document: in row 0 none does, in row 1 each, in row 2 the first, in row 3 the last,
+/// in the others some at random.
+bool ends_document(int n, int seq) {
+  const int row = n / seq, p = n % seq;
+  if (row < 2) return row == 1;
+  if (row == 2) return p == 0;
+  return row == 3 ? p == seq - 1 : (7 * n + n * n / 5) % 6 == 0;
+}
+
 std::vector<double> logits_of(run& r, int token) {
   std::vector<double> values(static_cast<std::size_t>(r.about.vocab_used));
   r.engine->logits(0, static_cast<std::size_t>(token), values.data());
@@ -57,16 +66,10 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
   constexpr int seq = 16, rows = 12, end = 3, vocab = 8;
   run packed(program_of("gpt")), alone(program_of("unlimited"));
   copy_weights(alone, packed.tensors(region::weights));
-  // Rows of tokens of which some end documents: none, each, the first, the last, and at random.
   std::vector<std::int32_t> tokens(rows * seq), targets(rows * seq, 0);
   for (int n = 0; n < rows * seq; ++n) {
-    const int row = n / seq, p = n % seq, other = (5 * n + n / 7) % (vocab - 1);
-    const bool ends = row == 0   ? false
-                      : row == 1 ? true
-                      : row == 2 ? p == 0
-                      : row == 3 ? p == seq - 1
-                                 : (7 * n + n * n / 5) % 6 == 0;
-    tokens[static_cast<std::size_t>(n)] = ends ? end : other + (other >= end);
+    const int other = (5 * n + n / 7) % (vocab - 1);
+    tokens[static_cast<std::size_t>(n)] = ends_document(n, seq) ? end : other + (other >= end);
   }
   packed.engine->set_batch(0, 0, tokens.data(), targets.data());
   packed.engine->evaluate();

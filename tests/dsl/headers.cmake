@@ -2,6 +2,7 @@
 #
 # All headers of the language compile together, in the order of their names and in the reversed one; of dsl/headers_alone,
 # each as the first of a file.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${FOLDER}" "${FOLDER}/rankc/*.hpp")
 list(SORT headers)
 list(LENGTH headers count)

@@ -105,8 +105,8 @@ TEST_CASE("a table of all actions is refused exactly where they have no order") 
       } else {
         std::stable_sort(begin, t.actions.end(), [&](action a, action b) {
           const auto key = [](action x) {
-            return x.kind == action_kind::F ? std::pair{0, x.stage}
-                                            : std::pair{x.kind == action_kind::W ? 2 : 1, -x.stage};
+            if (x.kind == action_kind::F) return std::pair{0, x.stage};
+            return std::pair{x.kind == action_kind::W ? 2 : 1, -x.stage};
           };
           return key(a) < key(b);
         });

@@ -57,7 +57,9 @@ std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const nu
         --left;
         ++before;
       }
-      const std::size_t at = e.repeated ? stage : before == 0 ? 0 : before == all ? blocks.size() - 1 : stage;
+      std::size_t at = stage;
+      if (!e.repeated && before == 0) at = 0;
+      else if (!e.repeated && before == all) at = blocks.size() - 1;
       of_stage[at] += e.each.in(false);
     }
   return of_stage;

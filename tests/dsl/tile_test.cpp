@@ -61,9 +61,10 @@ TEST_CASE("the pieces of a matrix are disjoint and cover it, of the same room") 
   for (int n = 0; n < 2000; ++n) {
     CAPTURE(n);
     const tile::pair shape{draw(1, 12), draw(1, 12)};
-    tile::layout l = n % 3 == 0   ? tile::row_wise(draw(1, 5))
-                     : n % 3 == 1 ? tile::column_wise(draw(1, 5))
-                                  : tile::layout{{draw(1, 5), draw(1, 5)}};
+    tile::layout l;
+    if (n % 3 == 0) l = tile::row_wise(draw(1, 5));
+    else if (n % 3 == 1) l = tile::column_wise(draw(1, 5));
+    else l.pieces = {draw(1, 5), draw(1, 5)};
     const bool divides = shape[0] % l.pieces[0] == 0 && shape[1] % l.pieces[1] == 0;
     if (!divides) {
       CHECK_THROWS_AS(tile::resolve(l, shape, {0, 0}), std::invalid_argument);

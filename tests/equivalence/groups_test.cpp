@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "refused.hpp"
 

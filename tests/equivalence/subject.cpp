@@ -14,7 +14,8 @@ subject::subject(const rankc::plan_data& plan, target to, dtype type, bool evalu
 
 std::string subject::reason() const {
   const equivalence e = check();
-  return e.holds ? "" : e.reasons.empty() ? "no reason" : e.reasons.front();
+  if (e.holds) return "";
+  return e.reasons.empty() ? "no reason" : e.reasons.front();
 }
 
 std::vector<op*> subject::find(int rank, const std::string& name, const std::string& row) {

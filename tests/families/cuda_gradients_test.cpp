@@ -2,6 +2,7 @@
 // A family's plans on GPUs in f32: the gradients of a first step are those of one rank on the host in f64.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "calls.hpp"

@@ -4,7 +4,9 @@
 // table lists.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "calls.hpp"

@@ -13,14 +13,18 @@
 inline std::string recipe_of(const std::string& job) { return job.substr(0, job.rfind('_')); }
 inline std::string model_of(const std::string& job) { return job.substr(0, job.find('_')); }
 
+/// The options of a job's batches, as the file of losses has them.
+inline std::string batch_options(const std::string& job) {
+  if (job.ends_with("_1")) return " --batch 4 --loss";
+  return job.ends_with("_2") ? " --batch 4 --accum 2 --loss" : " none";
+}
+
 /// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one,
 /// as on the host.
 inline std::vector<double> expected_losses(const std::string& job) {
   const bool in_rows = recipe_of(job) != model_of(job);
-  const std::string wanted = (in_rows ? "--fp8 rowwise " : "") + ("--model tiny-" + model_of(job)) +
-                             (job.ends_with("_1")   ? " --batch 4 --loss"
-                              : job.ends_with("_2") ? " --batch 4 --accum 2 --loss"
-                                                    : " none");
+  const std::string wanted =
+      (in_rows ? "--fp8 rowwise " : "") + ("--model tiny-" + model_of(job)) + batch_options(job);
   std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses_fp8.jsonl");
   for (std::string line; std::getline(in, line);)
     if (const auto j = nlohmann::json::parse(line); j.at("args").get<std::string>().starts_with(wanted))

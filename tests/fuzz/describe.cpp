@@ -30,17 +30,18 @@ std::string text_of(const dim& d) {
                      : fmt::format("{}={}x{} {}", d.name, d.count(), d.unit, d.unit_name);
 }
 
+std::string start_of(const parameter& p) {
+  if (p.start == initial::normal) return fmt::format("std {}", p.std);
+  return p.start == initial::ones ? "ones" : "zeros";
+}
+
 std::string text_of(const parameter& p) {
   std::string out = fmt::format("    {}'{}' ({}", p.handle ? fmt::format("handle {} ", p.handle) : "", p.name,
                                 text_of(p.shape[0]));
   if (p.shape.size() > 1) out += ", " + text_of(p.shape[1]);
   out += ")";
   if (!p.sharded_by.empty()) out += fmt::format(" tp along '{}'", p.sharded_by);
-  return out +
-         (p.start == initial::normal ? fmt::format(" std {}", p.std)
-          : p.start == initial::ones ? " ones"
-                                     : " zeros") +
-         "\n";
+  return out + " " + start_of(p) + "\n";
 }
 
 std::string text_of(const layer& l) {
@@ -68,18 +69,19 @@ std::string text_of(const layer& l) {
   return out + (l.result ? fmt::format("    return v{}\n", l.result) : "    return x\n");
 }
 
+/// After which of these the gathered weights are freed.
+std::string_view reshard_of(const parallel_dims& d) {
+  if (reshards_after_layer(resolve(d))) return "layers";
+  return d.reshard == reshard::after_stage ? "stages" : "the step";
+}
+
 std::string text_of(const parallel_dims& d) {
   std::string out = fmt::format("world={}", d.world);
   for (const named_degree& a : all_degrees)
     if (d.*a.degree != 1)
       out += d.*a.degree == infer ? fmt::format(" {}=infer", a.name)
                                   : fmt::format(" {}={}", a.name, d.*a.degree);
-  if (d.dp_shard != 1)
-    out += fmt::format(" reshard after {} prefetch={}",
-                       reshards_after_layer(resolve(d))    ? "layers"
-                       : d.reshard == reshard::after_stage ? "stages"
-                                                           : "the step",
-                       d.prefetch);
+  if (d.dp_shard != 1) out += fmt::format(" reshard after {} prefetch={}", reshard_of(d), d.prefetch);
   if (d.cp_attention == cp_attention::ring) out += " ring";
   if (d.expert_layout == expert_layout::folded_over_replicas) out += " experts over replicas";
   if (d.expert_layout == expert_layout::independent) out += " independent experts";

@@ -74,6 +74,11 @@ std::string_view draw_layer_name(draws& d, bool is_plain) {
 }
 
 /// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
+/// How often a layer is repeated: at times less than once, which is refused.
+int draw_repetitions(draws& d) {
+  return d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0);
+}
+
 std::string_view draw_pattern(draws& d) {
   return d.one_of<std::string_view>(
       {"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
@@ -220,10 +225,7 @@ void draw_model(plan& p) {
       width = to;
     } else {
       const int y = next.block(0, width);
-      m.entries.push_back(
-          {next.finish(y),
-           kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1,
-           kind == 'r'});
+      m.entries.push_back({next.finish(y), kind == 'r' ? draw_repetitions(d) : 1, kind == 'r'});
     }
   }
   const bool is_tied = width == sizes.hidden && d.chance(40);

@@ -301,10 +301,11 @@ int layer_builder::small(int x, dim hidden) {
 int layer_builder::branch(int x, dim hidden) {
   if (!has_experts_ && draw_.chance(8)) return experts(x);
   const int kind = draw_.below(11);
-  const int y = kind < 4   ? mlp(x, hidden)
-                : kind < 7 ? attention(x, hidden)
-                : kind < 8 ? whole_mlp(x, hidden)
-                           : small(x, hidden);
+  int y = 0;
+  if (kind < 4) y = mlp(x, hidden);
+  else if (kind < 7) y = attention(x, hidden);
+  else if (kind < 8) y = whole_mlp(x, hidden);
+  else y = small(x, hidden);
   switch (draw_.below(24)) {
     case 0:
     case 6:

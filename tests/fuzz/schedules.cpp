@@ -144,18 +144,19 @@ std::string draw_text(draws& d, const schedule& from) {
 
 namespace {
 
-/// Where the stages are: in a loop, down and up again, side by side, or anywhere; each rank has one.
+/// The rank of stage `s`: in a loop, down and up again, with neighbours side by side, or anywhere. Each rank
+/// has a stage.
+int draw_rank(draws& d, int kind, int s, int pp, int stages) {
+  const int turn = s % (2 * pp);
+  if (kind < 2) return s % pp;
+  if (kind < 4) return turn < pp ? turn : 2 * pp - 1 - turn;
+  if (kind < 5) return s * pp / stages;
+  return s < pp ? s : d.below(pp);
+}
 std::vector<int> draw_placement(draws& d, int pp, int stages) {
   std::vector<int> rank_of(static_cast<std::size_t>(stages));
   const int kind = d.below(6);
-  for (int s = 0; s < stages; ++s) {
-    const int turn = s % (2 * pp);
-    rank_of[static_cast<std::size_t>(s)] = kind < 2   ? s % pp
-                                           : kind < 4 ? (turn < pp ? turn : 2 * pp - 1 - turn)
-                                           : kind < 5 ? s * pp / stages
-                                           : s < pp   ? s
-                                                      : d.below(pp);
-  }
+  for (int s = 0; s < stages; ++s) rank_of[static_cast<std::size_t>(s)] = draw_rank(d, kind, s, pp, stages);
   return rank_of;
 }
 

@@ -7,10 +7,13 @@ namespace fuzz {
 
 namespace {
 
-/// A step is gone: what read its result reads its first operand.
+/// Remove a step: the readers of its result read its first operand instead.
 void remove_step(layer& l, std::size_t at) {
   const int gone = static_cast<int>(at) + 1, instead = l.steps[at].in.empty() ? 0 : l.steps[at].in[0];
-  const auto renumber = [&](int& v) { v = v == gone ? instead : v > gone ? v - 1 : v; };
+  const auto renumber = [&](int& v) {
+    if (v == gone) v = instead;
+    else if (v > gone) --v;
+  };
   l.steps.erase(l.steps.begin() + static_cast<std::ptrdiff_t>(at));
   for (step& s : l.steps)
     for (int& v : s.in) renumber(v);

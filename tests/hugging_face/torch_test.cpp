@@ -25,6 +25,12 @@ std::vector<line> read_lines() {
   return all;
 }
 
+/// The name that Mixtral's files give to a matrix of experts.
+std::string torch_name_of(const std::string& matrix) {
+  if (matrix == "gate") return "w1";
+  return matrix == "up" ? "w3" : "w2";
+}
+
 /// PyTorch has a matrix for each expert, and draws each by its own name: gate and up (ffn, hidden), down
 /// (hidden, ffn).
 void give_experts(run& r, int experts) {
@@ -32,7 +38,7 @@ void give_experts(run& r, int experts) {
     const auto at = p.name.find("experts.");
     if (at == p.name.npos) continue;
     const std::string which = p.name.substr(at + 8);
-    const std::string theirs = which == "gate" ? "w1" : which == "up" ? "w3" : "w2";
+    const std::string theirs = torch_name_of(which);
     const std::size_t hidden = p.rows / static_cast<std::size_t>(experts), ffn = p.columns;
     std::vector<double> all, one(hidden * ffn);
     for (int e = 0; e < experts; ++e) {

@@ -14,15 +14,17 @@ namespace {
 
 using odd::techniques;
 
-/// What a plan makes use of.
+const char* reshard_of(const rankc::parallel_dims& d) {
+  if (reshards_after_layer(d)) return "after_layer";
+  return d.reshard == rankc::reshard::after_stage ? "after_stage" : "after_step";
+}
+
+/// The techniques that a plan uses.
 techniques techniques_of(const rankc::plan_data& p) {
   const rankc::parallel_dims& d = p.dims;
   techniques all;
   if (d.dp_replicate > 1) all.insert("dp_replicate");
-  if (d.dp_shard > 1)
-    all.insert(reshards_after_layer(d)                    ? "after_layer"
-               : d.reshard == rankc::reshard::after_stage ? "after_stage"
-                                                          : "after_step");
+  if (d.dp_shard > 1) all.insert(reshard_of(d));
   if (d.cp > 1) all.insert("cp");
   if (d.tp > 1) all.insert(d.sequence_parallel ? "sequence_parallel" : "tp");
   if (d.pp > 1) all.insert(p.schedule);

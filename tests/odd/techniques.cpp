@@ -85,7 +85,8 @@ class list {
     if (has("recompute"))
       r.recompute = turn / 2 % 2 ? recomputation{.full = true}
                                  : recomputation{.attention = true, .activations = true, .norms = true};
-    const char* family = turn % 2 == 0 ? "gpt" : turn % 4 == 1 ? "llama" : "qwen";
+    constexpr const char* families[]{"gpt", "llama", "gpt", "qwen"};
+    const char* family = families[turn % 4];
     std::string layout;
     for (const std::string& name : t) layout += (layout.empty() ? "" : "_and_") + name;
     if (has("one_f_one_b")) add(family, layout, d, schedules::one_f_one_b{3}, r);
@@ -102,13 +103,12 @@ class list {
   void add(const std::string& family, const std::string& layout, const parallel_dims& d, const auto& schedule,
            const training& r) {
     const std::string name = "odd_" + family + "_" + layout;
-    const auto make = [&](const auto& model) {
-      return make_plan(name, model, d, schedule, r, clusters::cpu);
+    const auto add_plan = [&](const auto& model) {
+      out.push_back({family, layout, make_plan(name, model, d, schedule, r, clusters::cpu)});
     };
-    out.push_back({family, layout,
-                   family == "gpt"     ? make(gpt)
-                   : family == "llama" ? make(llama)
-                                       : make(qwen)});
+    if (family == "gpt") add_plan(gpt);
+    else if (family == "llama") add_plan(llama);
+    else add_plan(qwen);
   }
   int added_ = 0;
 };

@@ -78,14 +78,16 @@ template <class T>
 __device__ void take(const member& m, T* to, int place, std::size_t count) {
   for (std::size_t i = threadIdx.x; i < count; i += threads) to[i] = fresh(stage_of<T>(m, place) + i);
 }
-/// In the order of the members, so that all have the same.
+/// Reduces in the order of the members, so that all of them have the same result.
 template <class T>
 __device__ void reduce(const member& m, const collective& c, T* to, std::size_t count) {
   for (std::size_t i = threadIdx.x; i < count; i += threads) {
     wide<T> all = 0;
     for (int place = 0; place < m.members; ++place) {
       const wide<T> part = widened(fresh(stage_of<T>(m, place) + i)) * static_cast<wide<T>>(c.factor);
-      all = place == 0 ? part : c.largest ? (part > all ? part : all) : all + part;
+      if (place == 0) all = part;
+      else if (!c.largest) all += part;
+      else if (part > all) all = part;
     }
     to[i] = static_cast<T>(all);
   }

@@ -51,6 +51,11 @@ std::shared_ptr<common> meeting_of(const ncclUniqueId& id) {
   return found;
 }
 
+std::size_t bytes_of(ncclDataType_t type) {
+  if (type == ncclFloat64) return 8;
+  return type == ncclFloat32 ? 4 : 2;
+}
+
 /// A scaled sum is told by a number behind NCCL's own.
 std::map<int, double> factors;
 
@@ -154,7 +159,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* made, void* scalar, ncclDataT
                                       ncclScalarResidence_t, ncclComm_t) {
   if (type != ncclFloat32 && type != ncclFloat64 && type != ncclBfloat16) return ncclInvalidArgument;
   unsigned char bytes[sizeof(double)]{};
-  cudaMemcpy(bytes, scalar, type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2, cudaMemcpyDefault);
+  cudaMemcpy(bytes, scalar, bytes_of(type), cudaMemcpyDefault);
   float f32 = 0;
   double f64 = 0;
   std::memcpy(&f32, bytes, sizeof(f32));

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "plans.hpp"
 
@@ -33,6 +34,10 @@ const rankc::plan_data& find(const std::string& optimizer, const std::string& la
   for (const optimizing::variant& v : all())
     if (v.optimizer == optimizer && v.layout == layout) return v.plan;
   throw std::logic_error("no plan of " + optimizer);
+}
+rankc::precision precision_of(dtype type) {
+  if (type == dtype::f64) return rankc::f64;
+  return type == dtype::f32 ? rankc::f32 : rankc::bf16;
 }
 bool has(const std::vector<std::string>& sentences, const std::string& part) {
   return std::any_of(sentences.begin(), sentences.end(),
@@ -86,11 +91,7 @@ TEST_CASE(
         CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
         ++programs;
       }
-      const auto s = counted::setting_of(v.plan,
-                                         type == dtype::f64   ? rankc::f64
-                                         : type == dtype::f32 ? rankc::f32
-                                                              : rankc::bf16,
-                                         to);
+      const auto s = counted::setting_of(v.plan, precision_of(type), to);
       const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }

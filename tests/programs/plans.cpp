@@ -31,7 +31,8 @@ struct roundabout {
   static constexpr std::string_view name = "roundabout";
   constexpr int rank_of_stage(int stage, int pp) const {
     const int at = stage % pp;
-    return at == 1 && pp > 2 ? 2 : at == 2 ? 1 : at;
+    if (at == 1 && pp > 2) return 2;
+    return at == 2 ? 1 : at;
   }
   constexpr void actions(int pp, int rank, auto emit) const {
     for (const action_kind kind : {action_kind::F, action_kind::B})

@@ -5,6 +5,9 @@
 
 #include "calls.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace recompute_test {
 
 namespace {

@@ -54,7 +54,8 @@ joined run_parts(machine& on, const row& r, const setting& s, const operands& o,
       all.scale = std::max(all.scale, largest(got[p]));
       gather(r, p, s, all.results[p], got[p], c, [&](double whole, double of_part) {
         const joining j = how(r, p, letter);
-        return j == joining::place ? of_part : j == joining::sum ? whole + of_part : std::max(whole, of_part);
+        if (j == joining::place) return of_part;
+        return j == joining::sum ? whole + of_part : std::max(whole, of_part);
       });
     }
   }

@@ -23,7 +23,8 @@ values random_starts(std::size_t count, int seq, std::mt19937& generator) {
   values all(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t position = i % static_cast<std::size_t>(seq);
-    all[i] = position == 0 ? 0 : generator() % 3 == 0 ? static_cast<double>(position) : all[i - 1];
+    if (position == 0) continue;
+    all[i] = generator() % 3 == 0 ? static_cast<double>(position) : all[i - 1];
   }
   return all;
 }
@@ -74,9 +75,8 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
-    x = r.of(port).holds == element::index ? static_cast<double>(generator() % below)
-        : positive                         ? 0.5 + unit
-                                           : 2 * unit - 1;
+    if (r.of(port).holds == element::index) x = static_cast<double>(generator() % below);
+    else x = positive ? 0.5 + unit : 2 * unit - 1;
   }
   return on.rounded(r, port, v);
 }

@@ -69,9 +69,9 @@ std::ptrdiff_t added(const row& r, const setting& s, std::size_t result, std::si
             own_unit = own.unit_letter ? own.unit : own.elements();
   const int within = j % unit - (own_unit < unit || before < 0 ? before : 0);
   if (within < 0 || within >= own_unit) return -1;
-  const int row_of = from.size() == 1        ? 0
-                     : from[0].letter == 's' ? (s.first + static_cast<int>(i)) % s.seq()
-                                             : static_cast<int>(i);
+  int row_of = 0;
+  if (from.size() > 1)
+    row_of = from[0].letter == 's' ? (s.first + static_cast<int>(i)) % s.seq() : static_cast<int>(i);
   return static_cast<std::ptrdiff_t>(row_of) * own.elements() + j / unit * own_unit + within;
 }
 

@@ -69,7 +69,8 @@ shares shares_of(const row& r) {
   if (std::any_of(r.op->used_ports().begin(), r.op->used_ports().end(),
                   [](const port& p) { return is_fp8(p.holds); }))
     return shares::fp8;
-  return r.is->ring || merges ? shares::ring : r.is->chunks ? shares::chunks : shares::none;
+  if (r.is->ring || merges) return shares::ring;
+  return r.is->chunks ? shares::chunks : shares::none;
 }
 std::vector<row> make_rows(shares which) {
   std::vector<row> made;

@@ -27,10 +27,7 @@ class typed_machine : public machine {
   values rounded(const row& r, std::size_t port, const values& v) const override {
     values made = v;
     if (r.of(port).holds == element::index) return made;
-    for (double& x : made)
-      x = is_fp8(r.of(port).holds) ? number_of(r, port, code_of(r, port, x))
-          : is_wide(r, port)       ? through<Wide>(x)
-                                   : through<T>(x);
+    for (double& x : made) x = rounded(r, port, x);
     return made;
   }
 
@@ -80,11 +77,14 @@ class typed_machine : public machine {
     return r.of(port).holds == element::e5m2 ? runtime::from_fp8<double>(runtime::e5m2{code})
                                              : runtime::from_fp8<double>(runtime::e4m3{code});
   }
+  static double rounded(const row& r, std::size_t port, double x) {
+    if (is_fp8(r.of(port).holds)) return number_of(r, port, code_of(r, port, x));
+    return is_wide(r, port) ? through<Wide>(x) : through<T>(x);
+  }
   static std::size_t element_bytes(const row& r, std::size_t port) {
-    return is_fp8(r.of(port).holds)             ? 1
-           : r.of(port).holds == element::index ? sizeof(std::int32_t)
-           : is_wide(r, port)                   ? sizeof(Wide)
-                                                : sizeof(T);
+    if (is_fp8(r.of(port).holds)) return 1;
+    if (r.of(port).holds == element::index) return sizeof(std::int32_t);
+    return is_wide(r, port) ? sizeof(Wide) : sizeof(T);
   }
   const kernel_row& kernel_of(const row& r) const { return r.op->*kernel_; }
 

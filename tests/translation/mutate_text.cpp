@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutate_text.hpp"
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

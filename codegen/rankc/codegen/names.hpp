@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
+#include <functional>
 #include <initializer_list>
 #include <set>
 #include <string>

@@ -13,6 +13,12 @@ namespace rankc {
 enum class precision : unsigned char { f32, f64, bf16 };
 using enum precision;
 
+/// Units: bytes of a number.
+constexpr std::size_t size_of(precision p) {
+  if (p == f64) return 8;
+  return p == f32 ? 4 : 2;
+}
+
 /// What backward computes again instead of keeping it from forward, in repeated layers: everything, so that
 /// of a layer only its input is kept, or the results of ops of some kinds, with the gathers that follow them.
 /// Of the repeated layers, which are counted through the model, every so many-th does so: with `every` 2

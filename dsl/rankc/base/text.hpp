@@ -70,6 +70,12 @@ class sentence {
   std::vector<char> text_;
 };
 
+/// The separator before entry `i` of `n` in "a, b and c".
+constexpr std::string_view list_separator(int i, int n) {
+  if (i == 0) return "";
+  return i == n - 1 ? " and " : ", ";
+}
+
 /// A string literal as a template argument.
 template <std::size_t N>
 struct literal {

@@ -44,7 +44,7 @@ class kernel_sizes {
   constexpr kernel_sizes(const program::layer_program& l, const program::layer_setting& s) : l_(l), s_(s) {
     for (const program::node& n : l.forward)
       if (n.row->name.starts_with("arrange")) picks_ = static_cast<double>(l.shape(n["places"]).elements());
-    slots_ = picks_ * (s.dims.ep == 1 ? 1 : repeats_tokens(s.dims) ? 1.0 / s.dims.ep : s.dims.etp);
+    slots_ = picks_ * slots_per_pick(s.dims);
   }
 
   /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the
@@ -96,6 +96,11 @@ class kernel_sizes {
   const program::layer_setting& s_;
 
  private:
+  /// The slots of a rank's experts for each expert that its tokens pick, on average.
+  static constexpr double slots_per_pick(const parallel_dims& d) {
+    if (d.ep == 1) return 1;
+    return repeats_tokens(d) ? 1.0 / d.ep : d.etp;
+  }
   /// Whether ids say which rows of it are touched.
   static constexpr bool is_looked_up(const program::node& n, std::size_t p) {
     const use as = n.row->ports[p].as;

@@ -70,10 +70,9 @@ class kernel_times : public kernel_sizes {
     const auto depth = static_cast<long long>(
         operations / 2 / (static_cast<double>(rows) * static_cast<double>(columns)) + 0.5);
     const kept_apart apart = apart_of(n, written, has_bias);
-    const double share = apart.any                ? 1
-                         : results > 1            ? g_.two_results
-                         : has_bias && !of_weight ? g_.with_bias
-                                                  : 1;
+    double share = 1;
+    if (!apart.any && results > 1) share = g_.two_results;
+    else if (!apart.any && has_bias && !of_weight) share = g_.with_bias;
     const bool in_fp8 = takes_fp8(*n.row);
     const double of_rows = takes_fp8_rows(*n.row) ? fp8_rows_share : 1;
     effort e{product_time(g_, rows, columns, std::max(depth, 1LL), passing - apart.not_of_product,

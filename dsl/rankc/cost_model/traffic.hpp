@@ -22,7 +22,7 @@ struct traffic {
   constexpr double all() const { return layers + messages + weights + gradients; }
 };
 
-/// What a node sends. Units: bytes.
+/// The bytes that a rank sends for a node.
 constexpr double sent_by(const program::layer_program& l, const program::node& n,
                          const program::layer_setting& s) {
   const conversion by = n.row->converts;
@@ -33,9 +33,11 @@ constexpr double sent_by(const program::layer_program& l, const program::node& n
   const bool is_sum =
       by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
   if (by == conversion::shift || by == conversion::shift_back) return bytes;
-  return bytes * (ranks - 1) * (is_part ? 1 : is_sum ? 2 / ranks : 1 / ranks);
+  const double to_others = bytes * (ranks - 1);
+  if (is_part) return to_others;
+  return to_others * (is_sum ? 2 / ranks : 1 / ranks);
 }
-/// What the nodes of a phase send.
+/// The bytes that a rank sends for the nodes of a phase.
 constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s,
                          program::phase does) {
   double all = 0;
@@ -112,10 +114,9 @@ class traffic_counter {
   constexpr double real_bytes() const { return static_cast<double>(s_.bytes(program::element_kind::real)); }
 
   constexpr static phase phase_of(action_kind k) {
-    return k == action_kind::B   ? phase::backward
-           : k == action_kind::I ? phase::backward_input
-           : k == action_kind::W ? phase::backward_weight
-                                 : phase::forward;
+    if (k == action_kind::B) return phase::backward;
+    if (k == action_kind::I) return phase::backward_input;
+    return k == action_kind::W ? phase::backward_weight : phase::forward;
   }
   constexpr static bool repeats(phase p) { return p == phase::backward || p == phase::backward_input; }
   constexpr static bool sums(action_kind k) { return k == action_kind::B || k == action_kind::W; }

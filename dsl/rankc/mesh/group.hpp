@@ -63,7 +63,10 @@ class group_shape {
     return first;
   }
   /// How many groups have more than one rank.
-  constexpr int count(int ranks) const { return count_ == 0 ? 0 : below_ > 0 ? below_ : ranks / size(); }
+  constexpr int count(int ranks) const {
+    if (count_ == 0) return 0;
+    return below_ > 0 ? below_ : ranks / size();
+  }
   /// The ranks of a rank's group, in ascending order.
   constexpr std::vector<int> members(int rank) const {
     std::vector<int> out;

@@ -172,12 +172,12 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks,
                                                           e.router, c.loss_scale)
                                          : value{};
-  // Where ranks of ep have the same tokens, or those of tp a part of every expert, each makes a part of the
-  // gradient of the picks' weights.
-  const routing routed = route(!spread            ? enter_tp(logits, c)
-                               : c.repeats_tokens ? replicate(logits, axis::ep)
-                                                  : logits,
-                               e.picks, e.router, bias);
+  // If every tp rank has a part of every expert, or the ep ranks have the same tokens, each of these ranks
+  // makes a part of the gradient of the picks' weights.
+  value scores = logits;
+  if (!spread) scores = enter_tp(logits, c);
+  else if (c.repeats_tokens) scores = replicate(logits, axis::ep);
+  const routing routed = route(scores, e.picks, e.router, bias);
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count, limit);
   as("places", slots.places);

@@ -88,7 +88,6 @@ constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row softmax_top_grad{
     .name = "softmax_top_grad",
@@ -324,10 +323,10 @@ constexpr value top_by_scores(operand logits, dim picks, const router_rule& by, 
   }
   const bool softmax = by.scores == router_rule::softmax;
   const op with{.with = {.first = picks}};
-  return by.has_bias() ? t.apply(softmax ? ops::biased_softmax_top_by : ops::biased_sigmoid_top_by,
-                                 {logits.v, scores, bias}, logits.from, with)
-                       : t.apply(softmax ? ops::softmax_top_by : ops::sigmoid_top_by, {logits.v, scores},
-                                 logits.from, with);
+  if (by.has_bias())
+    return t.apply(softmax ? ops::biased_softmax_top_by : ops::biased_sigmoid_top_by,
+                   {logits.v, scores, bias}, logits.from, with);
+  return t.apply(softmax ? ops::softmax_top_by : ops::sigmoid_top_by, {logits.v, scores}, logits.from, with);
 }
 }  // namespace detail
 

@@ -65,6 +65,12 @@ constexpr void check_limits(report& out, const trace& t, const parallel_dims& d,
   }
 }
 
+/// The divisor of dp_shard * cp * tp in the number of ranks that share out an expert's weight.
+constexpr std::string_view expert_divisor(const parallel_dims& d) {
+  if (repeats_tokens(d)) return "";
+  return d.etp > 1 ? " / (ep * etp)" : " / ep";
+}
+
 /// RC240: the rows of the experts that a rank of ep has divide among the ranks that share them out.
 constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
@@ -88,10 +94,7 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     if (over_replicas && divide(d.dp_shard, d.ep)) found.next() << "expert_layout=folded";
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep
                      << ", and they do not divide by the " << shards << " ranks that share these out, "
-                     << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp"
-                     << (apart       ? ""
-                         : d.etp > 1 ? " / (ep * etp)"
-                                     : " / ep")
+                     << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp" << expert_divisor(d)
                      << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
     return;
   }

@@ -68,7 +68,7 @@ constexpr void refuse_repeat(report& out, std::string_view layer, const type& x,
 constexpr void check_axes_of(report& out, const trace& t) {
   const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
     sentence& s = c.begin() << does << over << ", and no value is placed on it; values are placed on ";
-    for (int i = 0; i < n_axes; ++i) s << (i == 0 ? "" : i == n_axes - 1 ? " and " : ", ") << name(axes[i]);
+    for (int i = 0; i < n_axes; ++i) s << list_separator(i, n_axes) << name(axes[i]);
     refuse(out, 210) << s.view();
   };
   for (const op& o : t.ops)

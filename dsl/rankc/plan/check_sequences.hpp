@@ -4,6 +4,8 @@
 #pragma once
 #include <rankc/plan/trace_layer.hpp>
 
+#include <algorithm>
+
 namespace rankc::detail {
 
 /// RC259: a token that ends documents is one of the vocabulary.
@@ -50,20 +52,20 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
   }
 }
 
-/// RC210: what is exchanged in groups that the plan does not have, or over all of cp where it has groups.
+/// RC210: an all-to-all in groups that the plan does not have, or a gather or reduce-scatter over all of cp
+/// where the plan has groups.
 constexpr void check_groups(report& out, const trace& t, const parallel_dims& d) {
   const int groups = d.ulysses > 1 ? ring_ranks(d) : 1;
   for (const op& o : t.ops) {
     const conversion does = o.kind->converts;
     const bool exchanges = does == conversion::all_to_all,
                gathers = does == conversion::all_gather || does == conversion::reduce_scatter;
-    if (o.over != axis::cp ||
-        !(exchanges ? (o.with.ring > 1 ? o.with.ring : 1) != groups : gathers && groups > 1))
-      continue;
+    const int ring = std::max(o.with.ring, 1);
+    const bool is_wrong = exchanges ? ring != groups : gathers && groups > 1;
+    if (o.over != axis::cp || !is_wrong) continue;
     complaint c{o.kind->name, {}, o.from};
     if (exchanges)
-      c.begin() << "it is in groups of a ring of " << (o.with.ring > 1 ? o.with.ring : 1)
-                << "; rings of this plan have " << groups
+      c.begin() << "it is in groups of a ring of " << ring << "; rings of this plan have " << groups
                 << " groups (cp / ulysses): take the layer_context's ring";
     else
       c.begin() << "it is over all of cp=" << d.cp << ", whose ranks are in groups of ulysses=" << d.ulysses

@@ -16,10 +16,8 @@ using program::target;
 constexpr target target_of(const cluster& c) {
   return c.flops > 0 || c.within_node > 0 ? target::cuda : target::host;
 }
-/// What it computes in: there is no f64 on GPUs, and no bf16 on the host.
-constexpr precision precision_on(target to, precision p) {
-  return to == target::cuda ? p : p == f64 ? f64 : f32;
-}
+/// The precision a plan computes in on a target: the host has no bf16 and takes f32 for it.
+constexpr precision precision_on(target to, precision p) { return to == target::host && p == bf16 ? f32 : p; }
 
 namespace detail {
 

@@ -28,11 +28,10 @@ namespace detail {
 /// "dp_replicate, tp and pp": what is lowered, all of it or for tokens.
 constexpr sentence lowered_degrees() {
   sentence names;
-  int left = 0;
-  for (const named_degree& a : written_degrees) left += row(a.along).lowered != lowering::nothing;
+  int all = 0, i = 0;
+  for (const named_degree& a : written_degrees) all += row(a.along).lowered != lowering::nothing;
   for (const named_degree& a : written_degrees)
-    if (row(a.along).lowered != lowering::nothing)
-      names << a.name << (--left > 1 ? ", " : left == 1 ? " and " : "");
+    if (row(a.along).lowered != lowering::nothing) names << list_separator(i++, all) << a.name;
   return names;
 }
 
@@ -119,11 +118,8 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
   }
   const bool equal = pp < 1 || stages % pp == 0;
   if (blocks.repeats)
-    check_pipeline(out, blocks.blocks, given,
-                   pp < 1  ? stages
-                   : equal ? stages / pp
-                           : 1,
-                   stage_layers, equal ? 0 : stages, blocks.ends);
+    check_pipeline(out, blocks.blocks, given, equal ? stages / std::max(pp, 1) : 1, stage_layers,
+                   equal ? 0 : stages, blocks.ends);
   else if (stages > 1 || !stage_layers.empty())
     refuse(out, 227) << "the model has no repeated layers, and they are what fills " << stages
                      << (stages == 1 ? " stage" : " stages")

@@ -188,7 +188,8 @@ class ranking_search {
       if (found != seen.end() && in_halves && found->split < 0)
         if (const auto step = bounds_.placed_step(scheduled, t, true))
           found->split = add({std::min(*step, at(found->whole).step), found->whole});
-      const int here = found == seen.end() ? -1 : in_halves ? found->split : found->whole;
+      int here = -1;
+      if (found != seen.end()) here = in_halves ? found->split : found->whole;
       if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, known::placed, scheduled, here});
       ++order;
     }

@@ -145,9 +145,7 @@ class fuser {
     const node &first = list_[i], &second = list_[j];
     node made = first;
     made.row = f.into.kind;
-    made.accumulate = first.sums()    ? first.accumulate
-                      : second.sums() ? second.accumulate
-                                      : accumulation::none;
+    if (!first.sums()) made.accumulate = second.sums() ? second.accumulate : accumulation::none;
     if (made.rows == 0) made.rows = second.rows;
     if (made.seq == 0) made.seq = second.seq;
     if (made.number == 0) made.number = second.number;

@@ -71,11 +71,9 @@ struct layer_setting {
   bool gives_dx = true;                                // the layer: else nothing before it is trained
   linear_precision linears = linear_precision::plain;  // of the layer
   constexpr std::size_t bytes(element_kind c) const {
-    const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
-    return c >= element_kind::e4m3                ? 1
-           : c == element_kind::index             ? 4
-           : c == element_kind::wide && real == 2 ? 4
-                                                  : real;
+    if (c >= element_kind::e4m3) return 1;
+    if (c == element_kind::index || (c == element_kind::wide && type == bf16)) return 4;
+    return size_of(type);
   }
 };
 
@@ -102,10 +100,9 @@ struct value {
   std::size_t bytes = 0;
   int of = 0;  // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset =
-      // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
-      // to dx)
-      0;
+  // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
+  // to dx)
+  std::size_t offset = 0;
   node_range forward{}, backward{};
 };
 
@@ -138,9 +135,8 @@ struct node {
   axis over = axis::tp;   // of a conversion
   int converts = -1;      // the value of the trace that it converts
   bool joins = false;     // it waits for what goes around the ring beside it
-  int by_rows =
-      // with the node so many before it: the one moves rows, the other makes products of them, a part after
-      0;
+  // with the node so many before it: the one moves rows, the other makes products of them, a part after
+  int by_rows = 0;
   // another, and what is between them runs meanwhile; 0: with none
 
   constexpr bool is(const op_row& r) const { return row == &r; }
@@ -320,15 +316,18 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
   return s;
 }
 
-/// What a conversion gives a collective, or gets of it, on one rank. Units: bytes.
+/// The elements that a conversion sends.
+constexpr element_kind sent_elements(const node& n) {
+  if (n.row->converts >= conversion::share_offsets) return element_kind::index;
+  return n.wide ? element_kind::wide : element_kind::real;
+}
+
+/// The size of a conversion's buffer on one rank. Units: bytes.
 constexpr std::size_t message_bytes(const layer_program& l, const node& n, const layer_setting& s) {
   const conversion by = n.row->converts;
-  const element_kind holds = by >= conversion::share_offsets ? element_kind::index
-                             : n.wide                        ? element_kind::wide
-                                                             : element_kind::real;
   const bool shifts = by == conversion::shift || by == conversion::shift_back;  // all operands at once
   return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) *
-         static_cast<std::size_t>(l.part(n).elements()) * s.bytes(holds);
+         static_cast<std::size_t>(l.part(n).elements()) * s.bytes(sent_elements(n));
 }
 
 /// A value where a node reads or writes it.

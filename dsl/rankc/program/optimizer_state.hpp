@@ -15,13 +15,18 @@ struct optimizer_state {
   bool working_copy;  // layers read the weights from a copy in bf16
 };
 
-/// In a program whose values are `real` bytes wide, its sums `wide`.
+/// The moments that an optimizer keeps of every weight.
+constexpr int moments_of(const training& r) {
+  if (r.optimizer == adamw) return 2;
+  return r.momentum > 0 ? 1 : 0;
+}
+
+/// The state of a program whose values are `real` bytes wide and whose sums are `wide` bytes wide.
 constexpr optimizer_state state_of(const training& r, std::size_t real, std::size_t wide, bool trains) {
-  const int moments = r.optimizer == adamw ? 2 : r.momentum > 0 ? 1 : 0;
   const bool narrow = real < wide;
   return {.weight = narrow && !r.master_weights ? real : wide,
           .moment = r.moments == bf16 ? 2 : wide,
-          .moments = trains ? moments : 0,
+          .moments = trains ? moments_of(r) : 0,
           .working_copy = narrow && r.master_weights};
 }
 

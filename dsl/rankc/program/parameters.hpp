@@ -110,11 +110,10 @@ constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::
 }
 
 constexpr group group_of(const layer_parameter& p) {
-  return p.shared        ? group::shared
-         : !p.trainable  ? group::frozen
-         : p.experts     ? group::experts
-         : p.sum_over_tp ? group::over_tp
-                         : group::own;
+  if (p.shared) return group::shared;
+  if (!p.trainable) return group::frozen;
+  if (p.experts) return group::experts;
+  return p.sum_over_tp ? group::over_tp : group::own;
 }
 
 /// Whether ranks share out what layers read of a group, and gather it.
@@ -125,8 +124,9 @@ constexpr bool is_shared_out(group g, const parallel_dims& d) {
 /// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the
 /// outside, so that the optimizer's calls cover long ranges.
 constexpr int order_of(const layer_parameter& p) {
-  const bool sharded = p.shard_dim >= 0, matrix = p.ndim > 1;
-  return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
+  const bool matrix = p.ndim > 1;
+  if (p.shard_dim >= 0) return matrix ? 0 : 1;
+  return matrix ? 3 : 2;
 }
 
 /// Where a layer's parameters lie in their groups, of the size that each has there: what layers read, with

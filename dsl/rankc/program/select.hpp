@@ -63,11 +63,7 @@ class selector {
       if (joins && same < 0) same = v;
       class_.push_back(joins ? same : v);
       add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds),
-          out_.add(local(t, s_.dims)),
-          where == space::weight     ? parameter_of_[v]
-          : where == space::gradient ? gradient_of_[v]
-                                     : 0,
-          {name_source::traced, v, nullptr, is_named(v)});
+          out_.add(local(t, s_.dims)), weight_of(v), {name_source::traced, v, nullptr, is_named(v)});
     }
   }
   /// Whether the model names a value, or that whose gradient it is.
@@ -75,6 +71,10 @@ class selector {
     for (const value_name& n : t_.names)
       if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
     return false;
+  }
+  /// The parameter that a value is, or to whose gradient it adds; 0 of other values.
+  constexpr int weight_of(int v) const {
+    return parameter_of_[v] >= 0 ? parameter_of_[v] : std::max(gradient_of_[v], 0);
   }
   constexpr space place_of(int v, const type& t) const {
     if (parameter_of_[v] >= 0) return space::weight;

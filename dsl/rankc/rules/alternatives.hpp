@@ -23,7 +23,9 @@ struct nearest_values {
 /// Search outward from what was written, in 1 to `highest`, for what `legal(int)` accepts.
 constexpr nearest_values find_nearest(int written, int highest, auto legal) {
   constexpr int reach = 4096;  // a bound on what a compiler spends where nothing is legal
-  const int from = written < 1 ? 0 : written > highest ? highest + 1 : written;
+  int from = written;
+  if (written < 1) from = 0;
+  else if (written > highest) from = highest + 1;
   nearest_values out;
   for (int step = 1; step <= reach && out.count < 2; ++step) {
     if (from > step && legal(from - step)) out.add(from - step);

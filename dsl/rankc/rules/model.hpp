@@ -31,7 +31,8 @@ constexpr sentence& put_shards(sentence& t, std::string_view size, int value, st
   return t << size << "=" << value << " does not divide by " << over << "=" << ways;
 }
 constexpr std::string_view head_axes(const setting& s) {
-  return known(s.dims.ulysses) == 1 ? "tp" : known(s.dims.tp) == 1 ? "ulysses" : "tp * ulysses";
+  if (known(s.dims.ulysses) == 1) return "tp";
+  return known(s.dims.tp) == 1 ? "ulysses" : "tp * ulysses";
 }
 constexpr std::string_view ffn_axis(const setting& s) { return s.model.experts > 0 ? "etp" : "tp"; }
 constexpr int ffn_ways(const setting& s) { return known(s.model.experts > 0 ? s.dims.etp : s.dims.tp); }

@@ -20,7 +20,10 @@ struct model_sizes {
   int head_dim = 0;  // 0: hidden / heads
 
   /// Elements of a head; 0 where they are not known.
-  constexpr int elements_of_head() const { return head_dim ? head_dim : heads > 0 ? hidden / heads : 0; }
+  constexpr int elements_of_head() const {
+    if (head_dim) return head_dim;
+    return heads > 0 ? hidden / heads : 0;
+  }
 };
 
 /// How a step's batch is cut. Units: global_batch and microbatch in sequences; microbatch of one rank, 0:

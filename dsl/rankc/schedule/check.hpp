@@ -12,7 +12,8 @@ namespace detail {
 enum progress : unsigned char { forward = 1, input_gradient = 2, weight_gradient = 4 };
 
 constexpr progress made_by(action_kind k) {
-  return k == action_kind::F ? forward : k == action_kind::W ? weight_gradient : input_gradient;
+  if (k == action_kind::F) return forward;
+  return k == action_kind::W ? weight_gradient : input_gradient;
 }
 
 /// RC302: the placement names a rank that there is not.
@@ -37,7 +38,8 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
     const bool exists =
         a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
     const bool is_of_stage = exists && !computes(a.kind) && t.has_stage(rank, a.stage);
-    const int home = !exists ? -1 : is_of_stage ? rank : t.rank_of(a.stage, a.microbatch);
+    int home = -1;
+    if (exists) home = is_of_stage ? rank : t.rank_of(a.stage, a.microbatch);
     const bool is_second = i > first && t.actions[i - 1].overlaps_next, is_last = i + 1 == end;
     const bool trains_nothing = t.inference && a.kind >= action_kind::reduce_grad;
     const bool overlaps =

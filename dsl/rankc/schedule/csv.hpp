@@ -24,12 +24,14 @@ constexpr std::string_view trim(std::string_view s) {
   return s;
 }
 
-/// Take what stands before the first `separator` outside of parentheses off the front of `rest`, and the
-/// separator.
+/// Remove the text up to the first `separator` outside of parentheses, and that separator, from the front of
+/// `rest`; return the text.
 constexpr std::string_view take_until(std::string_view& rest, char separator) {
   std::size_t end = 0;
-  for (int depth = 0; end < rest.size() && (depth > 0 || rest[end] != separator); ++end)
-    depth += rest[end] == '(' ? 1 : rest[end] == ')' && depth > 0 ? -1 : 0;
+  for (int depth = 0; end < rest.size() && (depth > 0 || rest[end] != separator); ++end) {
+    if (rest[end] == '(') ++depth;
+    else if (rest[end] == ')' && depth > 0) --depth;
+  }
   const std::string_view taken = rest.substr(0, end);
   rest.remove_prefix(end < rest.size() ? end + 1 : end);
   return taken;

@@ -66,7 +66,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
     for (int r = 0; r < ranks; ++r) {
       const int end = order.begin[r + 1];
       double clock = free_at[r];
-      action* row = out ? out + (split ? order.begin[r] / 2 * 3 : order.begin[r]) + written[r] : nullptr;
+      const int begin = split ? order.begin[r] / 2 * 3 : order.begin[r];
+      action* row = out ? out + begin + written[r] : nullptr;
       action* const row_begin = row;
       auto weight_cost = [&] {
         while (actions[next_weight[r]].kind != action_kind::I) ++next_weight[r];

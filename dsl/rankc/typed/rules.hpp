@@ -105,6 +105,12 @@ constexpr void gradient_of_elementwise(complaint& c, types in, type* out, const 
   }
 }
 
+/// The remedy for a value with placement p that is to be replicated.
+constexpr std::string_view replicate_first(placement p) {
+  if (p == P) return reduce_first;
+  return p == I ? "convert it first (replicate: its gradient is then all-reduced)" : "all_gather it first";
+}
+
 /// y[tokens, out] = x[tokens, in] w[out, in]^T
 constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) {
   type y = x;
@@ -120,17 +126,16 @@ constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) 
   for (axis a : axes) {
     const placement p = x[a], q = w[a];
     const bool by_features = p == V(last);
-    if (q == V(w_in)) {
-      y[a] = by_features ? P
-                         : c.found(a, "the value", x, "sharded like the weight's input features",
-                                   p == P ? reduce_first : "feed it a column-parallel result");
+    if (q == V(w_in) && by_features) {
+      y[a] = P;
+    } else if (q == V(w_in)) {
+      y[a] = c.found(a, "the value", x, "sharded like the weight's input features",
+                     p == P ? reduce_first : "feed it a column-parallel result");
     } else if (q == V(w_out)) {
       y[a] = p == R ? V(last)
                     : c.found(a, "the value", x,
                               "replicated (R), the weight being sharded along its output features",
-                              p == P   ? reduce_first
-                              : p == I ? "convert it first (replicate: its gradient is then all-reduced)"
-                                       : "all_gather it first");
+                              replicate_first(p));
     } else if (by_features) {
       c.found(a, "the value", x, "the weight to be sharded along it too",
               "all_gather it, or shard the weight");
@@ -151,11 +156,15 @@ constexpr placement outer(complaint& c, const type& x, const type& g, axis a) {
   return c.found(a, "the gradient", g, "what belongs to the saved value's placement", "check the op's dual");
 }
 
+/// The placement of a sum of g over its tokens.
+constexpr placement sum_over_tokens(const type& g, axis a) {
+  if (g[a].k != placement::V) return g[a];
+  return g[a].along == g.last() ? V(0) : P;
+}
 /// Gradients of per-feature weights: sums of dy, or of dy times something held, over tokens.
 constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
-  const type& g = in[0];
   for (int j = 0; j < o.kind->count(true); ++j)
-    for (axis a : axes) out[j][a] = g[a].k != placement::V ? g[a] : g[a].along == g.last() ? V(0) : P;
+    for (axis a : axes) out[j][a] = sum_over_tokens(in[0], a);
 }
 
 /// Complain of a number that no row of zeros can be divided by the root of.

@@ -34,9 +34,8 @@ struct operand {
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
   int ring = 0;           // attention of a ring, and what is handed on around it: its ranks
-  double number =
-      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
-      0;
+  // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
+  double number = 0;
   rope_scaling scaling{};          // rope
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
@@ -314,7 +313,8 @@ struct trace {
       for (int d = 0; d < p.shape.ndim; ++d) {
         const port_dim& wanted = p.shape.dim[d];
         const dim* known = wanted.number ? nullptr : find_dim(row, in, {}, wanted);
-        t.shape[d] = known ? *known : dim{p.name, wanted.number ? wanted.number : 1};
+        if (known) t.shape[d] = *known;
+        else t.shape[d] = dim{p.name, wanted.number ? wanted.number : 1};
       }
     }
   }
@@ -341,8 +341,9 @@ struct trace {
       const type& t = p.is_written() ? made[written++] : in[read++];
       const auto wanted = [&](int d) {
         const port_dim& w = p.shape.dim[d];
-        const dim* first = w.number ? nullptr : find_dim(row, in, made, w);
-        return w.number ? w.number : first ? first->size : -1;  // -1: of no operand before
+        if (w.number) return w.number;
+        const dim* first = find_dim(row, in, made, w);
+        return first ? first->size : -1;  // -1: no operand before has this symbol
       };
       bool fits = t.ndim == p.shape.ndim;
       for (int d = 0; fits && d < p.shape.ndim; ++d) fits = t.shape[d].size == wanted(d);

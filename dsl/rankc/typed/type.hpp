@@ -48,9 +48,10 @@ inline constexpr placement varying{placement::V};  // different on each rank, an
 /// column of what lies by columns.
 enum class element : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows };
 constexpr bool is_fp8(element e) { return e >= element::e4m3; }
-/// The type that has the name in generated text.
+/// The name of the type in generated text.
 constexpr std::string_view fp8_name(element e) {
-  return e == element::e4m3 ? "e4m3" : e == element::e5m2 ? "e5m2" : "e4m3_rows";
+  if (e == element::e4m3) return "e4m3";
+  return e == element::e5m2 ? "e5m2" : "e4m3_rows";
 }
 
 struct type {
@@ -71,10 +72,11 @@ struct type {
   constexpr int last() const { return ndim - 1; }
 };
 
-/// The axis whose ranks share out a dim of a value that is placed like this on `over`: that one, or, in a
-/// ring of groups, a part of it.
+/// The axis whose ranks share out a dim of a value with placement p on `over`. It is `over`, or a part of it
+/// in a ring of groups.
 constexpr axis shared_over(placement p, int dim, axis over) {
-  return p.outer < 0 ? over : dim == p.outer ? axis::ring : axis::ulysses;
+  if (p.outer < 0) return over;
+  return dim == p.outer ? axis::ring : axis::ulysses;
 }
 /// The shards that dim i of a value is split into over an axis.
 constexpr int shards_over(const type& t, int i, axis a, const parallel_dims& d) {
@@ -83,8 +85,11 @@ constexpr int shards_over(const type& t, int i, axis a, const parallel_dims& d) 
   return is_split ? ranks_along(d, shared_over(p, i, a)) : 1;
 }
 
-/// The placement that the gradient of a value with placement p has.
-constexpr placement cotangent(placement p) { return p == R ? P : p == P ? R : p; }
+/// The placement of the gradient of a value with placement p.
+constexpr placement cotangent(placement p) {
+  if (p == R) return P;
+  return p == P ? R : p;
+}
 constexpr type cotangent(type t) {
   for (placement& p : t.at) p = cotangent(p);
   return t;

@@ -9,6 +9,7 @@
 
 #include <sys/resource.h>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <sstream>

@@ -181,11 +181,10 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
     const body& b = l.bodies[layer];
     for (const auto* list : {&b.forward, &b.backward})
       for (std::size_t i = 1; i < list->size(); ++i)
-        for (int k = (*list)[i].by_rows; k >= 0 && (*list)[i].by_rows > 0; --k)
-          words += (words.empty()             ? ""
-                    : k == (*list)[i].by_rows ? ", "
-                                              : " ") +
-                   std::string(b.function((*list)[i - static_cast<std::size_t>(k)]));
+        for (int k = (*list)[i].by_rows; k >= 0 && (*list)[i].by_rows > 0; --k) {
+          if (!words.empty()) words += k == (*list)[i].by_rows ? ", " : " ";
+          words += b.function((*list)[i - static_cast<std::size_t>(k)]);
+        }
     return words;
   };
   const std::string block =

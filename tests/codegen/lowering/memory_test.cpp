@@ -18,6 +18,8 @@
 #include "emit/communications.hpp"
 #include "plans.hpp"
 
+#include <tuple>
+
 namespace memory_test {
 
 using namespace rankc::codegen;
@@ -37,15 +39,16 @@ double sent(const lowered& l, const pipeline_rank& r) {
   return all;
 }
 
+rankc::precision precision_of(dtype type) {
+  if (type == dtype::f64) return rankc::f64;
+  return type == dtype::f32 ? rankc::f32 : rankc::bf16;
+}
+
 /// Hold what is counted to what is placed, and to its bounds.
 void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
   CAPTURE(p.name);
   const lowered l = lower(p, type, to);
-  const auto s = program::setting_of(p,
-                                     type == dtype::f64   ? rankc::f64
-                                     : type == dtype::f32 ? rankc::f32
-                                                          : rankc::bf16,
-                                     to);
+  const auto s = program::setting_of(p, precision_of(type), to);
   const auto layers = program::lower_layers(p, s);
   const auto memory = program::memory_of(p, layers, s), bounds = program::memory_of(p, layers, s, true);
   const auto traffic = rankc::cost_model::traffic_of(p, layers, s);

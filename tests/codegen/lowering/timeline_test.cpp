@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <rankc/codegen/generator.hpp>
 #include <rankc/schedule/csv.hpp>

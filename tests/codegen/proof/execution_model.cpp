@@ -17,6 +17,13 @@ bool communicates(const op& o) {
   return o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
 }
 
+/// The ranks that an op of a rank sends from and to; -1 and -1 for a collective.
+std::pair<int, int> ends_of(const op& o, int rank) {
+  if (o.kind == op_kind::send) return {rank, o.peer};
+  if (o.kind == op_kind::receive) return {o.peer, rank};
+  return {-1, -1};
+}
+
 }  // namespace
 
 execution_model::execution_model(const program& p) : program_(p) {
@@ -74,8 +81,7 @@ void execution_model::link() {
       ops_.back().causes = static_cast<int>(causes.size());
       for (int c : causes) ops_[c].followers.push_back(base + i);
       if (!communicates(o)) continue;
-      const int from = o.kind == op_kind::send ? r : o.kind == op_kind::receive ? o.peer : -1;
-      const int to = o.kind == op_kind::send ? o.peer : o.kind == op_kind::receive ? r : -1;
+      const auto [from, to] = ends_of(o, r);
       const int fresh = static_cast<int>(channels_.size());
       const auto [it, added] = channel_index_.try_emplace({o.communicator, {from, to}}, fresh);
       if (added) channels_.push_back({o.communicator, from, to, {}, {}, {}, {}});

@@ -112,9 +112,9 @@ void execution_model::reduce(const std::vector<int>& members) {
   for (int m : members) {
     const op& o = *ops_[m].source;
     const std::size_t reads = o.bytes * (o.does == collective_kind::reduce_scatter ? n : 1);
-    const std::size_t writes = o.bytes * (o.does == collective_kind::all_gather   ? n
-                                          : o.does == collective_kind::all_to_all ? 2
-                                                                                  : 1);
+    std::size_t writes = o.bytes;
+    if (o.does == collective_kind::all_gather) writes *= n;
+    else if (o.does == collective_kind::all_to_all) writes *= 2;
     if (total(o.reads) != reads || total(o.writes) != writes) harm(o.name + " moves other bytes than it has");
     if (!o.reads.empty() && !o.writes.empty() && o.reads[0].type != o.writes[0].type)
       harm(o.name + " makes another type of what it reads");

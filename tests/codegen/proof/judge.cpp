@@ -26,7 +26,8 @@ std::string find_harm(const program& p, unsigned seed) {
 
 void count(mutation_tally& t, bool accepted, bool harm) {
   ++t.mutants;
-  ++(accepted ? t.accepted : harm ? t.harmful : t.harmless);
+  if (accepted) ++t.accepted;
+  else ++(harm ? t.harmful : t.harmless);
 }
 
 template <class List>

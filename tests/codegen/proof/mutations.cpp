@@ -84,7 +84,10 @@ struct mutator {
     const int size = static_cast<int>(ops.size());
     const int j = below(2) ? std::min(i + 1 + below(4), size - 1) : below(size);
     if (i == j) return {};
-    renumber_waits([&](int w) { return w == i ? j : w == j ? i : w; });
+    renumber_waits([&](int w) {
+      if (w == i) return j;
+      return w == j ? i : w;
+    });
     std::swap(ops[i], ops[j]);
     return {"swap", at(i) + " and " + at(j)};
   }

@@ -142,9 +142,11 @@ struct stage_rank {
     const bool final = ++backwards == shape.microbatches;
     for (int l = shape.layers - 1; l >= 0; --l) {
       const auto layer = name + "layer " + std::to_string(l);
-      access& dx = l == 0 && !first() ? gradient_out[mb % 2] : dy == &flow[0] ? flow[1] : flow[0];
       const bool crosses = l == 0 && !first();
-      crosses&& shape.tp == 1 ? dx.value = all.boundary('B', mb, p, d, t) : fresh(dx).value;
+      access& inside = dy == &flow[0] ? flow[1] : flow[0];
+      access& dx = crosses ? gradient_out[mb % 2] : inside;
+      if (crosses && shape.tp == 1) dx.value = all.boundary('B', mb, p, d, t);
+      else fresh(dx);
       compute(layer + " dgrad", {weights[l], *dy}, {dx});
       tensor_sum(layer + " sum", dx);
       std::vector<access> reads{keep(mb, l), *dy};

@@ -277,6 +277,21 @@ TEST_CASE("tokens replace a link to a token file, and leave what it stands for")
   }
 }
 
+TEST_CASE("a write that cannot be done is an error of the program, and no signal ends it") {
+  const scratch_folder s;
+  const std::string tool = RANKC_TOOL, text = (s.path / "a.txt").string(), out = (s.path / "t.bin").string(),
+                    errors = (s.path / "errors").string();
+  write(text, std::string(5000, 'x'));
+  const auto code = [&](const std::string& script) {
+    return WEXITSTATUS(std::system(("bash -c '" + script + "' 2>" + errors).c_str()));
+  };
+  CHECK(code("ulimit -f 1; " + tool + " tokens --out " + out + " " + text) == 1);
+  CHECK(contents(errors) == "error: " + out + ": cannot be written: File too large\n");
+  CHECK_FALSE(fs::exists(out));
+  CHECK(code("set -o pipefail; (sleep 0.2; " + tool + " explain) | true") == 1);
+  CHECK(contents(errors) == "error: standard output cannot be written\n");
+}
+
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
   CHECK(r == result{0,

@@ -3,8 +3,10 @@
 // breaks, and the schedules that rankc has too are the same.
 #include <doctest/doctest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "answers.hpp"
 

@@ -5,6 +5,7 @@
 #include <rankc/mesh/communicators.hpp>
 
 #include <set>
+#include <string>
 
 #include "counted_mesh.hpp"
 #include "legal_dims.hpp"

@@ -21,11 +21,9 @@ inline constexpr plan negative_balance{.model = balanced({.balance = fault(-0.01
                                        .schedule = one_microbatch,
                                        .recipe = recipe,
                                        .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC256: router_losses.balance=-0.01; a coefficient is at least 0 (none) and at most 1000000:
-        // 0.001 and 0.01 are usual
-        negative_balance>);
+// error: RC256: router_losses.balance=-0.01; a coefficient is at least 0 (none) and at most 1000000: 0.001
+//        and 0.01 are usual
+static_assert(valid<negative_balance>);
 
 inline constexpr plan negative_z{.model = models::mixtral{.layers = 2,
                                                           .hidden = 32,
@@ -40,11 +38,9 @@ inline constexpr plan negative_z{.model = models::mixtral{.layers = 2,
                                  .schedule = one_microbatch,
                                  .recipe = recipe,
                                  .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and
-        // 0.01 are usual
-        negative_z>);
+// error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and 0.01
+//        are usual
+static_assert(valid<negative_z>);
 
 constexpr models::qwen3_moe counting(bool local) {
   models::qwen3_moe m = balanced({.balance = 0.01, .local = local});
@@ -56,11 +52,9 @@ inline constexpr plan local_load{.model = counting(fault(true, false)),
                                  .schedule = one_microbatch,
                                  .recipe = recipe,
                                  .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one
-        // rank; the load is of the batch: local=false
-        local_load>);
+// error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the
+//        load is of the batch: local=false
+static_assert(valid<local_load>);
 
 inline constexpr plan odd_number_before_f32{
     .model = models::mixtral{.layers = 2,
@@ -77,11 +71,9 @@ inline constexpr plan odd_number_before_f32{
     .schedule = one_microbatch,
     .recipe = training{.seq = 9, .global_batch = 1, .precision = bf16},
     .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in
-        // f32, behind them; take an even number of tokens or of features
-        odd_number_before_f32>);
+// error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in f32, behind
+//        them; take an even number of tokens or of features
+static_assert(valid<odd_number_before_f32>);
 
 // ---- layers of one's own
 
@@ -122,27 +114,23 @@ struct statistics_of_gathered : layer {
   }
 };
 inline constexpr auto statistics_behind_enter_tp = layered<around<statistics_of_gathered>>;
-static_assert(
-    valid<
-        // error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp;
-        // expected each token's logits on one rank, or invariant (I): take the statistics before enter_tp
-        statistics_behind_enter_tp>);
+// error: RC210: balance.cpp:@gathered@: softmax_statistics: the value is replicated (R) over tp; expected
+//        each token's logits on one rank, or invariant (I): take the statistics before enter_tp
+static_assert(valid<statistics_behind_enter_tp>);
 
 struct statistics_of_other_picks : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = logits_of(t, x), gathered = enter_tp(logits, c);
-    keep_statistics(logits, route(faulty ? gathered : logits, 2, {}).chosen, {},
-                    c.routers);  // @of_other_picks@
+    // @of_other_picks@
+    keep_statistics(logits, route(faulty ? gathered : logits, 2, {}).chosen, {}, c.routers);
     return x +
            leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
 inline constexpr auto statistics_of_other_choices = layered<around<statistics_of_other_picks>>;
-static_assert(
-    valid<
-        // error: RC210: balance.cpp:@of_other_picks@: softmax_statistics: the choice is replicated (R) over
-        // tp; expected that of the logits' tokens: route the same logits
-        statistics_of_other_choices>);
+// error: RC210: balance.cpp:@of_other_picks@: softmax_statistics: the choice is replicated (R) over tp;
+//        expected that of the logits' tokens: route the same logits
+static_assert(valid<statistics_of_other_choices>);
 
 struct with_statistics : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -154,11 +142,9 @@ struct with_statistics : layer {
 };
 inline constexpr auto another_number_of_routers =
     layered<around<with_statistics, models::llama_layers::head, fault(3, 2)>>;
-static_assert(
-    valid<
-        // error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say
-        // .layers = 2, or call keep_statistics once in each
-        another_number_of_routers>);
+// error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say .layers = 2,
+//        or call keep_statistics once in each
+static_assert(valid<another_number_of_routers>);
 
 struct head_without_losses {
   static constexpr std::string_view name = "head";
@@ -171,10 +157,9 @@ struct head_without_losses {
   }
 };
 inline constexpr auto losses_that_nobody_takes = layered<around<with_statistics, head_without_losses>>;
-static_assert(valid<
-              // error: RC256: layer 'head' ends the model and takes no losses of its routers; call
-              // add_router_losses, or leave out routers()
-              losses_that_nobody_takes>);
+// error: RC256: layer 'head' ends the model and takes no losses of its routers; call add_router_losses, or
+//        leave out routers()
+static_assert(valid<losses_that_nobody_takes>);
 
 /// A balance of the choices of a rank's own tokens is not that of the batch.
 struct head_of_parts {
@@ -184,17 +169,15 @@ struct head_of_parts {
     value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
                           t.parameter(table));
     value sums = all_reduce(t.handed_statistics(), axis::tp), whole = faulty ? sums : all_reduce_batch(sums);
-    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__},
-                     {.with = {.number = 0.01}}));  // @of_parts@
+    // @of_parts@
+    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__}, {.with = {.number = 0.01}}));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto balance_of_parts = layered<around<with_statistics, head_of_parts>>;
-static_assert(
-    valid<
-        // error: RC210: balance.cpp:@of_parts@: balance_loss: the number of choices is a pending sum (P) over
-        // dp_replicate; expected R, I or V: take the sum over the batch first (all_reduce_batch)
-        balance_of_parts>);
+// error: RC210: balance.cpp:@of_parts@: balance_loss: the number of choices is a pending sum (P) over
+//        dp_replicate; expected R, I or V: take the sum over the batch first (all_reduce_batch)
+static_assert(valid<balance_of_parts>);
 
 struct head_of_whole {
   static constexpr std::string_view name = "head";
@@ -209,8 +192,6 @@ struct head_of_whole {
   }
 };
 inline constexpr auto balance_that_each_counts = layered<around<with_statistics, head_of_whole>>;
-static_assert(
-    valid<
-        // error: RC210: balance.cpp:@counted_by_each@: add_loss: the loss is invariant (I) over dp_replicate;
-        // expected a pending sum (P): make it of values that are sharded along the tokens
-        balance_that_each_counts>);
+// error: RC210: balance.cpp:@counted_by_each@: add_loss: the loss is invariant (I) over dp_replicate;
+//        expected a pending sum (P): make it of values that are sharded along the tokens
+static_assert(valid<balance_that_each_counts>);

@@ -12,25 +12,19 @@ constexpr auto packed(int end, int vocab_used = 0) {
 }
 
 inline constexpr auto past_the_vocabulary = packed(fault(16, 15));
-static_assert(
-    valid<
-        // error: RC259: end_of_document=16 is no token; tokens are 0 to 15, and -1 says that a sequence is
-        // one document
-        past_the_vocabulary>);
+// error: RC259: end_of_document=16 is no token; tokens are 0 to 15, and -1 says that a sequence is one
+//        document
+static_assert(valid<past_the_vocabulary>);
 
 inline constexpr auto in_the_padding = packed(fault(10, 9), 10);
-static_assert(
-    valid<
-        // error: RC259: end_of_document=10 is no token; tokens are 0 to 9, and -1 says that a sequence is one
-        // document
-        in_the_padding>);
+// error: RC259: end_of_document=10 is no token; tokens are 0 to 9, and -1 says that a sequence is one
+//        document
+static_assert(valid<in_the_padding>);
 
 inline constexpr auto below_zero = packed(fault(-2, -1));
-static_assert(
-    valid<
-        // error: RC259: end_of_document=-2 is no token; tokens are 0 to 15, and -1 says that a sequence is
-        // one document
-        below_zero>);
+// error: RC259: end_of_document=-2 is no token; tokens are 0 to 15, and -1 says that a sequence is one
+//        document
+static_assert(valid<below_zero>);
 
 /// Attention that is told of documents, or not.
 struct own_attention {
@@ -42,8 +36,9 @@ struct own_attention {
     value q = column_parallel(t, h, "wq", heads), k = column_parallel(t, h, "wk", heads),
           v = column_parallel(t, h, "wv", heads);
     value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);
-    value o = told ? attention(q, keys, values, of_targets ? c.targets : c.starts, c.rows, c.seq)
-                   : attention(q, keys, values, c.rows, c.seq);  // @told@
+    value documents = of_targets ? c.targets : c.starts;
+    value o = told ? attention(q, keys, values, documents, c.rows, c.seq)  // @told@
+                   : attention(q, keys, values, c.rows, c.seq);
     return x + leave_tp(row_parallel(t, o, "wo", hidden, 0.02), c);
   }
 };
@@ -76,24 +71,17 @@ constexpr auto planned(Layer layer) {
 }
 
 inline constexpr auto attention_to_all = planned(own_attention{fault(false, true)});
-static_assert(
-    valid<
-        // error: RC259: attention of layer 'own' is of whole sequences, and end_of_document says that they
-        // are of documents; give it the layer_context's starts, or call self_attention and position with the
-        // context
-        attention_to_all>);
+// error: RC259: attention of layer 'own' is of whole sequences, and end_of_document says that they are of
+//        documents; give it the layer_context's starts, or call self_attention and position with the context
+static_assert(valid<attention_to_all>);
 
 inline constexpr auto positions_of_all = planned(own_positions{fault(false, true)});
-static_assert(
-    valid<
-        // error: RC259: position of layer 'positions' is of whole sequences, and end_of_document says that
-        // they are of documents; give it the layer_context's starts, or call self_attention and position with
-        // the context
-        positions_of_all>);
+// error: RC259: position of layer 'positions' is of whole sequences, and end_of_document says that they are
+//        of documents; give it the layer_context's starts, or call self_attention and position with the
+//        context
+static_assert(valid<positions_of_all>);
 
 inline constexpr auto told_of_targets = planned(own_attention{true, fault(true, false)});
-static_assert(
-    valid<
-        // error: RC210: documents.cpp:@told@: document_attention: starts is sharded along tokens (V) over cp;
-        // expected the same on every rank (I): take the layer_context's starts
-        told_of_targets>);
+// error: RC210: documents.cpp:@told@: document_attention: starts is sharded along tokens (V) over cp;
+//        expected the same on every rank (I): take the layer_context's starts
+static_assert(valid<told_of_targets>);

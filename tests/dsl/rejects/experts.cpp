@@ -50,11 +50,9 @@ struct pending_logits : layer {
   }
 };
 inline constexpr auto a_router_of_a_pending_sum = layered<pending_logits>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@pending_logits@: softmax_top: the value is a pending sum (P) over tp;
-        // expected R, I or V: reduce it first (all_reduce, reduce_scatter)
-        a_router_of_a_pending_sum>);
+// error: RC210: experts.cpp:@pending_logits@: softmax_top: the value is a pending sum (P) over tp; expected
+//        R, I or V: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<a_router_of_a_pending_sum>);
 
 struct sharded_logits : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -66,12 +64,9 @@ struct sharded_logits : layer {
   }
 };
 inline constexpr auto a_router_of_some_experts = layered<sharded_logits>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@sharded_logits@: sigmoid_top: the value is sharded along experts (V)
-        // over tp; expected the scores of all experts on each rank (the largest are taken): all_gather it
-        // first
-        a_router_of_some_experts>);
+// error: RC210: experts.cpp:@sharded_logits@: sigmoid_top: the value is sharded along experts (V) over tp;
+//        expected the scores of all experts on each rank (the largest are taken): all_gather it first
+static_assert(valid<a_router_of_some_experts>);
 
 template <int Picks, int Total>
 struct numbers : layer {
@@ -83,17 +78,13 @@ struct numbers : layer {
   }
 };
 inline constexpr auto more_picks_than_experts = layered<numbers<fault(5, 4), 2>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@numbers@: softmax_top: it takes 5 of 4 experts; expected at least 1, and
-        // no more than there are
-        more_picks_than_experts>);
+// error: RC210: experts.cpp:@numbers@: softmax_top: it takes 5 of 4 experts; expected at least 1, and no more
+//        than there are
+static_assert(valid<more_picks_than_experts>);
 inline constexpr auto weights_that_add_up_to_nothing = layered<numbers<2, fault(0, 2)>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@numbers@: normalize: its rows are to add up to 0; expected a positive
-        // number, 1 as a rule
-        weights_that_add_up_to_nothing>);
+// error: RC210: experts.cpp:@numbers@: normalize: its rows are to add up to 0; expected a positive number, 1
+//        as a rule
+static_assert(valid<weights_that_add_up_to_nothing>);
 
 struct other_tokens : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -105,11 +96,9 @@ struct other_tokens : layer {
   }
 };
 inline constexpr auto a_choice_of_invariant_tokens = layered<other_tokens>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@other_tokens@: dispatch: the choice is invariant (I) over tp; expected
-        // placed as the tokens are: route tokens that are placed like those which go to experts
-        a_choice_of_invariant_tokens>);
+// error: RC210: experts.cpp:@other_tokens@: dispatch: the choice is invariant (I) over tp; expected placed as
+//        the tokens are: route tokens that are placed like those which go to experts
+static_assert(valid<a_choice_of_invariant_tokens>);
 
 struct invariant_rows : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -121,12 +110,10 @@ struct invariant_rows : layer {
   }
 };
 inline constexpr auto experts_of_invariant_tokens = layered<invariant_rows>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@invariant_rows@: expert_up 'up': the value is invariant (I) over tp;
-        // expected replicated (R), the weight being sharded along its output features: convert it first
-        // (replicate: its gradient is then all-reduced)
-        experts_of_invariant_tokens>);
+// error: RC210: experts.cpp:@invariant_rows@: expert_up 'up': the value is invariant (I) over tp; expected
+//        replicated (R), the weight being sharded along its output features: convert it first (replicate: its
+//        gradient is then all-reduced)
+static_assert(valid<experts_of_invariant_tokens>);
 
 struct sharded_experts : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -136,20 +123,17 @@ struct sharded_experts : layer {
     value rows = dispatch(h, by);
     if (faulty) {
       value up = t.parameter("up", {all, ffn}, {{axis::tp, "experts"}}, initial::normal, 0.02);
-      return x + leave_tp(
-                     combine(expert_down(expert_up(rows, up, by), weight(t, "down"), by), routed.weights, by),
-                     c);  // @sharded_experts@
+      // @sharded_experts@
+      value made = expert_up(rows, up, by);
+      return x + leave_tp(combine(expert_down(made, weight(t, "down"), by), routed.weights, by), c);
     }
     return x + leave_tp(combine(experts(t, rows, by), routed.weights, by), c);
   }
 };
 inline constexpr auto experts_on_other_ranks = layered<sharded_experts>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@sharded_experts@: expert_up 'up': the weight is sharded along experts
-        // (V) over tp; expected all experts on each rank, or their columns sharded: shard it along its
-        // columns
-        experts_on_other_ranks>);
+// error: RC210: experts.cpp:@sharded_experts@: expert_up 'up': the weight is sharded along experts (V) over
+//        tp; expected all experts on each rank, or their columns sharded: shard it along its columns
+static_assert(valid<experts_on_other_ranks>);
 
 constexpr value own_router(trace& t) {
   return t.parameter("own", {dim{"experts", 4}, hidden}, {}, initial::normal, 0.02);
@@ -166,11 +150,9 @@ struct other_offsets : layer {
   }
 };
 inline constexpr auto offsets_of_other_tokens = layered<other_offsets, true>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@experts@: expert_up 'up': the offset table is a pending sum (P) over tp;
-        // expected that of the slots' tokens: arrange the choice of the tokens that were dispatched
-        offsets_of_other_tokens>);
+// error: RC210: experts.cpp:@experts@: expert_up 'up': the offset table is a pending sum (P) over tp;
+//        expected that of the slots' tokens: arrange the choice of the tokens that were dispatched
+static_assert(valid<offsets_of_other_tokens>);
 
 struct weights_once : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -183,12 +165,10 @@ struct weights_once : layer {
   }
 };
 inline constexpr auto invariant_weights_of_parts = layered<weights_once>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@weights_once@: combine: the right operand is invariant (I) over tp;
-        // expected replicated (R), the other being a pending sum: convert it first (replicate: its gradient
-        // is then all-reduced)
-        invariant_weights_of_parts>);
+// error: RC210: experts.cpp:@weights_once@: combine: the right operand is invariant (I) over tp; expected
+//        replicated (R), the other being a pending sum: convert it first (replicate: its gradient is then
+//        all-reduced)
+static_assert(valid<invariant_weights_of_parts>);
 
 // ---- models
 
@@ -213,28 +193,24 @@ inline constexpr plan sparse{.model = changed(Change),
                              .recipe = recipe,
                              .cluster = clusters::cpu};
 inline constexpr auto no_dense_ffn = sparse<[](models::qwen3_moe& m) { m.decoder_sparse_step = 2; }>;
-static_assert(valid<no_dense_ffn>);  // error: RC206: ffn=0; a size is at least 1
+// error: RC206: ffn=0; a size is at least 1
+static_assert(valid<no_dense_ffn>);
 inline constexpr auto too_many_picks = sparse<[](models::qwen3_moe& m) { m.top_k = 6; }>;
-static_assert(
-    valid<
-        // error: RC215: top_k=6 is more than experts=4: take top_k=3 or top_k=4, or experts=6 or experts=7
-        too_many_picks>);
+// error: RC215: top_k=6 is more than experts=4: take top_k=3 or top_k=4, or experts=6 or experts=7
+static_assert(valid<too_many_picks>);
 inline constexpr auto a_layer_that_is_not_there = sparse<[](models::qwen3_moe& m) {
   m.mlp_only_layers = {1, 4};
   m.ffn = 64;
 }>;
-static_assert(valid<
-              // error: RC253: mlp_only_layers names layer 4; the model has layers 0 to 3
-              a_layer_that_is_not_there>);
+// error: RC253: mlp_only_layers names layer 4; the model has layers 0 to 3
+static_assert(valid<a_layer_that_is_not_there>);
 inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) {
   m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   m.ffn = 64;
 }>;
-static_assert(
-    valid<
-        // error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out
-        // as many as are regular)
-        too_many_dense_layers>);
+// error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out as many
+//        as are regular)
+static_assert(valid<too_many_dense_layers>);
 
 // ---- experts over ranks
 
@@ -250,9 +226,9 @@ template <router_rule Rule, int Picks = 2>
 struct by_rule : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c);
-    const value bias = Rule.has_bias()
-                           ? bias_of_choice(t, "router.bias", dim{"experts", 4}, 2, Rule, c.loss_scale)
-                           : value{};                                  // @bias@
+    value bias{};
+    // @bias@
+    if (Rule.has_bias()) bias = bias_of_choice(t, "router.bias", dim{"experts", 4}, 2, Rule, c.loss_scale);
     const routing routed = route(logits_of(t, h), Picks, Rule, bias);  // @rule@
     const arrangement by = arrange(routed.chosen, 4);
     return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);
@@ -260,38 +236,27 @@ struct by_rule : layer {
 };
 inline constexpr auto groups_of_two_sizes =
     layered<by_rule<router_rule{.groups = fault(3, 2), .groups_taken = 1, .group_best = 1}>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@rule@: route: 4 experts do not divide into 3 groups; expected groups of
-        // one size
-        groups_of_two_sizes>);
+// error: RC210: experts.cpp:@rule@: route: 4 experts do not divide into 3 groups; expected groups of one size
+static_assert(valid<groups_of_two_sizes>);
 inline constexpr auto more_groups_than_there_are =
     layered<by_rule<router_rule{.groups = 2, .groups_taken = fault(3, 2)}>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@rule@: keep_groups: it takes 3 of 2 groups; expected at least 1, and no
-        // more than there are
-        more_groups_than_there_are>);
+// error: RC210: experts.cpp:@rule@: keep_groups: it takes 3 of 2 groups; expected at least 1, and no more
+//        than there are
+static_assert(valid<more_groups_than_there_are>);
 inline constexpr auto groups_scored_by_more_than_they_have =
     layered<by_rule<router_rule{.groups = 2, .groups_taken = 1, .group_best = fault(3, 2)}>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@rule@: keep_groups: it scores a group by its 3 best experts; expected at
-        // least 1, and no more than the 2 of a group
-        groups_scored_by_more_than_they_have>);
+// error: RC210: experts.cpp:@rule@: keep_groups: it scores a group by its 3 best experts; expected at least
+//        1, and no more than the 2 of a group
+static_assert(valid<groups_scored_by_more_than_they_have>);
 inline constexpr auto more_picks_than_their_groups_have =
     layered<by_rule<router_rule{.groups = 2, .groups_taken = 1}, fault(3, 2)>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@rule@: route: it takes 3 experts, and the 1 groups that it takes have 2;
-        // expected no more
-        more_picks_than_their_groups_have>);
+// error: RC210: experts.cpp:@rule@: route: it takes 3 experts, and the 1 groups that it takes have 2;
+//        expected no more
+static_assert(valid<more_picks_than_their_groups_have>);
 inline constexpr auto a_bias_that_falls = layered<by_rule<router_rule{.bias_rate = fault(-0.001, 0.001)}>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@bias@: parameter 'router.bias': its rate is -1e-3; expected a positive
-        // number, at most 1: 0.001 is usual
-        a_bias_that_falls>);
+// error: RC210: experts.cpp:@bias@: parameter 'router.bias': its rate is -1e-3; expected a positive number,
+//        at most 1: 0.001 is usual
+static_assert(valid<a_bias_that_falls>);
 constexpr auto with_bias(training by) {
   return plan{.model = around<by_rule<router_rule{.bias_rate = 0.001}>>{},
               .dims = parallel_dims{.world = 2, .dp_shard = 2},
@@ -304,18 +269,14 @@ inline constexpr auto a_bias_in_bf16 = with_bias({.seq = 8,
                                                   .precision = bf16,
                                                   .master_weights = fault(false, true),
                                                   .rounding = fault(stochastic, nearest)});
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@bias@: parameter 'router.bias': it is kept in bf16 alone, in which steps
-        // of 1e-3 are lost; take master_weights=true, or leave out the bias
-        a_bias_in_bf16>);
+// error: RC210: experts.cpp:@bias@: parameter 'router.bias': it is kept in bf16 alone, in which steps of 1e-3
+//        are lost; take master_weights=true, or leave out the bias
+static_assert(valid<a_bias_in_bf16>);
 inline constexpr auto choices_in_bf16 =
     with_bias({.seq = 8, .global_batch = 4, .precision = bf16, .reductions = fault(bf16, f32)});
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@bias@: parameter 'router.bias': numbers of choices are summed in bf16,
-        // which has whole numbers up to 256; leave out reductions=bf16, or the bias
-        choices_in_bf16>);
+// error: RC210: experts.cpp:@bias@: parameter 'router.bias': numbers of choices are summed in bf16, which has
+//        whole numbers up to 256; leave out reductions=bf16, or the bias
+static_assert(valid<choices_in_bf16>);
 
 constexpr value own_experts(trace& t, std::string_view name) {
   return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);  // @own_weight@
@@ -341,8 +302,8 @@ struct exchanging : layer {
     const dim own = t.of(rows).shape[0], from_all = received_slots(own, 4, c.ep, c.token_ranks, {});
     const value shared = share_offsets(slots.offsets, from_all);
     const arrangement there{slots.places, made == mistake::own_offsets ? slots.offsets : shared};
-    value sent =
-        to_experts(rows, made == mistake::sent_back_offsets ? shared : slots.offsets, from_all);  // @sends@
+    // @sends@
+    value sent = to_experts(rows, made == mistake::sent_back_offsets ? shared : slots.offsets, from_all);
     if (made == mistake::sent_twice) sent = to_experts(sent, slots.offsets, from_all);  // @sends_again@
     if (made == mistake::gathered) sent = all_gather(sent, axis::ep, hidden.name);      // @gathers@
     value up = made == mistake::whole_experts ? weight(t, "up") : own_experts(t, "up");
@@ -353,47 +314,33 @@ struct exchanging : layer {
   }
 };
 inline constexpr auto whole_experts_of_received_slots = spread<exchanging<mistake::whole_experts>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the weight is invariant (I) over ep;
-        // expected the rank's own experts, as the slots are of these: shard it along its experts over ep
-        whole_experts_of_received_slots>);
+// error: RC210: experts.cpp:@own_experts@: expert_up 'up': the weight is invariant (I) over ep; expected the
+//        rank's own experts, as the slots are of these: shard it along its experts over ep
+static_assert(valid<whole_experts_of_received_slots>);
 inline constexpr auto own_experts_of_own_tokens = spread<exchanging<mistake::own_slots>>;
-static_assert(valid<
-              // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the value is invariant (I) over ep;
-              // expected slots of the rank's own experts, as the weight is of these: exchange them first
-              // (to_experts)
-              own_experts_of_own_tokens>);
+// error: RC210: experts.cpp:@own_experts@: expert_up 'up': the value is invariant (I) over ep; expected slots
+//        of the rank's own experts, as the weight is of these: exchange them first (to_experts)
+static_assert(valid<own_experts_of_own_tokens>);
 inline constexpr auto offsets_of_own_tokens = spread<exchanging<mistake::own_offsets>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the offset table is invariant (I) over ep;
-        // expected that of the slots: exchange both, or neither
-        offsets_of_own_tokens>);
+// error: RC210: experts.cpp:@own_experts@: expert_up 'up': the offset table is invariant (I) over ep;
+//        expected that of the slots: exchange both, or neither
+static_assert(valid<offsets_of_own_tokens>);
 inline constexpr auto slots_sent_twice = spread<exchanging<mistake::sent_twice>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@sends_again@: to_experts: the value is different on each rank (V) over
-        // ep; expected slots of the rank's own tokens (I): there is nothing to exchange
-        slots_sent_twice>);
+// error: RC210: experts.cpp:@sends_again@: to_experts: the value is different on each rank (V) over ep;
+//        expected slots of the rank's own tokens (I): there is nothing to exchange
+static_assert(valid<slots_sent_twice>);
 inline constexpr auto offsets_of_received_slots = spread<exchanging<mistake::sent_back_offsets>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@sends@: to_experts: the offset table is different on each rank (V) over
-        // ep; expected that of the rank's own tokens: give it that of arrange
-        offsets_of_received_slots>);
+// error: RC210: experts.cpp:@sends@: to_experts: the offset table is different on each rank (V) over ep;
+//        expected that of the rank's own tokens: give it that of arrange
+static_assert(valid<offsets_of_received_slots>);
 inline constexpr auto a_gather_over_ep = spread<exchanging<mistake::gathered>>;
-static_assert(
-    valid<
-        // error: RC210: experts.cpp:@gathers@: all_gather: it is over ep, whose ranks have tokens and experts
-        // of their own; exchange slots of tokens over it (to_experts)
-        a_gather_over_ep>);
+// error: RC210: experts.cpp:@gathers@: all_gather: it is over ep, whose ranks have tokens and experts of
+//        their own; exchange slots of tokens over it (to_experts)
+static_assert(valid<a_gather_over_ep>);
 inline constexpr auto frozen_experts_on_other_ranks = spread<exchanging<mistake::frozen_experts>>;
-static_assert(
-    valid<
-        // error: RC226: experts.cpp:@own_weight@: parameter 'up': it is frozen and sharded over ep=2; this
-        // version trains the experts that it spreads over ranks: train it, or take ep=1
-        frozen_experts_on_other_ranks>);
+// error: RC226: experts.cpp:@own_weight@: parameter 'up': it is frozen and sharded over ep=2; this version
+//        trains the experts that it spreads over ranks: train it, or take ep=1
+static_assert(valid<frozen_experts_on_other_ranks>);
 
 constexpr models::mixtral four_experts{.layers = 4,
                                        .hidden = 32,
@@ -416,32 +363,25 @@ inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, 
   d.dp_replicate = 2;
   d.dp_shard = 2;
 });
-static_assert(
-    valid<
-        // error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp
-        // * tp): take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or
-        // expert_layout=folded_over_replicas
-        experts_over_more_than_a_replica>);
+// error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp * tp):
+//        take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or expert_layout=folded_over_replicas
+static_assert(valid<experts_over_more_than_a_replica>);
 inline constexpr auto whole_tokens_on_tp =
     over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
-static_assert(
-    valid<
-        // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version,
-        // for each would send the same tokens to experts, which compute them tp times: set
-        // sequence_parallel=true, or tp=1
-        whole_tokens_on_tp>);
+// error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each
+//        would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or
+//        tp=1
+static_assert(valid<whole_tokens_on_tp>);
 inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims& d) {
   d.dp_replicate = 2;
   d.dp_shard = 1;
   d.cp_weights = cp_weights::replicate;
   d.ep = 2;
 });
-static_assert(
-    valid<
-        // error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for
-        // ranks of cp have other experts and replicas the same: set cp_weights=shard, or
-        // expert_layout=folded_over_replicas
-        whole_weights_on_cp>);
+// error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for ranks
+//        of cp have other experts and replicas the same: set cp_weights=shard, or
+//        expert_layout=folded_over_replicas
+static_assert(valid<whole_weights_on_cp>);
 inline constexpr auto six_experts_on_four_ranks = over_ranks(
     four_ranks, [](parallel_dims&) {},
     [] {
@@ -449,9 +389,8 @@ inline constexpr auto six_experts_on_four_ranks = over_ranks(
       if (faulty) m.experts = 6;
       return m;
     }());
-static_assert(valid<
-              // error: RC209: experts=6 does not divide by ep=4: take ep=1 or ep=2, or experts=4 or experts=8
-              six_experts_on_four_ranks>);
+// error: RC209: experts=6 does not divide by ep=4: take ep=1 or ep=2, or experts=4 or experts=8
+static_assert(valid<six_experts_on_four_ranks>);
 inline constexpr auto rows_over_three_ranks =
     over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2},
                [](parallel_dims& d) {
@@ -459,18 +398,13 @@ inline constexpr auto rows_over_three_ranks =
                  d.dp_shard = 6;
                },
                four_experts, {.seq = 8, .global_batch = 12});
-static_assert(
-    valid<
-        // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by
-        // the 3 ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest): take
-        // dp_shard=2
-        rows_over_three_ranks>);
+// error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3
+//        ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest): take dp_shard=2
+static_assert(valid<rows_over_three_ranks>);
 inline constexpr auto rows_over_three_replicas =
     over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2},
                [](parallel_dims& d) { d.expert_layout = expert_layout::folded_over_replicas; }, four_experts,
                {.seq = 8, .global_batch = 12});
-static_assert(
-    valid<
-        // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by
-        // the 3 ranks that share these out, dp_replicate * dp_shard * cp * tp / ep: take expert_layout=folded
-        rows_over_three_replicas>);
+// error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3
+//        ranks that share these out, dp_replicate * dp_shard * cp * tp / ep: take expert_layout=folded
+static_assert(valid<rows_over_three_replicas>);

@@ -48,11 +48,9 @@ struct product_of_sums : layer {
   }
 };
 inline constexpr auto product_of_two_pending_sums = layered<product_of_sums>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@product_of_sums@: mul: the left operand is a pending sum (P) over tp;
-        // expected R, I or V: reduce it first (all_reduce, reduce_scatter)
-        product_of_two_pending_sums>);
+// error: RC210: gates.cpp:@product_of_sums@: mul: the left operand is a pending sum (P) over tp; expected R,
+//        I or V: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<product_of_two_pending_sums>);
 
 struct product_with_invariant : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -61,12 +59,10 @@ struct product_with_invariant : layer {
   }
 };
 inline constexpr auto pending_sum_times_an_invariant_value = layered<product_with_invariant>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@product_with_invariant@: mul: the right operand is invariant (I) over tp;
-        // expected replicated (R), the other being a pending sum: convert it first (replicate: its gradient
-        // is then all-reduced)
-        pending_sum_times_an_invariant_value>);
+// error: RC210: gates.cpp:@product_with_invariant@: mul: the right operand is invariant (I) over tp; expected
+//        replicated (R), the other being a pending sum: convert it first (replicate: its gradient is then
+//        all-reduced)
+static_assert(valid<pending_sum_times_an_invariant_value>);
 
 struct product_with_shards : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -76,11 +72,9 @@ struct product_with_shards : layer {
   }
 };
 inline constexpr auto pending_sum_times_a_sharded_value = layered<product_with_shards>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@product_with_shards@: mul: the right operand is a pending sum (P) over tp;
-        // expected R, I or V: reduce it first (all_reduce, reduce_scatter)
-        pending_sum_times_a_sharded_value>);
+// error: RC210: gates.cpp:@product_with_shards@: mul: the right operand is a pending sum (P) over tp;
+//        expected R, I or V: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<pending_sum_times_a_sharded_value>);
 
 struct product_of_placements : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -89,12 +83,10 @@ struct product_of_placements : layer {
   }
 };
 inline constexpr auto replicated_times_invariant = layered<product_of_placements>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@product_of_placements@: mul: the left operand is replicated (R) and the
-        // right operand invariant (I) over tp; expected one placement: use the matching conversion
-        // (all_reduce gives I, reduce_scatter gives V)
-        replicated_times_invariant>);
+// error: RC210: gates.cpp:@product_of_placements@: mul: the left operand is replicated (R) and the right
+//        operand invariant (I) over tp; expected one placement: use the matching conversion (all_reduce gives
+//        I, reduce_scatter gives V)
+static_assert(valid<replicated_times_invariant>);
 
 struct product_of_shapes : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
@@ -103,11 +95,9 @@ struct product_of_shapes : layer {
   }
 };
 inline constexpr auto product_of_other_features = layered<product_of_shapes>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@product_of_shapes@: mul: the left operand is (tokens=32, hidden=32) and
-        // the right operand (tokens=32, other=32); expected two of one shape
-        product_of_other_features>);
+// error: RC210: gates.cpp:@product_of_shapes@: mul: the left operand is (tokens=32, hidden=32) and the right
+//        operand (tokens=32, other=32); expected two of one shape
+static_assert(valid<product_of_other_features>);
 
 struct endless_factor : layer {
   constexpr value forward(trace&, value x, const layer_context&) const {
@@ -115,9 +105,8 @@ struct endless_factor : layer {
   }
 };
 inline constexpr auto multiple_without_end = layered<endless_factor>;
-static_assert(valid<
-              // error: RC210: gates.cpp:@endless_factor@: scale: its factor is no finite number
-              multiple_without_end>);
+// error: RC210: gates.cpp:@endless_factor@: scale: its factor is no finite number
+static_assert(valid<multiple_without_end>);
 
 struct sigmoid_of_pending : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -127,11 +116,9 @@ struct sigmoid_of_pending : layer {
   }
 };
 inline constexpr auto sigmoid_of_a_pending_sum = layered<sigmoid_of_pending>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@sigmoid_of_pending@: sigmoid: the value is a pending sum (P) over tp;
-        // expected R, I or V: reduce it first (all_reduce, reduce_scatter)
-        sigmoid_of_a_pending_sum>);
+// error: RC210: gates.cpp:@sigmoid_of_pending@: sigmoid: the value is a pending sum (P) over tp; expected R,
+//        I or V: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<sigmoid_of_a_pending_sum>);
 
 struct softmax_of_shards : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -141,41 +128,36 @@ struct softmax_of_shards : layer {
   }
 };
 inline constexpr auto softmax_of_sharded_features = layered<softmax_of_shards>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@softmax_of_shards@: softmax: the value is sharded along heads (V) over tp;
-        // expected the whole row on each rank (its sum is taken): all_gather it first
-        softmax_of_sharded_features>);
+// error: RC210: gates.cpp:@softmax_of_shards@: softmax: the value is sharded along heads (V) over tp;
+//        expected the whole row on each rank (its sum is taken): all_gather it first
+static_assert(valid<softmax_of_sharded_features>);
 
 // ---- norms of heads
 
 template <int Fault>
 struct normed_heads : layer {
+  static constexpr value gain(trace& t) {
+    if (faulty && Fault == 1) return t.parameter("g", {head}, {{axis::tp, "head_dim"}}, initial::ones);
+    return t.parameter("g", {faulty && Fault == 2 ? heads : head}, {}, initial::ones);
+  }
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value g = faulty && Fault == 1   ? t.parameter("g", {head}, {{axis::tp, "head_dim"}}, initial::ones)
-              : faulty && Fault == 2 ? t.parameter("g", {heads}, {}, initial::ones)
-                                     : t.parameter("g", {head}, {}, initial::ones);
+    value g = gain(t);
     value y = column_parallel(t, enter_tp(x, c), "up", faulty && Fault == 3 ? other : heads);
     return x + leave_tp(row_parallel(t, head_norm(y, g), "down", hidden, 0.02), c);  // @normed_heads@
   }
 };
 inline constexpr auto sharded_gain_of_heads = layered<normed_heads<1>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is sharded along head_dim (V)
-        // over tp; expected the same on every rank (I): declare it without a shard
-        sharded_gain_of_heads>);
+// error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is sharded along head_dim (V) over tp;
+//        expected the same on every rank (I): declare it without a shard
+static_assert(valid<sharded_gain_of_heads>);
 inline constexpr auto gain_of_all_heads = layered<normed_heads<2>>;
-static_assert(valid<
-              // error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is (heads=32); expected one
-              // number for each element of a head, 8 in heads=32
-              gain_of_all_heads>);
+// error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is (heads=32); expected one number for
+//        each element of a head, 8 in heads=32
+static_assert(valid<gain_of_all_heads>);
 inline constexpr auto features_without_heads = layered<normed_heads<3>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is (head_dim=8); expected one
-        // number for each element of a head, 1 in other=32
-        features_without_heads>);
+// error: RC210: gates.cpp:@normed_heads@: head_norm 'g': the weight is (head_dim=8); expected one number for
+//        each element of a head, 1 in other=32
+static_assert(valid<features_without_heads>);
 
 // ---- parts
 
@@ -192,44 +174,33 @@ struct taken_apart : layer {
   }
 };
 inline constexpr auto heads_dealt_out_where_they_are_sharded = layered<taken_apart<1>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@taken_apart@: split: the value is sharded along heads (V) over tp;
-        // expected whole rows, or parts of each head (a rank has not its share of either part): all_gather it
-        // first
-        heads_dealt_out_where_they_are_sharded>);
+// error: RC210: gates.cpp:@taken_apart@: split: the value is sharded along heads (V) over tp; expected whole
+//        rows, or parts of each head (a rank has not its share of either part): all_gather it first
+static_assert(valid<heads_dealt_out_where_they_are_sharded>);
 inline constexpr auto parts_that_are_too_small = layered<taken_apart<2>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@taken_apart@: split: left=16 in units of 4 and right=12 in units of 4 do
-        // not make up heads=32 in units of 8; expected features in its unit that add up to it, or as many
-        // heads, of sizes that add up to its heads'
-        parts_that_are_too_small>);
+// error: RC210: gates.cpp:@taken_apart@: split: left=16 in units of 4 and right=12 in units of 4 do not make
+//        up heads=32 in units of 8; expected features in its unit that add up to it, or as many heads, of
+//        sizes that add up to its heads'
+static_assert(valid<parts_that_are_too_small>);
 inline constexpr auto whole_that_is_too_small = layered<taken_apart<3>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@put_together@: concat: right=16 in units of 4 and left=16 in units of 4 do
-        // not make up heads=24 in units of 8; expected features in its unit that add up to it, or as many
-        // heads, of sizes that add up to its heads'
-        whole_that_is_too_small>);
+// error: RC210: gates.cpp:@put_together@: concat: right=16 in units of 4 and left=16 in units of 4 do not
+//        make up heads=24 in units of 8; expected features in its unit that add up to it, or as many heads,
+//        of sizes that add up to its heads'
+static_assert(valid<whole_that_is_too_small>);
 inline constexpr auto part_of_no_legal_name = layered<taken_apart<4>>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@taken_apart@: split_heads: a dim is named 'the left'; a name has letters,
-        // digits, '_', '-' and '.'
-        part_of_no_legal_name>);
+// error: RC210: gates.cpp:@taken_apart@: split_heads: a dim is named 'the left'; a name has letters, digits,
+//        '_', '-' and '.'
+static_assert(valid<part_of_no_legal_name>);
 
 struct pending_and_whole : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c), y = pending(t, h);
-    value z = leave_tp(faulty ? concat(y, h, dim{"both", 64}) : concat(y, y, dim{"both", 64}),
-                       c);  // @pending_and_whole@
+    // @pending_and_whole@
+    value z = leave_tp(faulty ? concat(y, h, dim{"both", 64}) : concat(y, y, dim{"both", 64}), c);
     return x + square(t, z, "w");
   }
 };
 inline constexpr auto pending_sum_beside_a_whole_value = layered<pending_and_whole>;
-static_assert(
-    valid<
-        // error: RC210: gates.cpp:@pending_and_whole@: concat: the left operand is a pending sum (P) over tp;
-        // expected R, I or V, or two pending sums: reduce it first (all_reduce, reduce_scatter)
-        pending_sum_beside_a_whole_value>);
+// error: RC210: gates.cpp:@pending_and_whole@: concat: the left operand is a pending sum (P) over tp;
+//        expected R, I or V, or two pending sums: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<pending_sum_beside_a_whole_value>);

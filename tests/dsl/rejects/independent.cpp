@@ -28,14 +28,14 @@ struct owning {
   }
   constexpr value forward(trace& t, value x, const layer_context&) const {
     const value h = replicate(x, axis::ep);  // @enters@
-    const value router =
-        t.parameter("router", {dim{"experts", 4}, hidden}, {}, initial::normal, 0.02);  // @router@
+    // @router@
+    const value router = t.parameter("router", {dim{"experts", 4}, hidden}, {}, initial::normal, 0.02);
     value logits = linear(made == mistake::own_router ? h : x, router);
     if (made != mistake::own_router && made != mistake::own_logits) logits = replicate(logits, axis::ep);
     const routing routed = route(logits, 2, {});
     const arrangement slots = arrange(routed.chosen, 4), own = own_slots(slots);  // @own@
-    value rows = dispatch(made == mistake::own_tokens ? x : h,
-                          made == mistake::all_slots ? slots : own);                           // @dispatches@
+    // @dispatches@
+    value rows = dispatch(made == mistake::own_tokens ? x : h, made == mistake::all_slots ? slots : own);
     value up = expert_up(rows, experts(t, "up"), made == mistake::all_offsets ? slots : own);  // @up@
     value down = expert_down(gelu(up), experts(t, "down"), own);
     const value weights =
@@ -84,88 +84,63 @@ inline constexpr plan own{.model = around<owning<Made>>{},
                           .cluster = clusters::cpu};
 
 inline constexpr auto logits_that_no_rank_has_a_part_of = own<mistake::own_logits>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@own@: own_slots: the table of places is invariant (I) over ep;
-        // expected that of tokens that every rank of ep has (R): arrange the choice of replicated logits
-        logits_that_no_rank_has_a_part_of>);
+// error: RC210: independent.cpp:@own@: own_slots: the table of places is invariant (I) over ep; expected that
+//        of tokens that every rank of ep has (R): arrange the choice of replicated logits
+static_assert(valid<logits_that_no_rank_has_a_part_of>);
 inline constexpr auto tokens_that_no_rank_has_a_part_of = own<mistake::own_tokens>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@dispatches@: dispatch: the value is invariant (I) over ep; expected
-        // the same on every rank of ep, each of which makes a part (R): replicate it first
-        tokens_that_no_rank_has_a_part_of>);
+// error: RC210: independent.cpp:@dispatches@: dispatch: the value is invariant (I) over ep; expected the same
+//        on every rank of ep, each of which makes a part (R): replicate it first
+static_assert(valid<tokens_that_no_rank_has_a_part_of>);
 inline constexpr auto places_of_all_experts = own<mistake::all_places>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@combines@: combine: the left operand is different on each rank (V)
-        // and the right operand replicated (R) over ep; expected one placement: shard both along the same
-        // dim, or neither
-        places_of_all_experts>);
+// error: RC210: independent.cpp:@combines@: combine: the left operand is different on each rank (V) and the
+//        right operand replicated (R) over ep; expected one placement: shard both along the same dim, or
+//        neither
+static_assert(valid<places_of_all_experts>);
 inline constexpr auto slots_of_all_experts = own<mistake::all_slots>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@up@: expert_up 'up': the value is replicated (R) over ep; expected
-        // slots of the rank's own experts, as the weight is of these: exchange them first (to_experts)
-        slots_of_all_experts>);
+// error: RC210: independent.cpp:@up@: expert_up 'up': the value is replicated (R) over ep; expected slots of
+//        the rank's own experts, as the weight is of these: exchange them first (to_experts)
+static_assert(valid<slots_of_all_experts>);
 inline constexpr auto offsets_of_all_experts = own<mistake::all_offsets>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@up@: expert_up 'up': the offset table is replicated (R) over ep;
-        // expected that of the slots: exchange both, or neither
-        offsets_of_all_experts>);
+// error: RC210: independent.cpp:@up@: expert_up 'up': the offset table is replicated (R) over ep; expected
+//        that of the slots: exchange both, or neither
+static_assert(valid<offsets_of_all_experts>);
 inline constexpr auto weights_that_no_rank_has_a_part_of = own<mistake::own_weights>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@combines@: combine: the value is invariant (I) over ep; expected the
-        // same on every rank of ep, each of which makes a part (R): replicate it first
-        weights_that_no_rank_has_a_part_of>);
+// error: RC210: independent.cpp:@combines@: combine: the value is invariant (I) over ep; expected the same on
+//        every rank of ep, each of which makes a part (R): replicate it first
+static_assert(valid<weights_that_no_rank_has_a_part_of>);
 inline constexpr auto a_sum_that_is_left_out = own<mistake::left_out>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@adds@: add: the right operand is a pending sum (P) over ep; expected
-        // R, I or V, or two pending sums: reduce it first (all_reduce, reduce_scatter)
-        a_sum_that_is_left_out>);
+// error: RC210: independent.cpp:@adds@: add: the right operand is a pending sum (P) over ep; expected R, I or
+//        V, or two pending sums: reduce it first (all_reduce, reduce_scatter)
+static_assert(valid<a_sum_that_is_left_out>);
 inline constexpr auto a_sum_that_is_taken_twice = own<mistake::summed_twice>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@again@: all_reduce: the value is invariant (I) over ep; expected a
-        // pending sum (P): there is nothing to reduce
-        a_sum_that_is_taken_twice>);
+// error: RC210: independent.cpp:@again@: all_reduce: the value is invariant (I) over ep; expected a pending
+//        sum (P): there is nothing to reduce
+static_assert(valid<a_sum_that_is_taken_twice>);
 inline constexpr auto a_gather_of_parts = own<mistake::gathered>;
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@gathers@: all_gather: it is over ep, whose ranks have tokens and
-        // experts of their own; exchange slots of tokens over it (to_experts)
-        a_gather_of_parts>);
+// error: RC210: independent.cpp:@gathers@: all_gather: it is over ep, whose ranks have tokens and experts of
+//        their own; exchange slots of tokens over it (to_experts)
+static_assert(valid<a_gather_of_parts>);
 inline constexpr auto a_router_whose_gradient_is_a_part = own<mistake::own_router>;
-static_assert(
-    valid<
-        // error: RC226: independent.cpp:@router@: parameter 'router': its gradient is a pending sum over
-        // ep=2; this version sums values over it, and no gradients of parameters: all_reduce what is made of
-        // it
-        a_router_whose_gradient_is_a_part>);
+// error: RC226: independent.cpp:@router@: parameter 'router': its gradient is a pending sum over ep=2; this
+//        version sums values over it, and no gradients of parameters: all_reduce what is made of it
+static_assert(valid<a_router_whose_gradient_is_a_part>);
 
 inline constexpr plan own_slots_of_own_tokens{.model = around<owning<mistake::none>>{},
                                               .dims = fault(folded, apart),
                                               .schedule = one_microbatch,
                                               .recipe = recipe,
                                               .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@enters@: replicate: it is of tokens that all ranks of ep=2 have, and
-        // each has its own; exchange slots of tokens (to_experts), or take expert_layout=independent
-        own_slots_of_own_tokens>);
+// error: RC210: independent.cpp:@enters@: replicate: it is of tokens that all ranks of ep=2 have, and each
+//        has its own; exchange slots of tokens (to_experts), or take expert_layout=independent
+static_assert(valid<own_slots_of_own_tokens>);
 inline constexpr plan an_exchange_of_the_same_tokens{.model = around<exchanging>{},
                                                      .dims = fault(apart, folded),
                                                      .schedule = one_microbatch,
                                                      .recipe = recipe,
                                                      .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, whose ranks have
-        // the same (expert_layout=independent); take own_slots, and sum up what is combined of them
-        an_exchange_of_the_same_tokens>);
+// error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, whose ranks have the same
+//        (expert_layout=independent); take own_slots, and sum up what is combined of them
+static_assert(valid<an_exchange_of_the_same_tokens>);
 
 /// The same on ranks of tp: between layers that share out the tokens over them, or where each has them all.
 struct embedding_of {
@@ -201,12 +176,10 @@ inline constexpr plan an_exchange_of_whole_tokens{
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, and of its ranks
-        // those of tp=2 have the same; expected a part on each, as sequence_parallel has it (V): let the
-        // layers before leave tp (leave_tp), or take tp=1
-        an_exchange_of_whole_tokens>);
+// error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, and of its ranks those of
+//        tp=2 have the same; expected a part on each, as sequence_parallel has it (V): let the layers before
+//        leave tp (leave_tp), or take tp=1
+static_assert(valid<an_exchange_of_whole_tokens>);
 
 constexpr auto over_ranks(parallel_dims d, auto change, int experts = 4) {
   if (faulty) change(d);
@@ -227,35 +200,27 @@ constexpr expert_layout independent = expert_layout::independent;
 inline constexpr auto columns_of_independent_experts =
     over_ranks({.world = 4, .tp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = independent},
                [](parallel_dims& d) { d.etp = 2; });
-static_assert(
-    valid<
-        // error: RC103: expert_layout=independent with etp=2 is not lowered in this version: set etp=1, or
-        // expert_layout=folded
-        columns_of_independent_experts>);
+// error: RC103: expert_layout=independent with etp=2 is not lowered in this version: set etp=1, or
+//        expert_layout=folded
+static_assert(valid<columns_of_independent_experts>);
 inline constexpr auto whole_weights_on_cp =
     over_ranks({.world = 4, .cp = 2, .ep = 2, .expert_layout = independent},
                [](parallel_dims& d) { d.cp_weights = cp_weights::replicate; });
-static_assert(
-    valid<
-        // error: RC103: expert_layout=independent with cp_weights=replicate and cp=2 is not lowered in this
-        // version: set cp_weights=shard, or expert_layout=folded
-        whole_weights_on_cp>);
+// error: RC103: expert_layout=independent with cp_weights=replicate and cp=2 is not lowered in this version:
+//        set cp_weights=shard, or expert_layout=folded
+static_assert(valid<whole_weights_on_cp>);
 inline constexpr auto whole_tokens_on_tp =
     over_ranks({.world = 4, .tp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = independent},
                [](parallel_dims& d) { d.sequence_parallel = false; });
-static_assert(
-    valid<
-        // error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version,
-        // for each would send the same tokens to experts, which compute them tp times: set
-        // sequence_parallel=true, or tp=1
-        whole_tokens_on_tp>);
+// error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each
+//        would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or
+//        tp=1
+static_assert(valid<whole_tokens_on_tp>);
 inline constexpr auto rows_over_three_ranks =
     over_ranks({.world = 6, .dp_replicate = 3, .ep = 2, .expert_layout = independent}, [](parallel_dims& d) {
       d.dp_replicate = 1;
       d.dp_shard = 3;
     });
-static_assert(
-    valid<
-        // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by
-        // the 3 ranks that share these out, dp_shard * cp * tp (dp_replicate takes the rest): take dp_shard=1
-        rows_over_three_ranks>);
+// error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3
+//        ranks that share these out, dp_shard * cp * tp (dp_replicate takes the rest): take dp_shard=1
+static_assert(valid<rows_over_three_ranks>);

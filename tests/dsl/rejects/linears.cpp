@@ -12,31 +12,23 @@ constexpr auto narrowed(int hidden, int ffn, const cluster& machines, parallel_d
 }
 
 inline constexpr auto rc261_sizes = narrowed(fault(24, 32), 40, clusters::cpu);
-static_assert(
-    valid<
-        // error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens,
-        // inputs and outputs on each rank; leave it out, or take such sizes
-        rc261_sizes>);
+// error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens, inputs
+//        and outputs on each rank; leave it out, or take such sizes
+static_assert(valid<rc261_sizes>);
 
 inline constexpr auto rc261_sizes_of_a_rank =
     narrowed(16, 16, clusters::cpu, {.world = fault(2, 1), .tp = fault(2, 1)});
-static_assert(
-    valid<
-        // error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens,
-        // inputs and outputs on each rank; leave it out, or take such sizes
-        rc261_sizes_of_a_rank>);
+// error: RC261: linears=fp8, and no linear layer of a repeated layer has multiples of 16 of tokens, inputs
+//        and outputs on each rank; leave it out, or take such sizes
+static_assert(valid<rc261_sizes_of_a_rank>);
 
 inline constexpr auto rc261_gpu = narrowed(32, 64, fault(clusters::a100<1>, clusters::h100<1>));
-static_assert(
-    valid<
-        // error: RC261: linears=fp8, and an a100 multiplies no numbers of eight bits; leave it out, or take
-        // clusters::h100, h200, b200 or gb200
-        rc261_gpu>);
+// error: RC261: linears=fp8, and an a100 multiplies no numbers of eight bits; leave it out, or take
+//        clusters::h100, h200, b200 or gb200
+static_assert(valid<rc261_gpu>);
 
 inline constexpr auto rc261_gpu_of_rows =
     narrowed(32, 64, fault(clusters::b200<1>, clusters::h200<1>), {}, fp8_rows);
-static_assert(
-    valid<
-        // error: RC261: linears=fp8_rows, and on a b200 cuBLASLt has no products with a scale for each row;
-        // take linears=fp8
-        rc261_gpu_of_rows>);
+// error: RC261: linears=fp8_rows, and on a b200 cuBLASLt has no products with a scale for each row; take
+//        linears=fp8
+static_assert(valid<rc261_gpu_of_rows>);

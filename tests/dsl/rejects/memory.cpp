@@ -14,16 +14,11 @@ inline constexpr plan small{.model = byte_model,
                             .recipe = long_rows,
                             .cluster = gpus(fault(TooLittle, 141'000'000'000ll))};
 
-static_assert(
-    valid<small<
-        1, 2,
-        // error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8
-        // or microbatches=16, or recompute={.full = true}
-        4'700'000'000>>);
-static_assert(
-    valid<small<1, 16,
-                // error: RC401: the ranks of pipeline rank 0 need 4.3 GB, and there are 3.8 GB: take tp=2
-                3'800'000'000>>);
+// error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8 or
+//        microbatches=16, or recompute={.full = true}
+static_assert(valid<small<1, 2, 4'700'000'000>>);
+// error: RC401: the ranks of pipeline rank 0 need 4.3 GB, and there are 3.8 GB: take tp=2
+static_assert(valid<small<1, 16, 3'800'000'000>>);
 
 // By cost five layers stand against three and the head.
 inline constexpr models::gpt2 large_head{
@@ -33,8 +28,6 @@ inline constexpr plan split_by_cost{.model = large_head,
                                     .schedule = schedules::one_f_one_b{.microbatches = 2},
                                     .recipe = training{.seq = 1024, .global_batch = 2},
                                     .cluster = gpus(fault(5'700'000'000ll, 141'000'000'000ll))};
-static_assert(
-    valid<
-        // error: RC401: the ranks of pipeline rank 0 need 5.9 GB, and there are 5.7 GB: take stage_layers{4,
-        // 4}, or recompute={.full = true}
-        split_by_cost>);
+// error: RC401: the ranks of pipeline rank 0 need 5.9 GB, and there are 5.7 GB: take stage_layers{4, 4}, or
+//        recompute={.full = true}
+static_assert(valid<split_by_cost>);

@@ -45,16 +45,14 @@ inline constexpr plan modelled{.model = model<Op, Operands>{},
 
 inline constexpr op_row bare = like_gelu([](op_row& r) { r.dual = nullptr; });
 inline constexpr auto op_without_dual = modelled<bare>;
-static_assert(
-    valid<
-        // error: RC210: ops.cpp:1: mine: a gradient reaches it, and it has no dual; give its op_row one, or
-        // stop_gradient where none flows
-        op_without_dual>);
+// error: RC210: ops.cpp:1: mine: a gradient reaches it, and it has no dual; give its op_row one, or
+//        stop_gradient where none flows
+static_assert(valid<op_without_dual>);
 
 inline constexpr op_row untyped = like_gelu([](op_row& r) { r.rule = nullptr; });
 inline constexpr auto op_without_rule = modelled<untyped>;
-static_assert(
-    valid<op_without_rule>);  // error: RC210: ops.cpp:1: mine: it has no typing rule; give its op_row one
+// error: RC210: ops.cpp:1: mine: it has no typing rule; give its op_row one
+static_assert(valid<op_without_rule>);
 
 inline constexpr op_row of_sequences = like_gelu([](op_row& r) { r.host.sizes = "tokens*width seq"; });
 inline constexpr plan kernel_of_sequences{.model = model<of_sequences>{},
@@ -62,71 +60,55 @@ inline constexpr plan kernel_of_sequences{.model = model<of_sequences>{},
                                           .schedule = one_microbatch,
                                           .recipe = recipe,
                                           .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC225: ops.cpp:1: mine: its kernel is told of sequences, and with cp=2 a rank has chunks of
-        // them; take a kernel of tokens, or cp=1
-        kernel_of_sequences>);
+// error: RC225: ops.cpp:1: mine: its kernel is told of sequences, and with cp=2 a rank has chunks of them;
+//        take a kernel of tokens, or cp=1
+static_assert(valid<kernel_of_sequences>);
 
 inline constexpr op_row homeless = like_gelu([](op_row& r) { r.host = {}; });
 inline constexpr auto op_without_host_kernel = modelled<homeless>;
-static_assert(valid<
-              // error: RC225: ops.cpp:1: mine: its op_row has no host kernel; give .host = {name, sizes}
-              op_without_host_kernel>);
+// error: RC225: ops.cpp:1: mine: its op_row has no host kernel; give .host = {name, sizes}
+static_assert(valid<op_without_host_kernel>);
 
 inline constexpr op_row no_gpu = like_gelu([](op_row& r) { r.cuda = {}; });
 inline constexpr auto op_without_cuda_kernel = modelled<no_gpu>;
-static_assert(valid<
-              // error: RC225: ops.cpp:1: mine: its op_row has no cuda kernel; give .cuda = {name, sizes}
-              op_without_cuda_kernel>);
+// error: RC225: ops.cpp:1: mine: its op_row has no cuda kernel; give .cuda = {name, sizes}
+static_assert(valid<op_without_cuda_kernel>);
 
 inline constexpr op_row misspelt = like_gelu([](op_row& r) { r.cuda.sizes = "tokens*widht"; });
 inline constexpr auto kernel_of_an_unknown_size = modelled<misspelt>;
-static_assert(valid<
-              // error: RC225: ops.cpp:1: mine: its cuda kernel takes 'widht', which is a size of no port
-              kernel_of_an_unknown_size>);
+// error: RC225: ops.cpp:1: mine: its cuda kernel takes 'widht', which is a size of no port
+static_assert(valid<kernel_of_an_unknown_size>);
 
 inline constexpr op_row free_of_charge = like_gelu([](op_row& r) { r.flops = nullptr; });
 inline constexpr auto op_without_flops = modelled<free_of_charge>;
-static_assert(valid<
-              // error: RC225: ops.cpp:1: mine: its op_row has no flops; give .flops, or .flops = no_flops
-              op_without_flops>);
+// error: RC225: ops.cpp:1: mine: its op_row has no flops; give .flops, or .flops = no_flops
+static_assert(valid<op_without_flops>);
 
 inline constexpr op_row undeclared = like_gelu([](op_row& r) { r.header = ""; });
 inline constexpr auto op_without_header = modelled<undeclared>;
-static_assert(
-    valid<
-        // error: RC225: ops.cpp:1: mine: its op_row names no header that declares its kernels; give .header
-        op_without_header>);
+// error: RC225: ops.cpp:1: mine: its op_row names no header that declares its kernels; give .header
+static_assert(valid<op_without_header>);
 
 inline constexpr op_row in_front = like_gelu([](op_row& r) { std::swap(r.ports[0], r.ports[1]); });
 inline constexpr auto output_behind_an_input = modelled<in_front>;
-static_assert(
-    valid<
-        // error: RC225: ops.cpp:1: mine: port 'y' stands behind an input; a kernel takes its outputs first
-        output_behind_an_input>);
+// error: RC225: ops.cpp:1: mine: port 'y' stands behind an input; a kernel takes its outputs first
+static_assert(valid<output_behind_an_input>);
 
 inline constexpr op_row over_nothing = like_gelu([](op_row& r) { r.ports[0] = r.ports[0].over("z"); });
 inline constexpr auto replaces_no_input = modelled<over_nothing>;
-static_assert(valid<
-              // error: RC225: ops.cpp:1: mine: port 'y' may be written over 'z', which is no input
-              replaces_no_input>);
+// error: RC225: ops.cpp:1: mine: port 'y' may be written over 'z', which is no input
+static_assert(valid<replaces_no_input>);
 
 inline constexpr op_row square = like_gelu([](op_row& r) { r.ports[1].shape = "tokens tokens"; });
 inline constexpr auto operand_of_another_shape = modelled<square>;
-static_assert(
-    valid<
-        // error: RC210: ops.cpp:1: mine: operand 'x' is (tokens=32, hidden=16); its op_row says (tokens=32,
-        // tokens=32)
-        operand_of_another_shape>);
+// error: RC210: ops.cpp:1: mine: operand 'x' is (tokens=32, hidden=16); its op_row says (tokens=32,
+//        tokens=32)
+static_assert(valid<operand_of_another_shape>);
 
 inline constexpr op_row fine = like_gelu([](op_row&) {});
 inline constexpr auto too_many_operands = modelled<fine, 2>;
-static_assert(valid<
-              // error: RC210: ops.cpp:1: mine: it is given 2 operands; its op_row has 1 to read
-              too_many_operands>);
+// error: RC210: ops.cpp:1: mine: it is given 2 operands; its op_row has 1 to read
+static_assert(valid<too_many_operands>);
 inline constexpr auto parameter_for_a_value = modelled<fine, 0>;
-static_assert(
-    valid<
-        // error: RC210: ops.cpp:1: mine 'b': operand 'x' is a parameter; expected a value that an op made
-        parameter_for_a_value>);
+// error: RC210: ops.cpp:1: mine 'b': operand 'x' is a parameter; expected a value that an op made
+static_assert(valid<parameter_for_a_value>);

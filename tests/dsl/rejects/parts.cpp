@@ -18,33 +18,22 @@ inline constexpr plan nothing{};
 inline constexpr auto rc120_no_cluster = whole, rc230_no_model = whole, rc231_no_recipe = whole;
 inline constexpr auto rc314_no_schedule = whole, nothing = whole;
 #endif
-static_assert(
-    valid<
-        // error: RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of
-        // your own
-        rc120_no_cluster>);
-static_assert(
-    valid<
-        // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of
-        // your own
-        rc230_no_model>);
-static_assert(
-    valid<
-        // error: RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}
-        rc231_no_recipe>);
-static_assert(
-    valid<
-        // error: RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches =
-        // 4}, or schedules::gpipe{.microbatches = 1} on one rank
-        rc314_no_schedule>);
-static_assert(
-    valid<
-        // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of
-        // your own. RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches =
-        // 4}, or schedules::gpipe{.microbatches = 1} on one rank. RC231: the plan has no recipe: write
-        // .recipe = training{.seq = 128, .global_batch = 16}. RC120: the plan has no cluster: write .cluster
-        // = clusters::cpu, clusters::h200<1> or one of your own
-        nothing>);
+// error: RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of your own
+static_assert(valid<rc120_no_cluster>);
+// error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your
+//        own
+static_assert(valid<rc230_no_model>);
+// error: RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}
+static_assert(valid<rc231_no_recipe>);
+// error: RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4}, or
+//        schedules::gpipe{.microbatches = 1} on one rank
+static_assert(valid<rc314_no_schedule>);
+// error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your
+//        own. RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4},
+//        or schedules::gpipe{.microbatches = 1} on one rank. RC231: the plan has no recipe: write .recipe =
+//        training{.seq = 128, .global_batch = 16}. RC120: the plan has no cluster: write .cluster =
+//        clusters::cpu, clusters::h200<1> or one of your own
+static_assert(valid<nothing>);
 
 // dims and recipe may be braces without their types.
 inline constexpr plan in_braces{.model = gpt,
@@ -52,7 +41,8 @@ inline constexpr plan in_braces{.model = gpt,
                                 .schedule = one_microbatch,
                                 .recipe = {.seq = fault(0, 8), .global_batch = 4},
                                 .cluster = clusters::cpu};
-static_assert(valid<in_braces>);  // error: RC220: seq=0; a sequence has at least 1 token
+// error: RC220: seq=0; a sequence has at least 1 token
+static_assert(valid<in_braces>);
 
 /// A model without some of its members.
 struct without_stack {
@@ -63,11 +53,9 @@ inline constexpr plan rc232_model_without_stack{.model = fault_type<without_stac
                                                 .schedule = one_microbatch,
                                                 .recipe = recipe,
                                                 .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a
-        // const check(report&), int vocab and int vocab_used, as models::gpt2 has
-        rc232_model_without_stack>);
+// error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a const
+//        check(report&), int vocab and int vocab_used, as models::gpt2 has
+static_assert(valid<rc232_model_without_stack>);
 
 /// Schedules without some of their members.
 struct without_microbatches {
@@ -80,22 +68,18 @@ inline constexpr plan rc315_no_microbatches{.model = gpt,
                                             .schedule = fault_type<without_microbatches>(one_microbatch),
                                             .recipe = recipe,
                                             .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC315: the schedule mine has no microbatches; a schedule has int microbatches and
-        // stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and
-        // actions(pp, rank, emit) or table(pp), as schedules::gpipe has
-        rc315_no_microbatches>);
+// error: RC315: the schedule mine has no microbatches; a schedule has int microbatches and stages_per_rank, a
+//        static std::string_view name, and const functions rank_of_stage(stage, pp) and actions(pp, rank,
+//        emit) or table(pp), as schedules::gpipe has
+static_assert(valid<rc315_no_microbatches>);
 
 struct without_all {};
 inline constexpr plan rc315_no_member{.model = gpt,
                                       .schedule = fault_type<without_all>(one_microbatch),
                                       .recipe = recipe,
                                       .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC315: the schedule has no microbatches and no stages_per_rank and no name and no
-        // rank_of_stage(stage, pp) and no actions(pp, rank, emit); a schedule has int microbatches and
-        // stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and
-        // actions(pp, rank, emit) or table(pp), as schedules::gpipe has
-        rc315_no_member>);
+// error: RC315: the schedule has no microbatches and no stages_per_rank and no name and no
+//        rank_of_stage(stage, pp) and no actions(pp, rank, emit); a schedule has int microbatches and
+//        stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and
+//        actions(pp, rank, emit) or table(pp), as schedules::gpipe has
+static_assert(valid<rc315_no_member>);

@@ -18,98 +18,78 @@ constexpr auto trained(training r) {
 }
 
 inline constexpr auto rc233_negative_rate = trained({.seq = 8, .global_batch = 4, .lr = fault(-3e-4, 0.0)});
-static_assert(valid<
-              // error: RC233: lr=-3e-4; a learning rate is at least 0 and finite in f32, as 3e-4
-              rc233_negative_rate>);
+// error: RC233: lr=-3e-4; a learning rate is at least 0 and finite in f32, as 3e-4
+static_assert(valid<rc233_negative_rate>);
 
 inline constexpr auto rc233_rate_of_no_number =
     trained({.seq = 8, .global_batch = 4, .lr = fault(nan, 1e-3)});
-static_assert(valid<
-              // error: RC233: lr=nan; a learning rate is at least 0 and finite in f32, as 3e-4
-              rc233_rate_of_no_number>);
+// error: RC233: lr=nan; a learning rate is at least 0 and finite in f32, as 3e-4
+static_assert(valid<rc233_rate_of_no_number>);
 
 inline constexpr auto rc233_rate_beyond_f32 =
     trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .lr = 1e39});
-static_assert(valid<
-              // error: RC233: lr=1e39; a learning rate is at least 0 and finite in f32, as 3e-4
-              rc233_rate_beyond_f32>);
+// error: RC233: lr=1e39; a learning rate is at least 0 and finite in f32, as 3e-4
+static_assert(valid<rc233_rate_beyond_f32>);
 
 inline constexpr auto rc233_rate_falls_upward =
     trained({.seq = 8, .global_batch = 4, .lr = 1e-3, .min_lr = fault(2e-3, 1e-3)});
-static_assert(valid<
-              // error: RC233: min_lr=2e-3 is where lr=1e-3 falls to; it is at least 0 and at most lr
-              rc233_rate_falls_upward>);
+// error: RC233: min_lr=2e-3 is where lr=1e-3 falls to; it is at least 0 and at most lr
+static_assert(valid<rc233_rate_falls_upward>);
 
 inline constexpr auto rc233_negative_floor =
     trained({.seq = 8, .global_batch = 4, .min_lr = fault(-1e-5, 0.0)});
-static_assert(valid<
-              // error: RC233: min_lr=-1e-5 is where lr=3e-4 falls to; it is at least 0 and at most lr
-              rc233_negative_floor>);
+// error: RC233: min_lr=-1e-5 is where lr=3e-4 falls to; it is at least 0 and at most lr
+static_assert(valid<rc233_negative_floor>);
 
 inline constexpr auto rc234_negative_decay =
     trained({.seq = 8, .global_batch = 4, .weight_decay = fault(-0.1, 0.0)});
-static_assert(
-    valid<
-        // error: RC234: weight_decay=-0.1; it is at least 0 and finite in f32: 0 turns it off, 0.1 is usual
-        rc234_negative_decay>);
+// error: RC234: weight_decay=-0.1; it is at least 0 and finite in f32: 0 turns it off, 0.1 is usual
+static_assert(valid<rc234_negative_decay>);
 
 inline constexpr auto rc234_clip_to_infinity =
     trained({.seq = 8, .global_batch = 4, .clip = fault(infinity, 0.0)});
-static_assert(
-    valid<
-        // error: RC234: clip=inf; the norm that gradients are clipped to is at least 0 and finite in f32: 0
-        // turns it off, 1 is usual
-        rc234_clip_to_infinity>);
+// error: RC234: clip=inf; the norm that gradients are clipped to is at least 0 and finite in f32: 0 turns it
+//        off, 1 is usual
+static_assert(valid<rc234_clip_to_infinity>);
 
 inline constexpr auto rc235_betas_of_one =
     trained({.seq = 8, .global_batch = 4, .beta1 = fault(1.0, 0.0), .beta2 = fault(1.5, 0.999)});
-static_assert(
-    valid<
-        // error: RC235: beta1=1; it is at least 0 and less than 1: 0.9 is usual. RC235: beta2=1.5; it is at
-        // least 0 and less than 1: 0.95 and 0.999 are usual
-        rc235_betas_of_one>);
+// error: RC235: beta1=1; it is at least 0 and less than 1: 0.9 is usual. RC235: beta2=1.5; it is at least 0
+//        and less than 1: 0.95 and 0.999 are usual
+static_assert(valid<rc235_betas_of_one>);
 
 inline constexpr auto rc236_eps_of_zero = trained({.seq = 8, .global_batch = 4, .eps = fault(0.0, 1e-30)});
-static_assert(valid<
-              // error: RC236: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
-              rc236_eps_of_zero>);
+// error: RC236: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
+static_assert(valid<rc236_eps_of_zero>);
 
 inline constexpr auto rc236_eps_that_f32_rounds_to_zero =
     trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .eps = 1e-50});
-static_assert(
-    valid<
-        // error: RC236: eps=1e-50; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
-        rc236_eps_that_f32_rounds_to_zero>);
+// error: RC236: eps=1e-50; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
+static_assert(valid<rc236_eps_that_f32_rounds_to_zero>);
 
 inline constexpr auto rc237_negative_steps =
     trained({.seq = 8, .global_batch = 4, .warmup_steps = fault(-1, 9), .decay_steps = fault(-7, 1)});
-static_assert(
-    valid<
-        // error: RC237: warmup_steps=-1; it is at least 0, and 0 starts with the whole learning rate. RC237:
-        // decay_steps=-7; it is at least 0, and 0 keeps the learning rate after warm-up
-        rc237_negative_steps>);
+// error: RC237: warmup_steps=-1; it is at least 0, and 0 starts with the whole learning rate. RC237:
+//        decay_steps=-7; it is at least 0, and 0 keeps the learning rate after warm-up
+static_assert(valid<rc237_negative_steps>);
 
 inline constexpr auto rc237_schedule_said_twice = trained({.seq = 8,
                                                            .global_batch = 4,
                                                            .warmup_steps = fault(5, 0),
                                                            .lr_schedule = {lr::warm_up(5), lr::cosine(20)}});
-static_assert(
-    valid<
-        // error: RC237: lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr
-        // say it too; take one of them
-        rc237_schedule_said_twice>);
+// error: RC237: lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it
+//        too; take one of them
+static_assert(valid<rc237_schedule_said_twice>);
 
 inline constexpr auto rc237_piece_of_negative_steps =
     trained({.seq = 8, .global_batch = 4, .lr_schedule = {lr::warm_up(5), lr::constant(fault(-3, 3))}});
-static_assert(valid<
-              // error: RC237: piece 1 of lr_schedule has -3 steps; it has at least 0
-              rc237_piece_of_negative_steps>);
+// error: RC237: piece 1 of lr_schedule has -3 steps; it has at least 0
+static_assert(valid<rc237_piece_of_negative_steps>);
 
 inline constexpr auto rc233_piece_leads_upward =
     trained({.seq = 8, .global_batch = 4, .lr = 1e-3, .lr_schedule = lr::wsd(5, 10, 5, fault(2e-3, 1e-3))});
-static_assert(valid<
-              // error: RC233: piece 2 of lr_schedule leads to 2e-3; it is at least 0 and at most lr=1e-3
-              rc233_piece_leads_upward>);
+// error: RC233: piece 2 of lr_schedule leads to 2e-3; it is at least 0 and at most lr=1e-3
+static_assert(valid<rc233_piece_leads_upward>);
 
 inline constexpr double theta = fault(0.0, 1.0);
 inline constexpr plan rc238_theta_of_zero{
@@ -119,10 +99,8 @@ inline constexpr plan rc238_theta_of_zero{
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC238: theta=0; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual
-        rc238_theta_of_zero>);
+// error: RC238: theta=0; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual
+static_assert(valid<rc238_theta_of_zero>);
 
 constexpr auto slowed(const rope_scaling& by) {
   return plan{
@@ -134,31 +112,24 @@ constexpr auto slowed(const rope_scaling& by) {
       .cluster = clusters::cpu};
 }
 inline constexpr auto rc251_faster = slowed({.by = rope_scaling::linear, .factor = fault(0.5, 2.0)});
-static_assert(
-    valid<
-        // error: RC251: rope_scaling.factor=0.5; rotary positions are slowed by a finite factor of at least 1
-        rc251_faster>);
+// error: RC251: rope_scaling.factor=0.5; rotary positions are slowed by a finite factor of at least 1
+static_assert(valid<rc251_faster>);
 
 inline constexpr auto rc251_no_rule =
     slowed({.by = fault(rope_scaling::none, rope_scaling::linear), .factor = 8});
-static_assert(valid<
-              // error: RC251: rope_scaling has factor=8 and no rule; say .by = rope_scaling::linear or
-              // rope_scaling::llama3
-              rc251_no_rule>);
+// error: RC251: rope_scaling has factor=8 and no rule; say .by = rope_scaling::linear or rope_scaling::llama3
+static_assert(valid<rc251_no_rule>);
 
 inline constexpr auto rc251_bounds_that_meet = slowed(
     {.by = rope_scaling::llama3, .factor = 8, .low_freq_factor = fault(4.0, 1.0), .high_freq_factor = 4});
-static_assert(
-    valid<
-        // error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; what turns less often than
-        // the first is slowed, and more often than the second is not: 0 < the first < the second, as 1 and 4
-        rc251_bounds_that_meet>);
+// error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; what turns less often than the
+//        first is slowed, and more often than the second is not: 0 < the first < the second, as 1 and 4
+static_assert(valid<rc251_bounds_that_meet>);
 
 inline constexpr auto rc251_no_positions =
     slowed({.by = rope_scaling::llama3, .factor = 8, .original_positions = fault(0, 8192)});
-static_assert(valid<
-              // error: RC251: rope_scaling.original_positions=0; a model was trained on at least 1
-              rc251_no_positions>);
+// error: RC251: rope_scaling.original_positions=0; a model was trained on at least 1
+static_assert(valid<rc251_no_positions>);
 
 inline constexpr plan rc250_norms_that_divide_by_zero{
     .model =
@@ -167,39 +138,30 @@ inline constexpr plan rc250_norms_that_divide_by_zero{
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC250: norm_eps=0; norms divide by the root of a row's mean square plus it, so it is at
-        // least 1.2e-38, and finite: 1e-5 and 1e-6 are usual
-        rc250_norms_that_divide_by_zero>);
+// error: RC250: norm_eps=0; norms divide by the root of a row's mean square plus it, so it is at least
+//        1.2e-38, and finite: 1e-5 and 1e-6 are usual
+static_assert(valid<rc250_norms_that_divide_by_zero>);
 
 constexpr auto recomputing(recomputation r) { return trained({.seq = 8, .global_batch = 4, .recompute = r}); }
 
 inline constexpr auto rc239_every_zeroth = recomputing({.full = true, .every = fault(0, 1)});
-static_assert(
-    valid<
-        // error: RC239: recompute.every=0; of the repeated layers every so many-th recomputes: it is at least
-        // 1, and 1 is all of them
-        rc239_every_zeroth>);
+// error: RC239: recompute.every=0; of the repeated layers every so many-th recomputes: it is at least 1, and
+//        1 is all of them
+static_assert(valid<rc239_every_zeroth>);
 
 inline constexpr auto rc239_none_of_them = recomputing({.norms = true, .every = fault(2, 1)});
-static_assert(valid<
-              // error: RC239: recompute.every=2, and of the model's repeated layers there is 1, so that none
-              // recomputes; every is at most that
-              rc239_none_of_them>);
+// error: RC239: recompute.every=2, and of the model's repeated layers there is 1, so that none recomputes;
+//        every is at most that
+static_assert(valid<rc239_none_of_them>);
 
 inline constexpr auto rc239_every_second_nothing = recomputing({.every = fault(2, 1)});
-static_assert(
-    valid<
-        // error: RC239: recompute has every=2 and nothing else; choose full, attention, activations or norms,
-        // or leave it out
-        rc239_every_second_nothing>);
+// error: RC239: recompute has every=2 and nothing else; choose full, attention, activations or norms, or
+//        leave it out
+static_assert(valid<rc239_every_second_nothing>);
 
 inline constexpr auto rc239_twice = recomputing({.full = true, .norms = fault(true, false)});
-static_assert(
-    valid<
-        // error: RC239: recompute.full is everything, and recompute.norms is set besides; take one of them
-        rc239_twice>);
+// error: RC239: recompute.full is everything, and recompute.norms is set besides; take one of them
+static_assert(valid<rc239_twice>);
 
 inline constexpr plan rc239_no_backward{
     .model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8},
@@ -207,10 +169,8 @@ inline constexpr plan rc239_no_backward{
         schedules::looped_bfs{.microbatches = 1, .stages_per_rank = 1, .inference = fault(true, false)},
     .recipe = training{.seq = 8, .global_batch = 4, .recompute = {.full = true}},
     .cluster = clusters::cpu};
-static_assert(valid<
-              // error: RC239: the schedule is for inference, which has no backward to recompute for; leave
-              // recompute out
-              rc239_no_backward>);
+// error: RC239: the schedule is for inference, which has no backward to recompute for; leave recompute out
+static_assert(valid<rc239_no_backward>);
 
 /// Layers that add, with the embedding and the head of a GPT-2.
 struct doubled {
@@ -234,194 +194,154 @@ constexpr auto recomputing_adding(auto middle, recomputation r) {
               .cluster = clusters::cpu};
 }
 inline constexpr auto rc239_nothing_repeated = recomputing_adding(doubled{}, {.full = fault(true, false)});
-static_assert(valid<
-              // error: RC239: the model has no repeated layers, and they are what recompute is of; write
-              // repeat{count, layer}, or leave it out
-              rc239_nothing_repeated>);
+// error: RC239: the model has no repeated layers, and they are what recompute is of; write repeat{count,
+//        layer}, or leave it out
+static_assert(valid<rc239_nothing_repeated>);
 
 inline constexpr auto rc239_no_such_op =
     recomputing_adding(repeat{2, doubled{}}, {.norms = fault(true, false)});
-static_assert(
-    valid<
-        // error: RC239: recompute.norms is set, and no op of a repeated layer is of that kind; leave it out
-        rc239_no_such_op>);
+// error: RC239: recompute.norms is set, and no op of a repeated layer is of that kind; leave it out
+static_assert(valid<rc239_no_such_op>);
 
 inline constexpr auto rc241_momentum_of_one =
     trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(1.0, 0.9)});
-static_assert(
-    valid<
-        rc241_momentum_of_one>);  // error: RC241: momentum=1; it is at least 0 and less than 1: 0.9 is usual
+// error: RC241: momentum=1; it is at least 0 and less than 1: 0.9 is usual
+static_assert(valid<rc241_momentum_of_one>);
 
 inline constexpr auto rc241_momentum_of_adamw =
     trained({.seq = 8, .global_batch = 4, .optimizer = fault(adamw, sgd), .momentum = 0.9});
-static_assert(
-    valid<
-        // error: RC241: momentum=0.9 is of sgd, and the optimizer is adamw, which has beta1; leave it out, or
-        // take optimizer=sgd
-        rc241_momentum_of_adamw>);
+// error: RC241: momentum=0.9 is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take
+//        optimizer=sgd
+static_assert(valid<rc241_momentum_of_adamw>);
 
 inline constexpr auto rc241_nesterov_alone =
     trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .nesterov = true});
-static_assert(
-    valid<
-        // error: RC241: nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or
-        // leave nesterov out
-        rc241_nesterov_alone>);
+// error: RC241: nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave
+//        nesterov out
+static_assert(valid<rc241_nesterov_alone>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});
-static_assert(
-    valid<
-        // error: RC242: moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in
-        // bf16
-        rc242_wide_moments>);
+// error: RC242: moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in bf16
+static_assert(valid<rc242_wide_moments>);
 
 inline constexpr auto rc242_moments_of_none =
     trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .moments = bf16});
-static_assert(
-    valid<
-        // error: RC242: moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9
-        rc242_moments_of_none>);
+// error: RC242: moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9
+static_assert(valid<rc242_moments_of_none>);
 
 inline constexpr auto rc243_no_copy_to_leave_out = trained({.seq = 8,
                                                             .global_batch = 4,
                                                             .precision = fault(f32, bf16),
                                                             .master_weights = false,
                                                             .rounding = stochastic});
-static_assert(
-    valid<
-        // error: RC243: master_weights=false, and the weights of a plan in f32 have no copy in bf16; leave it
-        // out, or take precision=bf16
-        rc243_no_copy_to_leave_out>);
+// error: RC243: master_weights=false, and the weights of a plan in f32 have no copy in bf16; leave it out, or
+//        take precision=bf16
+static_assert(valid<rc243_no_copy_to_leave_out>);
 
 inline constexpr auto rc243_updates_lost =
     trained({.seq = 8, .global_batch = 4, .master_weights = false, .rounding = fault(nearest, stochastic)});
-static_assert(
-    valid<
-        // error: RC243: master_weights=false, and rounding=nearest loses every update of less than 1/512 of a
-        // weight; take rounding=stochastic
-        rc243_updates_lost>);
+// error: RC243: master_weights=false, and rounding=nearest loses every update of less than 1/512 of a weight;
+//        take rounding=stochastic
+static_assert(valid<rc243_updates_lost>);
 
 inline constexpr auto rc243_nothing_rounded =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f32, bf16), .rounding = stochastic});
-static_assert(valid<
-              // error: RC243: rounding=stochastic, and nothing is kept in bf16 alone; take moments=bf16 or
-              // master_weights=false, or leave it out
-              rc243_nothing_rounded>);
+// error: RC243: rounding=stochastic, and nothing is kept in bf16 alone; take moments=bf16 or
+//        master_weights=false, or leave it out
+static_assert(valid<rc243_nothing_rounded>);
 
 inline constexpr auto rc243_seed_of_nothing = trained({.seq = 8,
                                                        .global_batch = 4,
                                                        .moments = bf16,
                                                        .rounding = fault(nearest, stochastic),
                                                        .rounding_seed = 7});
-static_assert(
-    valid<
-        // error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
-        rc243_seed_of_nothing>);
+// error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
+static_assert(valid<rc243_seed_of_nothing>);
 
 inline constexpr auto rc244_wide_reductions =
     trained({.seq = 8, .global_batch = 4, .reductions = fault(f64, bf16)});
-static_assert(
-    valid<
-        // error: RC244: reductions=f64; gradients are summed in f32, which is the default and f64 in an f64
-        // plan, or sent in bf16
-        rc244_wide_reductions>);
+// error: RC244: reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or
+//        sent in bf16
+static_assert(valid<rc244_wide_reductions>);
 
 inline constexpr auto rc244_nothing_to_round =
     trained({.seq = 8, .global_batch = 4, .precision = fault(f32, bf16), .reductions = bf16});
-static_assert(
-    valid<
-        // error: RC244: reductions=bf16, and a plan in f32 sends its gradients as they are; leave it out, or
-        // take precision=bf16
-        rc244_nothing_to_round>);
+// error: RC244: reductions=bf16, and a plan in f32 sends its gradients as they are; leave it out, or take
+//        precision=bf16
+static_assert(valid<rc244_nothing_to_round>);
 
 constexpr training adapted(low_rank_adaptation lora) { return {.seq = 8, .global_batch = 4, .lora = lora}; }
 constexpr parameter_names queries{"wq"};
 
 inline constexpr auto rc245_rank_of_zero =
     trained(adapted({.rank = fault(0, 1), .alpha = 16, .targets = queries}));
-static_assert(valid<rc245_rank_of_zero>);  // error: RC245: lora.rank=0; it is at least 1: 8 and 16 are usual
+// error: RC245: lora.rank=0; it is at least 1: 8 and 16 are usual
+static_assert(valid<rc245_rank_of_zero>);
 
 inline constexpr auto rc245_alpha_of_nothing =
     trained(adapted({.rank = 8, .alpha = fault(0.0, 8.0), .targets = queries}));
-static_assert(
-    valid<
-        // error: RC245: lora.alpha=0; it is above 0 and finite in f32: products of low rank are multiplied by
-        // alpha / rank, and twice the rank is usual
-        rc245_alpha_of_nothing>);
+// error: RC245: lora.alpha=0; it is above 0 and finite in f32: products of low rank are multiplied by alpha /
+//        rank, and twice the rank is usual
+static_assert(valid<rc245_alpha_of_nothing>);
 
 inline constexpr auto rc245_alpha_of_no_number =
     trained(adapted({.rank = 8, .alpha = fault(nan, 8.0), .targets = queries}));
-static_assert(
-    valid<
-        // error: RC245: lora.alpha=nan; it is above 0 and finite in f32: products of low rank are multiplied
-        // by alpha / rank, and twice the rank is usual
-        rc245_alpha_of_no_number>);
+// error: RC245: lora.alpha=nan; it is above 0 and finite in f32: products of low rank are multiplied by alpha
+//        / rank, and twice the rank is usual
+static_assert(valid<rc245_alpha_of_no_number>);
 
 inline constexpr auto rc245_no_targets =
     trained(adapted({.rank = 8, .alpha = 8, .targets = fault(parameter_names{}, queries)}));
-static_assert(
-    valid<
-        // error: RC245: lora.targets is empty; name the parameters that lora is beside: wq and wv are usual
-        rc245_no_targets>);
+// error: RC245: lora.targets is empty; name the parameters that lora is beside: wq and wv are usual
+static_assert(valid<rc245_no_targets>);
 
 inline constexpr auto rc246_target_misspelt =
     trained(adapted({.rank = 8, .alpha = 8, .targets = {fault("q", "wq"), "wv"}}));
-static_assert(
-    valid<
-        // error: RC246: lora.targets names 'q', and no layer declares a parameter so; they are wte, wpe,
-        // norm1, norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1,
-        // w1.bias, w2, w2.bias, norm, norm.bias
-        rc246_target_misspelt>);
+// error: RC246: lora.targets names 'q', and no layer declares a parameter so; they are wte, wpe, norm1,
+//        norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2,
+//        w2.bias, norm, norm.bias
+static_assert(valid<rc246_target_misspelt>);
 
 inline constexpr auto rc246_frozen_misspelt =
     trained({.seq = 8, .global_batch = 4, .frozen = {fault("emb", "wte"), "wpe"}});
-static_assert(
-    valid<
-        // error: RC246: frozen names 'emb', and no layer declares a parameter so; they are wte, wpe, norm1,
-        // norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2,
-        // w2.bias, norm, norm.bias
-        rc246_frozen_misspelt>);
+// error: RC246: frozen names 'emb', and no layer declares a parameter so; they are wte, wpe, norm1,
+//        norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2,
+//        w2.bias, norm, norm.bias
+static_assert(valid<rc246_frozen_misspelt>);
 
 inline constexpr auto rc246_empty_name =
     trained(adapted({.rank = 8, .alpha = 8, .targets = queries, .trained = {fault("", "wpe"), "wte"}}));
-static_assert(valid<
-              // error: RC246: lora.trained names '', and no layer declares a parameter so; they are wte, wpe,
-              // norm1, norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1,
-              // w1.bias, w2, w2.bias, norm, norm.bias
-              rc246_empty_name>);
+// error: RC246: lora.trained names '', and no layer declares a parameter so; they are wte, wpe, norm1,
+//        norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2,
+//        w2.bias, norm, norm.bias
+static_assert(valid<rc246_empty_name>);
 
 inline constexpr auto rc247_target_is_a_gain =
     trained(adapted({.rank = 8, .alpha = 8, .targets = {"wq", fault("norm1", "wk")}}));
-static_assert(valid<
-              // error: RC247: lora.targets names 'norm1', which layer_norm reads; lora is beside weights that
-              // linear alone reads: wq, wk, wv, wo, w1, w2
-              rc247_target_is_a_gain>);
+// error: RC247: lora.targets names 'norm1', which layer_norm reads; lora is beside weights that linear alone
+//        reads: wq, wk, wv, wo, w1, w2
+static_assert(valid<rc247_target_is_a_gain>);
 
 inline constexpr auto rc247_target_is_a_tied_table =
     trained(adapted({.rank = 8, .alpha = 8, .targets = {fault("wte", "w2")}}));
-static_assert(
-    valid<
-        // error: RC247: lora.targets names 'wte', which embedding reads; lora is beside weights that linear
-        // alone reads: wq, wk, wv, wo, w1, w2
-        rc247_target_is_a_tied_table>);
+// error: RC247: lora.targets names 'wte', which embedding reads; lora is beside weights that linear alone
+//        reads: wq, wk, wv, wo, w1, w2
+static_assert(valid<rc247_target_is_a_tied_table>);
 
 inline constexpr auto rc248_target_is_trained =
     trained(adapted({.rank = 8, .alpha = 8, .targets = queries, .trained = {fault("wq", "wk")}}));
-static_assert(
-    valid<
-        // error: RC248: lora.trained names 'wq', and so does lora.targets, which keeps it as it is; name it
-        // in one of them
-        rc248_target_is_trained>);
+// error: RC248: lora.trained names 'wq', and so does lora.targets, which keeps it as it is; name it in one of
+//        them
+static_assert(valid<rc248_target_is_trained>);
 
 inline constexpr auto rc248_trained_and_frozen =
     trained({.seq = 8,
              .global_batch = 4,
              .frozen = {fault("wpe", "wte")},
              .lora = {.rank = 8, .alpha = 8, .targets = queries, .trained = {"wpe"}}});
-static_assert(valid<
-              // error: RC248: lora.trained names 'wpe', and so does frozen; name it in one of them
-              rc248_trained_and_frozen>);
+// error: RC248: lora.trained names 'wpe', and so does frozen; name it in one of them
+static_assert(valid<rc248_trained_and_frozen>);
 
 struct kept_head {
   static constexpr std::string_view name = "head";
@@ -446,11 +366,9 @@ inline constexpr plan rc248_layer_freezes{
     .schedule = one_microbatch,
     .recipe = adapted({.rank = 8, .alpha = 8, .targets = {"out"}, .trained = {fault("gain", "wte")}}),
     .cluster = clusters::cpu};
-static_assert(
-    valid<
-        // error: RC248: lora.trained names 'gain', which its layer freezes; leave it out, or frozen() out of
-        // the layer
-        rc248_layer_freezes>);
+// error: RC248: lora.trained names 'gain', which its layer freezes; leave it out, or frozen() out of the
+//        layer
+static_assert(valid<rc248_layer_freezes>);
 
 inline constexpr auto rc249_all_frozen = trained(
     {.seq = 8, .global_batch = 4, .frozen = {"wte",   "wpe",        "norm1",     "norm1.bias",
@@ -458,8 +376,6 @@ inline constexpr auto rc249_all_frozen = trained(
                                              "wv",    "wv.bias",    "wo",        "wo.bias",
                                              "norm2", "norm2.bias", "w1",        "w1.bias",
                                              "w2",    "norm",       "norm.bias", fault("w2.bias", "norm")}});
-static_assert(
-    valid<
-        // error: RC249: nothing is trained: every parameter is frozen; leave one out of frozen, take lora, or
-        // a schedule with inference=true
-        rc249_all_frozen>);
+// error: RC249: nothing is trained: every parameter is frozen; leave one out of frozen, take lora, or a
+//        schedule with inference=true
+static_assert(valid<rc249_all_frozen>);

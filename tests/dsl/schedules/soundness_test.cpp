@@ -71,14 +71,15 @@ bool overlaps_are_pairs(const action_table& t) {
   return true;
 }
 
-/// Of how many microbatches of a stage a rank holds the activations at once, from a forward to its last
-/// backward.
+/// The most activations that any rank holds at once, in microbatches of a stage. A rank holds them from a
+/// forward to its last backward.
 int most_held(const action_table& t) {
   int most = 0;
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r], held = 0; i < t.begin[r + 1]; ++i) {
       const action_kind k = t.actions[i].kind;
-      held += k == action_kind::F ? 1 : k == action_kind::I ? 0 : -1;
+      if (k == action_kind::F) ++held;
+      else if (k != action_kind::I) --held;
       most = std::max(most, held);
     }
   return most;

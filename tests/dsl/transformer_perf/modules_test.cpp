@@ -19,6 +19,12 @@ struct module_case {
   int microbatches = 1;
 };
 
+attention_form form_of(std::string_view kind, bool flash, bool recompute) {
+  if (kind == "sa_2d_only") return attention_form::summa;
+  if (flash) return attention_form::fused;
+  return recompute ? attention_form::recomputed : attention_form::unfused;
+}
+
 module_case read_case(fields f) {
   module_case c;
   c.kind = f.word();
@@ -29,10 +35,7 @@ module_case read_case(fields f) {
   c.at.mbs = f.integer();
   for (int* number : {&c.at.tp1, &c.at.tp2, &c.at.nv_tp1, &c.at.nv_tp2, &c.at.nb}) *number = f.integer();
   const bool flash = f.integer() != 0, recompute = f.integer() != 0;
-  c.form = c.kind == "sa_2d_only" ? attention_form::summa
-           : flash                ? attention_form::fused
-           : recompute            ? attention_form::recomputed
-                                  : attention_form::unfused;
+  c.form = form_of(c.kind, flash, recompute);
   c.at.dp = f.integer();
   c.at.nv_dp = f.integer();
   c.overlap = f.integer() != 0;

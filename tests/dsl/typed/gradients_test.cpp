@@ -68,7 +68,8 @@ TEST_CASE(
         REQUIRE(w.has_gradient);
         for (axis a : {axis::dp_replicate, axis::dp_shard, axis::cp}) CHECK(w.gradient[a] == P);
         const bool sharded = w.holds[axis::tp] != I;
-        CHECK(w.gradient[axis::tp] == (sharded ? w.holds[axis::tp] : p.dims.sequence_parallel ? P : I));
+        const placement of_replicated = p.dims.sequence_parallel ? P : I;
+        CHECK(w.gradient[axis::tp] == (sharded ? w.holds[axis::tp] : of_replicated));
         for (int i = 0; i < w.holds.ndim; ++i) CHECK(w.gradient.shape[i] == w.holds.shape[i]);
       }
 }

@@ -49,13 +49,12 @@ outcome run(placement x, auto make) {
 
 /// A linear op of a weight that is whole, or sharded along its output or input features.
 enum sharding { whole, by_out, by_in };
+value weight_of(trace& t, sharding s) {
+  if (s == whole) return t.parameter("w", {wide, features}, {}, initial::ones);
+  return t.parameter("w", {wide, features}, {{axis::tp, s == by_out ? "wide" : "features"}}, initial::ones);
+}
 outcome run_linear(placement x, sharding s) {
-  return run(x, [&](trace& t, value in) {
-    value w = s == whole    ? t.parameter("w", {wide, features}, {}, initial::ones)
-              : s == by_out ? t.parameter("w", {wide, features}, {{axis::tp, "wide"}}, initial::ones)
-                            : t.parameter("w", {wide, features}, {{axis::tp, "features"}}, initial::ones);
-    return linear(in, w);
-  });
+  return run(x, [&](trace& t, value in) { return linear(in, weight_of(t, s)); });
 }
 
 }  // namespace
@@ -151,9 +150,9 @@ TEST_CASE(
         const value x = t.add(rows_of(of_heads ? heads : dim{"heads", 8, 2, "part"}, p));
         t.input = x.id;
         const auto [a, b] = split(x, left, right);
-        t.derive_backward(used == 0   ? a
-                          : used == 1 ? b
-                                      : concat(b, a, dim{"both", 8, of_heads ? 4 : 2, "all"}));
+        value result = used == 0 ? a : b;
+        if (used == 2) result = concat(b, a, dim{"both", 8, of_heads ? 4 : 2, "all"});
+        t.derive_backward(result);
         CHECK(t.said.empty() == (of_heads || p != V(1)));
         if (!t.said.empty()) continue;
         CHECK(t.values[t.result][axis::tp] == p);

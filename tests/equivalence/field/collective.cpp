@@ -91,6 +91,13 @@ void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
          "an exchange of slots in slabs of other rows than it says");
 }
 
+/// How a member of an exchange of slots makes what it receives.
+auto sender_of(collective_kind does) {
+  if (does == collective_kind::to_experts) return send_to_experts;
+  if (does == collective_kind::from_experts) return send_from_experts;
+  return does == collective_kind::gather_offsets ? gather_offsets : send_offsets;
+}
+
 void send_slots(const std::vector<member>& members, std::uint64_t key) {
   const op& o = *members.front().does;
   const bool gathers = o.does == collective_kind::gather_offsets;
@@ -108,10 +115,7 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
     expect(all.offsets.back().is.cols == all.offsets.front().is.cols,
            "members of a collective that have other experts");
   }
-  const auto send = o.does == collective_kind::to_experts     ? send_to_experts
-                    : o.does == collective_kind::from_experts ? send_from_experts
-                    : gathers                                 ? gather_offsets
-                                                              : send_offsets;
+  const auto send = sender_of(o.does);
   for (std::size_t k = 0; k < members.size(); ++k) {
     matrix made(at[k].to.is);
     send(all, k, made);

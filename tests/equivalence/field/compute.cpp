@@ -128,7 +128,9 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
     else if (v.port != "padding") {
       expect(!all.empty(), "an update reads no weight");
       parameter& p = all.back();
-      (v.port == "gradient" ? p.gradient : v.port == "first_moment" ? p.first_moment : p.second_moment) = &v;
+      if (v.port == "gradient") p.gradient = &v;
+      else if (v.port == "first_moment") p.first_moment = &v;
+      else p.second_moment = &v;
     }
   }
   expect(norm, "an update reads no norm");
@@ -149,18 +151,20 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
         h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
-    matrix made[3]{matrix(weight.is), matrix(weight.is), matrix(weight.is)};
+    matrix new_weight(weight.is), new_first(weight.is), new_second(weight.is);
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
       const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i],
                                       norm_squared, p.weight->port == "weight", p.weight->balances);
-      made[0].of[i] = u.weight;
-      made[1].of[i] = u.first_moment;
-      made[2].of[i] = u.second_moment;
+      new_weight.of[i] = u.weight;
+      new_first.of[i] = u.first_moment;
+      new_second.of[i] = u.second_moment;
     }
     for (const view* v : p.written) {
       const operand to = operand_of(o, *v);
       expect(to.is.size() == weight.is.size(), "an update's sizes differ");
-      store(rank.arena, to, made[v->port == "first_moment" ? 1 : v->port == "second_moment" ? 2 : 0]);
+      if (v->port == "first_moment") store(rank.arena, to, new_first);
+      else if (v->port == "second_moment") store(rank.arena, to, new_second);
+      else store(rank.arena, to, new_weight);
     }
   }
 }

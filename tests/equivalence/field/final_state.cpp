@@ -56,10 +56,10 @@ void final_state::note(const holding& h) {
 std::string final_state::find_missing() const {
   if (!has_loss_) return "no rank has the loss";
   if (trains_ && !has_norm_) return "no rank has the norm";
+  constexpr std::pair<holding_kind, int> kinds[]{
+      {holding_kind::weight, 0}, {holding_kind::first_moment, 1}, {holding_kind::second_moment, 2}};
   for (const auto& [name, p] : m_.parameters)
-    for (holding_kind kind :
-         {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
-      const int moment = kind == holding_kind::weight ? 0 : kind == holding_kind::first_moment ? 1 : 2;
+    for (const auto& [kind, moment] : kinds) {
       if (moment > (trains_ && p.trainable ? m_.optimizer.moments : 0)) continue;
       const auto at = seen_.find({kind, name});
       if (at == seen_.end() || std::count(at->second.begin(), at->second.end(), false))

@@ -87,7 +87,8 @@ fault insert_op(mutator& m) {
   inserted.name = own.name + ", then";
   inserted.stream = own.stream;
   inserted.function = "scale";
-  inserted.row = m.below(3) ? "scale" : m.below(2) ? "sigmoid" : "clear";
+  inserted.row = "scale";
+  if (m.below(3) == 0) inserted.row = m.below(2) ? "sigmoid" : "clear";
   inserted.number = m.below(2) ? 0.5 : 2;
   inserted.reads = {lies};
   inserted.writes = {lies};

@@ -105,7 +105,9 @@ fault change_unit(mutator& m) {
   const int way = m.below(3);
   const auto has_unit = [all = m.below(4) == 0](const op&, const view& v) { return all || v.unit > 1; };
   return change_view(m, "unit", has_unit, [&](const op&, view& v) {
-    v.unit = way == 0 ? v.unit * 2 : way == 1 ? std::max<std::int64_t>(1, v.unit / 2) : 1;
+    if (way == 0) v.unit *= 2;
+    else if (way == 1) v.unit = std::max<std::int64_t>(1, v.unit / 2);
+    else v.unit = 1;
   });
 }
 fault change_stride(mutator& m) {
@@ -123,7 +125,9 @@ fault change_first(mutator& m) {
     return all || v.first != 0 || of_table || of_tokens || v.port.ends_with("logits");
   };
   return change_view(m, "first", has_first, [&](const op&, view& v) {
-    v.first = way == 0 ? (v.shape.empty() ? 0 : v.shape[0]) : way == 1 ? 0 : v.first + 1;
+    if (way == 0) v.first = v.shape.empty() ? 0 : v.shape[0];
+    else if (way == 1) v.first = 0;
+    else ++v.first;
   });
 }
 fault take_another_access(mutator& m) {

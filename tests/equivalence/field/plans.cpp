@@ -60,6 +60,24 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 4, true, true},
                            {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 1, 6, true, true}};
 
+/// The degree of Ulysses attention.
+int ulysses_of(const layout& l) {
+  if (!l.exchanges_heads) return 1;
+  return l.rings ? 2 : l.cp;
+}
+
+/// The attention over cp, for the name of a plan.
+std::string attention_name(const layout& l) {
+  if (l.exchanges_heads) return l.rings ? " pairs" : " heads";
+  return l.rings ? " ring" : " cp";
+}
+
+/// The momentum of SGD in the plan of this number; -1: AdamW.
+double momentum_of(std::size_t plan) {
+  if (plan % 5 == 4) return 0.9;
+  return plan % 11 == 0 ? 0 : -1;
+}
+
 plan_data make(const auto& model, const std::string& name, const layout& l,
                training recipe = {.seq = 4, .global_batch = 4}) {
   recipe.precision = f64;
@@ -70,21 +88,14 @@ plan_data make(const auto& model, const std::string& name, const layout& l,
                            .cp = l.cp,
                            .tp = l.tp,
                            .pp = l.pp,
-                           .ulysses = !l.exchanges_heads ? 1
-                                      : l.rings          ? 2
-                                                         : l.cp,
+                           .ulysses = ulysses_of(l),
                            .sequence_parallel = l.sequence_parallel,
                            .cp_attention = l.rings ? cp_attention::ring : cp_attention::gather};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
   return make_plan(name + " dp" + std::to_string(l.dp) +
                        (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") +
-                       (l.cp > 1 ? (l.exchanges_heads && l.rings ? " pairs"
-                                    : l.exchanges_heads          ? " heads"
-                                    : l.rings                    ? " ring"
-                                                                 : " cp") +
-                                       std::to_string(l.cp)
-                                 : "") +
-                       " tp" + std::to_string(l.tp) + (l.sequence_parallel ? " sp" : "") + " pp" +
+                       (l.cp > 1 ? attention_name(l) + std::to_string(l.cp) : "") + " tp" +
+                       std::to_string(l.tp) + (l.sequence_parallel ? " sp" : "") + " pp" +
                        std::to_string(l.pp) + " " + std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);
 }
@@ -95,8 +106,8 @@ std::vector<plan_data> tiny_plans() {
   std::vector<plan_data> all;
   for (const layout& l : layouts) {
     const int layers = std::max(2, l.pp * l.stages_per_rank);
-    const bool is_odd = all.size() / 2 % 2;                                             // tied or not
-    const double momentum = all.size() % 5 == 4 ? 0.9 : all.size() % 11 == 0 ? 0 : -1;  // of SGD
+    const bool is_odd = all.size() / 2 % 2;  // tied or not
+    const double momentum = momentum_of(all.size());
     training recipe{.seq = 4, .global_batch = 4};
     if (momentum >= 0) {
       recipe.optimizer = sgd;

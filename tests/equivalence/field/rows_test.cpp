@@ -51,9 +51,8 @@ matrix operand_of(const row& r, std::string_view port) {
     for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key, i)) % width;
     return m;
   }
-  if (port ==
-      // a document of two tokens, and one of the rest; of rings' sequences there are twice as many
-      "starts") {
+  if (port == "starts") {
+    // Each sequence has a document of two tokens and one of the rest. A ring's sequences are twice as long.
     const std::int64_t times = r.name.find("ring") == r.name.npos ? 1 : 2;
     matrix m(times == 1 ? extent{1, tokens} : extent{tokens, times});
     for (std::size_t i = 0; i < m.of.size(); ++i)
@@ -70,11 +69,8 @@ matrix operand_of(const row& r, std::string_view port) {
   if (port == "top") return drawn({tokens, 1}, key);
   if (port == "sums" || port == "dsums") return drawn({tokens, 2}, key);
   if (port.starts_with("lse")) return drawn({tokens, width / unit}, key);
-  if (port == "statistics")
-    return drawn({tokens, r.name.starts_with("head")  ? width / unit
-                          : r.name.starts_with("rms") ? 1
-                                                      : 2},
-                 key);
+  if (port == "statistics" && r.name.starts_with("head")) return drawn({tokens, width / unit}, key);
+  if (port == "statistics") return drawn({tokens, r.name.starts_with("rms") ? 1 : 2}, key);
   return drawn({tokens, width, unit}, key);
 }
 

@@ -4,6 +4,7 @@
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 

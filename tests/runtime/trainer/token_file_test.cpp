@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// Some tiles of a head, from `tile` on.
 struct attention_item {
@@ -72,7 +72,7 @@ class attention_walk {
     return groups_ * (last_first_ ? items_ - 1 - order : order);
   }
 
-  /// Of a block, to the mean of all.
+  /// The most work of a block, as a multiple of the mean over blocks.
   double most_work() const {
     std::int64_t most = 0, all = 0;
     for (int block = 0; block < processors; ++block) {
@@ -84,13 +84,17 @@ class attention_walk {
     }
     return static_cast<double>(most) * processors / static_cast<double>(all);
   }
-  /// Of an item: the tiles that its tiles meet, and one more.
+  /// How many tiles a tile meets.
+  int met_by(int tile) const {
+    if (!causal_) return tiles_;
+    return last_first_ ? tile + 1 : tiles_ - tile;
+  }
+  /// The work of an item: the tiles that its tiles meet, and one more.
   int work_of(int first) const {
     int met = 1;
-    for (int tile = first; tile < std::min(tiles_, first + groups_); ++tile)
-      met += !causal_ ? tiles_ : last_first_ ? tile + 1 : tiles_ - tile;
+    for (int tile = first; tile < std::min(tiles_, first + groups_); ++tile) met += met_by(tile);
     return met;
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

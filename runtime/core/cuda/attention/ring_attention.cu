@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// The result of queries that see no keys: zeros, of a log-sum-exp of -infinity.
@@ -28,6 +28,12 @@ struct second_half {
         statistics(static_cast<std::size_t>(s.seq / 2) * sizeof(float)) {}
 };
 
+/// The sizes of the block that a step computes.
+const attention_sizes& sizes_of(const attention_blocks& of, const runtime::ring_step& sees) {
+  if (sees.causal) return of.own;
+  return sees.first_query > 0 ? of.behind : of.before;
+}
+
 void clear_half_rows(const lane& on, at first, std::size_t row_bytes, int rows) {
   check(on,
         cudaMemset2DAsync(on.at<std::byte>(first), row_bytes, 0, row_bytes / 2,
@@ -41,7 +47,7 @@ bool ring_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, 
                           const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
-  const attention_sizes& sizes = sees.causal ? of.own : behind ? of.behind : of.before;
+  const attention_sizes& sizes = sizes_of(of, sees);
   if (!is_aligned(on, {o, lse, q, k, v}) || !has_fused_attention(on, false, {sizes})) return false;
   const second_half to(s);
   if (!behind) return attention_fused(on, o, lse, scratch, q, k, v, sizes);
@@ -55,7 +61,7 @@ bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, 
                                at o, at lse, const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
-  const attention_sizes& sizes = sees.causal ? of.own : behind ? of.behind : of.before;
+  const attention_sizes& sizes = sizes_of(of, sees);
   if (!is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) ||
       !has_fused_attention(on, true, {sizes}))
     return false;
@@ -79,4 +85,4 @@ void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, a
 template void merge_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int);
 template void merge_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

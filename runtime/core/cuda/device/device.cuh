@@ -4,9 +4,10 @@
 #pragma once
 #include "launch.cuh"
 
+#include <algorithm>
 #include <cstdint>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int warp_size = 32;
 
@@ -148,11 +149,9 @@ __device__ inline float block_max(float x) {
 /// Threads for a block that walks a row of `items`: whole warps, at most `most`.
 inline unsigned row_threads(int items, int most = 256) {
   const int warps = (items + warp_size - 1) / warp_size;
-  return static_cast<unsigned>(warp_size * (warps < 1                  ? 1
-                                            : warps > most / warp_size ? most / warp_size
-                                                                       : warps));
+  return static_cast<unsigned>(warp_size * std::clamp(warps, 1, most / warp_size));
 }
 
 inline constexpr int ceil_div(std::size_t n, std::size_t by) { return static_cast<int>((n + by - 1) / by); }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

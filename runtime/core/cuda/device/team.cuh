@@ -4,7 +4,9 @@
 #pragma once
 #include "device.cuh"
 
-namespace rankc::cuda {
+#include <algorithm>
+
+namespace rankc::runtime::cuda {
 
 /// Rows above this many elements are refused: they do not fit into registers.
 inline constexpr int widest_row = 32768;
@@ -48,7 +50,7 @@ __device__ int team_column(int p) {
 inline dim3 team_block(int packs, int each, int threads) {
   const int warps = ceil_div(packs, warp_size * each);
   const int teams = threads / (warps * warp_size);
-  return dim3(warps * warp_size, teams < 1 ? 1 : teams > 15 ? 15 : teams);
+  return dim3(warps * warp_size, std::clamp(teams, 1, 15));
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ void keep_products(const std::string& file, const product_choices& choices) {
   }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "../device/team.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int norm_block = 256, most_norm_threads = 512;
 
@@ -73,19 +73,12 @@ template <class T, class Call>
 void with_norm_packs(int width, bool packs, Call call) {
   if constexpr (sizeof(T) == 2)
     if (packs) {
-      if (width <= warp_size * 8) {
-        call.template operator() < 8;
-        return 1>();
-      }
-      if (width <= warp_size * 32) {
-        call.template operator() < 8;
-        return 4>();
-      }
-      call.template operator() < 8;
-      return 8>();
+      if (width <= warp_size * 8) return call.template operator()<8, 1>();
+      if (width <= warp_size * 32) return call.template operator()<8, 4>();
+      return call.template operator()<8, 8>();
     }
   if (width <= most_norm_threads * 8) call.template operator()<1, 8>();
   else call.template operator()<1, 64>();
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class tracer {
  public:
@@ -74,7 +74,7 @@ class tracer {
 class stamped {
  public:
   stamped(const lane& on, tracer::what of, const char* name)
-      : trace_((of == tracer::what::wait ? on.index == 0 : !on.computes()) ? on.of->trace : nullptr) {
+      : trace_(is_timed(on, of) ? on.of->trace : nullptr) {
     if (trace_ != nullptr) entry_ = trace_->begin(of, on, name);
   }
   ~stamped() {
@@ -84,6 +84,10 @@ class stamped {
   stamped& operator=(const stamped&) = delete;
 
  private:
+  static bool is_timed(const lane& on, tracer::what of) {
+    return of == tracer::what::wait ? on.index == 0 : !on.computes();
+  }
+
   tracer* trace_;
   std::size_t entry_ = 0;
 };
@@ -110,4 +114,4 @@ void end_step(rank&);
 /// Names the rank's lanes for a profiler.
 void name_lanes(const rank&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -23,20 +23,15 @@ struct chunks {
   }
   RANKC_HOST_DEVICE constexpr int place(int position) const {
     const int n = length(), chunk = position / n;
-    return chunk == rank                   ? position - rank * n
-           : chunk == 2 * ranks - 1 - rank ? position - (chunk - 1) * n
-                                           : -1;
+    if (chunk == rank) return position - rank * n;
+    if (chunk == 2 * ranks - 1 - rank) return position - (chunk - 1) * n;
+    return -1;
   }
   /// How many of the rank's tokens are before a position.
   RANKC_HOST_DEVICE constexpr int count_before(int position) const {
-    const int n = length(), in_front = position - rank * n, behind = position - (2 * ranks - 1 - rank) * n;
-    const int front = in_front < 0   ? 0
-                      : in_front < n ? in_front
-                                     : n,
-              back = behind < 0   ? 0
-                     : behind < n ? behind
-                                  : n;
-    return ranks == 1 ? position : front + back;
+    const int n = length(), in_front = part_of_chunk(position - rank * n, n),
+              behind = part_of_chunk(position - (2 * ranks - 1 - rank) * n, n);
+    return ranks == 1 ? position : in_front + behind;
   }
   /// The rank that has a position, and the row of gathered keys that is at it in sequence `row` of `rows`.
   RANKC_HOST_DEVICE constexpr int holder(int position) const {
@@ -46,6 +41,13 @@ struct chunks {
   RANKC_HOST_DEVICE constexpr int gathered_row(int position, int row, int rows) const {
     const int by = holder(position);
     return (by * rows + row) * count() + chunks{seq, ranks, by}.place(position);
+  }
+
+ private:
+  /// How many of `tokens`, counted from the start of a chunk of `n`, lie in it.
+  RANKC_HOST_DEVICE static constexpr int part_of_chunk(int tokens, int n) {
+    const int after_start = tokens < 0 ? 0 : tokens;
+    return after_start < n ? after_start : n;
   }
 };
 

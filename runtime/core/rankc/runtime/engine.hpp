@@ -85,13 +85,18 @@ inline failure forwards_alone(const description& about) {
   return failure::reported(1, std::string("the plan ") + about.name + " has forwards alone; run eval");
 }
 
+/// How many moments the optimizer must keep for a region to exist.
+constexpr int moments_for(region r) {
+  if (r == region::second_moment) return 2;
+  return r == region::first_moment ? 1 : 0;
+}
+
 /// Where elements [first, first + count) of a region begin.
 /// Errors: failure (1) for what the rank does not hold.
 inline at place_of(const description& about, int rank, region r, std::size_t first, std::size_t count) {
   const layout& where = layout_of(about, rank);
-  const int moment = r == region::second_moment ? 2 : r == region::first_moment ? 1 : 0;
   if (!about.trains && r != region::weights) throw forwards_alone(about);
-  if (moment > about.moments)
+  if (moments_for(r) > about.moments)
     throw failure::reported(1, std::string("the plan ") + about.name + " keeps no " +
                                    region_names[static_cast<int>(r)] + " of its weights");
   const std::size_t held = r == region::weights ? where.parameter_count : where.trained_count();

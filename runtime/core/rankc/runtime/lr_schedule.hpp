@@ -75,6 +75,12 @@ constexpr double cos_of_half_turn(double x) {
   return sum;
 }
 
+/// The rate that a piece leads to, from the rate before it.
+constexpr double end_of(const lr_piece& piece, double lr, double from) {
+  if (piece.shape == lr_shape::constant) return from;
+  return piece.to == peak ? lr : piece.to;
+}
+
 /// The rate of step `step`, counted from 1: at the last step of a piece it is what the piece leads to.
 constexpr double learning_rate(const lr_schedule& schedule, double lr, std::int64_t step) {
   const bool rises =
@@ -83,7 +89,7 @@ constexpr double learning_rate(const lr_schedule& schedule, double lr, std::int6
   std::int64_t before = 0;
   for (int i = 0; i < schedule.count; ++i) {
     const lr_piece& piece = schedule.pieces[i];
-    const double to = piece.shape == lr_shape::constant ? from : piece.to == peak ? lr : piece.to;
+    const double to = end_of(piece, lr, from);
     if (step < before + piece.steps) {
       const double part = static_cast<double>(step - before), all = piece.steps;
       if (piece.shape == lr_shape::constant) return from;

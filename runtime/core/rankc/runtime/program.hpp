@@ -24,7 +24,10 @@ struct at {
 };
 
 enum class dtype { f32, f64, bf16 };
-constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype::f32 ? 4 : 2; }
+constexpr std::size_t size_of(dtype t) {
+  if (t == dtype::f64) return 8;
+  return t == dtype::f32 ? 4 : 2;
+}
 
 /// A lane of a rank: one stream (on the host a thread or a queue), with communicators of its own and, where
 /// it computes, a workspace of its own; where it `rounds` what it sums, to send it in bf16, memory for that.
@@ -184,7 +187,10 @@ struct rank_row {
   int ep = 0;  // where it is an axis of its own
   /// The coordinate on an axis.
   constexpr int index_in(over axis) const {
-    return axis == over::tp ? tp : axis == over::dp ? dp : axis == over::cp ? cp : axis == over::ep ? ep : pp;
+    if (axis == over::tp) return tp;
+    if (axis == over::dp) return dp;
+    if (axis == over::cp) return cp;
+    return axis == over::ep ? ep : pp;
   }
 };
 
@@ -228,9 +234,8 @@ struct description {
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int ep = 1;                      // ranks of these, and of tp, that experts are spread over
   int etp = 1;                     // neighbouring ranks that have columns of the same
-  bool experts_over_replicas =
-      // one copy of the experts is spread over all ranks of a stage; else over those that share weights
-      false;
+  // one copy of the experts is spread over all ranks of a stage; else over those that share weights
+  bool experts_over_replicas = false;
   bool independent_experts = false;    // ep is an axis of its own, whose ranks have the same tokens
   int end_of_document = -1;            // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
@@ -276,10 +281,12 @@ struct description {
   }
   /// Into how many parts the columns of a parameter are split, and which a rank has.
   constexpr int parts_of_columns(const parameter& p) const {
-    return p.shard_dim != 1 ? 1 : p.experts ? etp : tp;
+    if (p.shard_dim != 1) return 1;
+    return p.experts ? etp : tp;
   }
   constexpr int part_of_columns(const parameter& p, const rank_row& r) const {
-    return p.shard_dim != 1 ? 0 : p.experts ? etp_of(r) : r.tp;
+    if (p.shard_dim != 1) return 0;
+    return p.experts ? etp_of(r) : r.tp;
   }
   /// What a rank has of each sequence.
   constexpr chunks chunks_of(const rank_row& r) const { return {seq, cp, r.cp}; }

@@ -85,9 +85,9 @@ void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) 
       const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
       const std::size_t share = p.experts ? static_cast<std::size_t>(rank.about->expert_shards()) : shards;
       const std::size_t kept = (rows + share - 1) / share;  // of each rank that shares it
-      const std::size_t before = p.experts ? static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows
-                                 : p.shard_dim == 0 ? tp * rows
-                                                    : 0;
+      std::size_t before = 0;  // rows of the parameter that lie with ranks before this one
+      if (p.experts) before = static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows;
+      else if (p.shard_dim == 0) before = tp * rows;
       const std::size_t row =
           before + static_cast<std::size_t>(p.experts ? rank.about->expert_shard_of(*rank.row)
                                                       : rank.about->shard_of(*rank.row)) *

@@ -23,7 +23,8 @@ struct ring_step {
         causal(step == 0) {}
   /// The last key that a query sees; -1: none.
   RANKC_HOST_DEVICE constexpr int last_key(int query) const {
-    return causal ? query : query < first_query ? -1 : keys - 1;
+    if (causal) return query;
+    return query < first_query ? -1 : keys - 1;
   }
 };
 

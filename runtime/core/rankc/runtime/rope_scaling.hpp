@@ -18,7 +18,8 @@ struct rope_scaling {
 
 /// Its rule, by the name that Hugging Face's files have.
 constexpr std::string_view name_of(rope_scaling::rule r) {
-  return r == rope_scaling::linear ? "linear" : r == rope_scaling::llama3 ? "llama3" : "default";
+  if (r == rope_scaling::linear) return "linear";
+  return r == rope_scaling::llama3 ? "llama3" : "default";
 }
 
 }  // namespace rankc

@@ -74,10 +74,12 @@ struct sgd_rule {
   }
 };
 
-/// The bias of a router's choice, of an expert that was chosen so often in the step.
+/// The new bias of an expert in its router's choice: it rises where the step chose the expert less often than
+/// the mean, and falls where more often.
 template <class T>
 RANKC_HOST_DEVICE T balanced(T bias, T choices, T rate, T mean) {
-  return choices < mean ? bias + rate : choices > mean ? bias - rate : bias;
+  if (choices < mean) return bias + rate;
+  return choices > mean ? bias - rate : bias;
 }
 
 }  // namespace rankc::runtime

@@ -181,39 +181,70 @@ int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
 
 #define TAKEN(name) \
   __attribute__((weak)) int name() { return touch(); }
-TAKEN(__cudaLaunchKernel)
-TAKEN(cudaDeviceEnablePeerAccess)
-TAKEN(cudaDeviceGetAttribute)
-TAKEN(cudaGetDeviceProperties)
-TAKEN(cudaFuncSetAttribute)
-TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize) TAKEN(cudaEventDestroy)
-    TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize) TAKEN(cudaFreeAsync)
-        TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync) TAKEN(cudaGraphDestroy)
-            TAKEN(cudaGraphExecDestroy) TAKEN(cudaGraphLaunch) TAKEN(cudaStreamBeginCapture)
-                TAKEN(cudaStreamDestroy) TAKEN(cudaStreamIsCapturing) TAKEN(cudaStreamQuery)
-                    TAKEN(cudaStreamSynchronize) TAKEN(cudaStreamWaitEvent)
-    // A call of NCCL goes back to the thread's current GPU in the end.
-    TAKEN(ncclAllGather) TAKEN(ncclAllReduce) TAKEN(ncclBroadcast) TAKEN(ncclReduceScatter) TAKEN(ncclSend)
-        TAKEN(ncclRecv) TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister)
-            TAKEN(ncclCommDeregister) TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(
-                ncclRedOpCreatePreMulSum) TAKEN(ncclRedOpDestroy) TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
-                TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
-                    TAKEN(cublasLtMatmulAlgoCapGetAttribute) TAKEN(cublasLtMatmulAlgoCheck)
-                        TAKEN(cublasLtMatmulAlgoConfigSetAttribute) TAKEN(cublasLtMatmulAlgoGetHeuristic)
-                            TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)
-                                TAKEN(cublasLtMatmulDescSetAttribute) TAKEN(cublasLtMatmulPreferenceCreate)
-                                    TAKEN(cublasLtMatmulPreferenceDestroy)
-                                        TAKEN(cublasLtMatmulPreferenceSetAttribute)
-                                            TAKEN(cublasLtMatrixLayoutCreate)
-                                                TAKEN(cublasLtMatrixLayoutDestroy)
-                                                    TAKEN(cudnnBackendCreateDescriptor)
-                                                        TAKEN(cudnnBackendDestroyDescriptor)
-                                                            TAKEN(cudnnBackendExecute)
-                                                                TAKEN(cudnnBackendFinalize)
-                                                                    TAKEN(cudnnBackendGetAttribute)
-                                                                        TAKEN(cudnnBackendSetAttribute)
-                                                                            TAKEN(cudnnCreate)
-                                                                                TAKEN(cudnnDestroy)
-                                                                                    TAKEN(cudnnSetStream)
+TAKEN(__cudaLaunchKernel);
+TAKEN(cudaDeviceEnablePeerAccess);
+TAKEN(cudaDeviceGetAttribute);
+TAKEN(cudaGetDeviceProperties);
+TAKEN(cudaFuncSetAttribute);
+TAKEN(cudaDeviceGetStreamPriorityRange);
+TAKEN(cudaDeviceSynchronize);
+TAKEN(cudaEventDestroy);
+TAKEN(cudaEventElapsedTime);
+TAKEN(cudaEventRecord);
+TAKEN(cudaEventSynchronize);
+TAKEN(cudaFreeAsync);
+TAKEN(cudaMallocAsync);
+TAKEN(cudaMemset);
+TAKEN(cudaMemsetAsync);
+TAKEN(cudaGraphDestroy);
+TAKEN(cudaGraphExecDestroy);
+TAKEN(cudaGraphLaunch);
+TAKEN(cudaStreamBeginCapture);
+TAKEN(cudaStreamDestroy);
+TAKEN(cudaStreamIsCapturing);
+TAKEN(cudaStreamQuery);
+TAKEN(cudaStreamSynchronize);
+TAKEN(cudaStreamWaitEvent);
+// A call of NCCL goes back to the thread's current GPU in the end.
+TAKEN(ncclAllGather);
+TAKEN(ncclAllReduce);
+TAKEN(ncclBroadcast);
+TAKEN(ncclReduceScatter);
+TAKEN(ncclSend);
+TAKEN(ncclRecv);
+TAKEN(ncclCommAbort);
+TAKEN(ncclCommDestroy);
+TAKEN(ncclCommRegister);
+TAKEN(ncclCommDeregister);
+TAKEN(ncclCommWindowRegister);
+TAKEN(ncclCommWindowDeregister);
+TAKEN(ncclRedOpCreatePreMulSum);
+TAKEN(ncclRedOpDestroy);
+TAKEN(ncclGroupStart);
+TAKEN(ncclGroupEnd);
+TAKEN(cublasLtDestroy);
+TAKEN(cublasLtMatmul);
+TAKEN(cublasLtMatmulAlgoConfigGetAttribute);
+TAKEN(cublasLtMatmulAlgoCapGetAttribute);
+TAKEN(cublasLtMatmulAlgoCheck);
+TAKEN(cublasLtMatmulAlgoConfigSetAttribute);
+TAKEN(cublasLtMatmulAlgoGetHeuristic);
+TAKEN(cublasLtMatmulDescCreate);
+TAKEN(cublasLtMatmulDescDestroy);
+TAKEN(cublasLtMatmulDescSetAttribute);
+TAKEN(cublasLtMatmulPreferenceCreate);
+TAKEN(cublasLtMatmulPreferenceDestroy);
+TAKEN(cublasLtMatmulPreferenceSetAttribute);
+TAKEN(cublasLtMatrixLayoutCreate);
+TAKEN(cublasLtMatrixLayoutDestroy);
+TAKEN(cudnnBackendCreateDescriptor);
+TAKEN(cudnnBackendDestroyDescriptor);
+TAKEN(cudnnBackendExecute);
+TAKEN(cudnnBackendFinalize);
+TAKEN(cudnnBackendGetAttribute);
+TAKEN(cudnnBackendSetAttribute);
+TAKEN(cudnnCreate);
+TAKEN(cudnnDestroy);
+TAKEN(cudnnSetStream);
 
 }  // extern "C"

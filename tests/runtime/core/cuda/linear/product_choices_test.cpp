@@ -5,13 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +196,4 @@ TEST_CASE("a file that cannot be kept is refused before anything is tuned") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "norms_reference.hpp"
 
-namespace rankc::cuda::test::norms_test {
+namespace rankc::runtime::cuda::test::norms_test {
 namespace {
 
 // Sums over all tokens in f32: what rounding costs grows with their root, and terms are below 8.
@@ -150,7 +150,8 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
       const at sum_at = b.room<T>(o.count);
       const bool centred = kind != 2;
       // The sum goes to its own place, over the residual, and over x.
-      const at where = kind == 0 ? sum_at : kind == 1 ? o.residual_at : o.x_at;
+      const at places[]{sum_at, o.residual_at, o.x_at};
+      const at where = places[kind];
       if (kind == 0)
         add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
                           tokens, width, eps);
@@ -176,4 +177,4 @@ TEST_CASE("a norm refuses rows that do not fit into registers") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::norms_test
+}  // namespace rankc::runtime::cuda::test::norms_test

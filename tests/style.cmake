@@ -1,0 +1,36 @@
+# Style of the sources: clang-format's, and rules of our own that it does not have.
+add_library(rankc_style_rules STATIC style/brackets.cpp style/columns.cpp style/commas.cpp style/conditionals.cpp
+  style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp)
+target_compile_features(rankc_style_rules PUBLIC cxx_std_20)
+target_link_libraries(rankc_style_rules PRIVATE rankc_warnings)
+add_executable(rankc_style style/main.cpp)
+target_link_libraries(rankc_style PRIVATE rankc_style_rules rankc_warnings)
+add_test(NAME style/statements COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DCHECK=$<TARGET_FILE:rankc_style>
+  -P ${CMAKE_CURRENT_SOURCE_DIR}/style/statements.cmake)
+
+add_executable(rankc_style_test style/brackets_test.cpp style/commas_test.cpp style/conditionals_test.cpp
+  style/lexer_test.cpp style/messages_test.cpp style/rules_test.cpp)
+target_link_libraries(rankc_style_test PRIVATE rankc_style_rules rankc_test_main)
+add_test(NAME style/rules COMMAND rankc_style_test)
+
+# One golden file has every sentence of the runtime and the generator that has an id.
+add_executable(rankc_messages style/list_messages.cpp)
+target_link_libraries(rankc_messages PRIVATE rankc_style_rules rankc_warnings)
+add_test(NAME style/messages COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DLIST=$<TARGET_FILE:rankc_messages>
+  -P ${CMAKE_CURRENT_SOURCE_DIR}/style/messages.cmake)
+
+# Another version formats otherwise.
+function(rankc_is_clang_format_19 result program)
+  execute_process(COMMAND "${program}" --version OUTPUT_VARIABLE version)
+  if(NOT version MATCHES "clang-format version 19\\.")
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+find_program(RANKC_CLANG_FORMAT NAMES clang-format-19 clang-format VALIDATOR rankc_is_clang_format_19)
+if(RANKC_CLANG_FORMAT)
+  add_test(NAME style/format COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DCLANG_FORMAT=${RANKC_CLANG_FORMAT}
+    -DOUT=${CMAKE_CURRENT_BINARY_DIR}/style_format -P ${CMAKE_CURRENT_SOURCE_DIR}/style/format.cmake)
+else()
+  add_test(NAME style/format COMMAND sh -c "echo 'clang-format 19 is not found'; exit 77")
+endif()
+set_tests_properties(style/format PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 2)

@@ -1,0 +1,37 @@
+# cmake -DROOT=<source folder> -DCLANG_FORMAT=<program> -DOUT=<folder> -P format.cmake
+#
+# Every source is as clang-format writes it. The two commands of execute_process run at once, each on half of the files and
+# with a log of its own in OUT.
+cmake_minimum_required(VERSION 3.25)
+include("${CMAKE_CURRENT_LIST_DIR}/files.cmake")
+math(EXPR half "${count} / 2")
+list(SUBLIST files 0 ${half} first)
+list(SUBLIST files ${half} -1 second)
+file(MAKE_DIRECTORY "${OUT}")
+set(logged sh -c "log=$1 && shift && exec \"$@\" 2> \"$log\"" sh)
+set(check "${CLANG_FORMAT}" --dry-run --Werror --ferror-limit=1 --verbose)
+execute_process(COMMAND ${logged} "${OUT}/first.txt" ${check} ${first} COMMAND ${logged} "${OUT}/second.txt" ${check} ${second}
+  WORKING_DIRECTORY "${ROOT}" RESULTS_VARIABLE codes)
+
+set(looked_at 0)
+set(wrong)
+foreach(log IN ITEMS first second)
+  file(STRINGS "${OUT}/${log}.txt" lines REGEX "^Formatting ")
+  list(LENGTH lines number)
+  math(EXPR looked_at "${looked_at} + ${number}")
+  file(STRINGS "${OUT}/${log}.txt" lines REGEX "^[^:]+:[0-9]+:[0-9]+: error: ")
+  list(TRANSFORM lines REPLACE ":.*" "")
+  list(APPEND wrong ${lines})
+endforeach()
+if(NOT looked_at EQUAL count)
+  message(SEND_ERROR "clang-format looked at ${looked_at} of ${count} files: see first.txt and second.txt in ${OUT}")
+endif()
+if(wrong)
+  list(LENGTH wrong number)
+  list(JOIN wrong "\n  " lines)
+  list(JOIN wrong " " arguments)
+  message(FATAL_ERROR "${number} of ${count} files are not formatted:\n  ${lines}\nThis formats them:\n  clang-format-19 -i ${arguments}")
+elseif(NOT codes STREQUAL "0;0")
+  message(FATAL_ERROR "clang-format fails: see first.txt and second.txt in ${OUT}")
+endif()
+message(STATUS "${count} files are formatted")
