@@ -89,8 +89,8 @@ std::size_t copy_until(std::int64_t step, const fs::path& from, output_file& to)
 
 metrics_file::metrics_file(const fs::path& file, std::optional<std::int64_t> after) : out_(file, 1) {
   remove_unfinished(file.parent_path(), file.filename().string());
+  bool is_free = !fs::exists(fs::symlink_status(file));
   const earlier_file earlier(file);
-  bool is_free = !earlier.is_there();
   if (earlier.is_there() && after) {
     if (const std::size_t removed = copy_until(*after, file, out_); removed > 0)
       notes_.push_back(fmt::format("{}: {} lines of steps after {} are removed, for these come again",
