@@ -21,7 +21,8 @@ inline bool is_stream(const std::filesystem::path& path) {
   if (::stat(path.c_str(), &there) != 0) return false;
   if (!S_ISREG(there.st_mode)) return !S_ISDIR(there.st_mode);
   std::error_code error;
-  const std::string folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
+  const std::string folder =
+      std::filesystem::canonical(std::filesystem::absolute(path, error).parent_path(), error);
   return folder == "/dev" || folder.starts_with("/proc/");
 }
 
