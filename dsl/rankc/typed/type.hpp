@@ -63,7 +63,7 @@ struct type {
   placement at[n_axes + 1]{};  // the last is of any axis that no value is placed on: RC210 refuses its use
   constexpr bool operator==(const type&) const = default;
   constexpr placement& operator[](axis a) { return at[index(a)]; }
-  constexpr placement operator[](axis a) const { return at[index(a)]; }
+  constexpr const placement& operator[](axis a) const { return at[index(a)]; }
   constexpr int find(std::string_view dim_name) const {
     for (int i = 0; i < ndim; ++i)
       if (shape[i].name == dim_name) return i;
@@ -80,7 +80,7 @@ constexpr axis shared_over(placement p, int dim, axis over) {
 }
 /// The shards that dim i of a value is split into over an axis.
 constexpr int shards_over(const type& t, int i, axis a, const parallel_dims& d) {
-  const placement p = t[a];
+  const placement& p = t[a];
   const bool is_split = p.k == placement::V && (p.along == i || p.outer == i);
   return is_split ? ranks_along(d, shared_over(p, i, a)) : 1;
 }

@@ -156,6 +156,7 @@ void run_layer(stand& s, const deal& d, int in, int out) {
 }  // namespace rankc::runtime::cuda
 
 int main() {
+  using namespace rankc::runtime;
   using namespace rankc::cuda;
   stand s;
   std::printf(

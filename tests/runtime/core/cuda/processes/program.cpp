@@ -45,6 +45,7 @@ void evaluate_step(rank& r) {
 
 int main(int argc, char** argv) {
   using namespace rankc::cuda::test;
+  using namespace rankc::runtime;
   using namespace rankc::cuda;
   tables t(1, 2);
   t.connect("dp", {0, 1}, {compute, compute}, over::dp);
