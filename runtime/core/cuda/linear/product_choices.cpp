@@ -146,7 +146,7 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
     if (!read)
       throw failure(1,
                     "RC5134: line {} of {} is not a choice of a GEMM (GPU, version of cuBLASLt, shape, "
-                    "milliseconds, algorithm): '{}'; delete the file, and it is made anew",
+                    "milliseconds, algorithm): '{}'; delete the file to rebuild it",
                     number, whence, line);
     const auto& [machine, shape, choice] = *read;
     told_[{machine, shape}] = choice;
