@@ -163,8 +163,7 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
   if (f.job != job_) {
     tell_verdict(c, 75,
                  say("RC5345: port {} belongs to another job, and two jobs cannot meet at one port; set "
-                     "MASTER_PORT to a "
-                     "free one for this job, or wait until the other has ended",
+                     "MASTER_PORT to a free one for this job, or wait until the other has ended",
                      port_of(listener_)));
     c.closing = true;
     return;
@@ -203,8 +202,7 @@ void coordinator::star::look_at_clock() {
   for_each_rank([&](connection& c) {
     if (!c.left && now > c.last_heard + limits_.silence)
       lose(c, say("RC5347: {} gave no sign of life for {} s (last position: {}): it is stopped, or its "
-                  "machine is "
-                  "out of reach",
+                  "machine is out of reach",
                   c.who->who(), whole_seconds(now - c.last_heard), last_position(c)));
   });
   look_at_exchanges(now);

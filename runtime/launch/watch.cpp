@@ -114,8 +114,9 @@ std::string watch::lost_between() const {
       if (theirs == ranks_.end()) continue;
       for (const auto& [communicator, count] : theirs->second.carried)
         if (communicator == s.communicator && count > s.number)
-          add(text, say("RC5350: {} {} waits for {}, and {} has done its part; it was lost between them",
-                        who_(rank), s.text(), s.awaited, who_(other)));
+          add(text,
+              say("RC5350: {} is {} and waits for {}, but {} has done its part; it was lost between them",
+                  who_(rank), s.text(), s.awaited, who_(other)));
     }
   }
   return text;

@@ -334,12 +334,13 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   auto j = std::make_unique<job>(2);
   // Rank 0's process is the coordinator's: here its destructor, which closes all connections after two
   // seconds.
+  const std::string port = std::to_string(j->middle.port());
   std::vector<std::unique_ptr<member>> members(2);
   together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j->join(r); });
   const auto start = clock_of_test::now();
   std::thread ends([&] { j.reset(); });
   const std::string thrown = refusal_of([&] { members[1]->leave(); });
-  CHECK(said_in(thrown, 5328) == said{5328, {"X"}});
+  CHECK(said_in(thrown, 5328) == said{5328, {"rank 0 at 127.0.0.1 port " + port}});
   CHECK(seconds_since(start) < scaled(5).count());
   ends.join();
   // One that answers hello and says nothing more.

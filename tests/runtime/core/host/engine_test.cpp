@@ -37,11 +37,11 @@ TEST_CASE("a program that does not fit this runtime or itself is refused") {
   twice.ranks[1].pp = 0;
   check_refused([&] { twice.install(); }, {5036, {"test", "1", "0", "0", "0", "0", "0"}});
   range.links[0][0].communicator = 12;
-  check_refused([&] { range.install(); }, {5038, {"test", "0", "12", "tp", "compute", "1"}});
+  check_refused([&] { range.install(); }, {5038, {"test", "0", "12", "tp", "compute", "3"}});
   stranger.links[0][0].communicator = stranger.links[1][0].communicator;
   check_refused([&] { stranger.install(); }, {5039, {"test", "tp of rank 1", "tp", "compute", "0"}});
   wide.links[0].push_back({to_next, over::peer, wide.links[0][1].communicator});
-  check_refused([&] { wide.install(); }, {5040, {"test", "dp", "peer", "to_next", "3"}});
+  check_refused([&] { wide.install(); }, {5040, {"test", "dp of rank 0", "peer", "to_next", "3"}});
   plan lane(1, 1, 1), two(1, 2, 1), none(1, 1, 1);
   lane.links[0][0].lane = overlap;
   check_refused([&] { lane.install(); }, {5037, {"test", "0", "6", "6"}});
