@@ -246,7 +246,7 @@ TEST_CASE("what an action beside waits for is named in a deadlock") {
   });
   CHECK(f.code == 70);
   CHECK(
-      said_of(f) ==
+      said_in(f.what()) ==
       said{5054,
            {"rank 0, step 1, 1B0 waits on overlap for 2F3; "
             "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4, 8 bytes, f64, sum) of "
