@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences that every command line of codegen/ may say.
+// The errors that every command line of codegen/ prints as "error: RC7900: ...".
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
-#include <CLI/CLI.hpp>
+#include <exception>
 #include <string>
 
 namespace rankc::codegen {
 
-/// A line for a command line that CLI11 refuses: the argument of CLI::App::failure_message.
-inline std::string usage_error(const CLI::App*, const CLI::Error& e) {
+/// A line for a command line that CLI11 refuses.
+inline std::string usage_error(const std::exception& e) {
   return "error: " + runtime::say("RC7900: the command line is not valid: {}; see --help", e.what()) + "\n";
 }
 
 inline std::string output_error() { return runtime::say("RC7901: standard output cannot be written"); }
+
+/// The sentence of an exception. A runtime::failure and RC401 have an id, exceptions of libraries get one.
+inline std::string sentence_of(const std::exception& e) {
+  const std::string text = e.what();
+  return text.starts_with("RC") ? text : runtime::say("RC7910: the command failed: {}", text);
+}
+
+inline int exit_code_of(const std::exception& e) {
+  const auto* failure = dynamic_cast<const runtime::failure*>(&e);
+  return failure ? failure->code : 1;
+}
 
 }  // namespace rankc::codegen

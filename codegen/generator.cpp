@@ -95,7 +95,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   runtime::fail_writes_without_signals();
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
-  app.failure_message(usage_error);
+  app.failure_message([](const CLI::App*, const CLI::Error& e) { return usage_error(e); });
   app.set_version_flag("--version", version);
   std::string target_name = "host", out, type, format = "text", measured, pass;
   bool as_json = false;
@@ -157,7 +157,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
         const std::filesystem::path folder(out);
         const auto files = emit(l, target_name);
         refuse_other_sources(folder, files);
-        std::filesystem::create_directories(folder);
+        make_folder(folder);
         const bool changed = write_files(folder, files);
         // A build system knows this file alone: it is new whenever what it includes is.
         const auto source = folder / "program.cpp";
@@ -177,12 +177,9 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       steps.push_back(prove_step(expand_evaluate(l)));
       runtime::write_output(out, certificate(steps, specify(plan)), 1);
     }
-  } catch (const runtime::failure& f) {
-    print_error(fmt::format("error: {}", f.what()));
-    return f.code;
   } catch (const std::exception& e) {
-    print_error(fmt::format("error: {}", e.what()));
-    return 1;
+    print_error("error: " + sentence_of(e));
+    return exit_code_of(e);
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
   print_error("error: " + output_error());

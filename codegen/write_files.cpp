@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <vector>
 
 namespace rankc::codegen {
@@ -19,6 +20,12 @@ bool contains(const fs::path& file, const std::string& text) {
 }
 
 }  // namespace
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw runtime::failure(1, "RC7911: the folder {} cannot be made: {}", folder, error.message());
+}
 
 bool write_files(const fs::path& folder, const std::map<std::string, std::string>& files) {
   std::vector<std::string> changed;

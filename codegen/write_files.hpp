@@ -7,6 +7,10 @@
 
 namespace rankc::codegen {
 
+/// Make a folder, and those that it is in, where they are not there.
+/// Errors: RC7911.
+void make_folder(const std::filesystem::path& folder);
+
 /// Write files, name -> text, into a folder that exists. All are on disk before one has its name; those that
 /// have their text already are left alone, so that nothing downstream is built again.
 /// Returns: whether a file has changed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/cost_model/calibrations.hpp>
 
+#include <command_line.hpp>
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
@@ -121,9 +122,9 @@ int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) 
   print(out, g);
   print_distances(errors, g, t);
   return 0;
-} catch (const runtime::failure& e) {
-  errors << "error: " << e.what() << "\n";
-  return e.code;
+} catch (const std::exception& e) {
+  errors << "error: " << codegen::sentence_of(e) << "\n";
+  return codegen::exit_code_of(e);
 }
 
 }  // namespace rankc::tool

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <command_line.hpp>
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/text_template.hpp>
 #include <rankc/runtime/output_folder.hpp>
 #include <rankc/starter.hpp>
+#include <write_files.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -56,7 +58,7 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
     for (const auto& [file, text] : files)
       if (fs::exists(fs::symlink_status(folder / file)))
         throw runtime::failure(1, "RC8022: {} exists already; nothing was written", folder / file);
-    fs::create_directories(folder);
+    codegen::make_folder(folder);
     runtime::output_folder to(folder, 1);
     std::vector<std::string> names;
     for (const auto& [file, text] : files) {
@@ -65,8 +67,8 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
     }
     to.put_in_place(names);
   } catch (const std::exception& e) {
-    errors << "error: " << e.what() << "\n";
-    return 1;
+    errors << "error: " << codegen::sentence_of(e) << "\n";
+    return codegen::exit_code_of(e);
   }
   out << "wrote the starter project " << name << " to " << folder.string()
       << "; its README.md says how to build it\n";

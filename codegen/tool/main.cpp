@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);
-  app.failure_message(rankc::codegen::usage_error);
+  app.failure_message([](const CLI::App*, const CLI::Error& e) { return rankc::codegen::usage_error(e); });
   app.set_version_flag("--version", std::string("rankc ") + rankc::version);
   bool checks = false;
   std::string folder, name, file, id;

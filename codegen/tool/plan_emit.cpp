@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <command_line.hpp>
 #include <rankc/runtime/output_rules.hpp>
 
 #include <ostream>
@@ -127,9 +128,9 @@ int write_plans(const json& line, const plan_files& files, std::ostream& errors,
   if (!files.header.empty()) runtime::write_output(files.header, header_of(r, f.found.top.front()), 1);
   if (!files.page.empty()) runtime::write_output(files.page, page_of(r, f), 1);
   return 0;
-} catch (const runtime::failure& f) {
-  errors << "error: " << f.what() << "\n";
-  return f.code;
+} catch (const std::exception& e) {
+  errors << "error: " << codegen::sentence_of(e) << "\n";
+  return codegen::exit_code_of(e);
 }
 
 }  // namespace rankc::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokens.hpp"
 
+#include <command_line.hpp>
 #include <fmt/format.h>
 #include <rankc/runtime/output_rules.hpp>
 #include <read_file.hpp>
@@ -133,12 +134,9 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
     out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(),
                        count, o.files.size(), by.name, by.vocab);
     return 0;
-  } catch (const runtime::failure& f) {
-    errors << "error: " << f.what() << "\n";
-    return f.code;
   } catch (const std::exception& e) {
-    errors << "error: " << e.what() << "\n";
-    return 1;
+    errors << "error: " << codegen::sentence_of(e) << "\n";
+    return codegen::exit_code_of(e);
   }
 }
 

@@ -2,6 +2,7 @@
 // What `rankc init` and `rankc verify` leave on disk and print, and the program as a user runs it.
 #include <doctest/doctest.h>
 
+#include <command_line.hpp>
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <emit/emit.hpp>
@@ -100,7 +101,17 @@ TEST_CASE("init writes a project, and never over anything") {
   CHECK(run_init(other.path, "x").code == 1);
   CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
   write(s.path / "file", "");
+  CHECK(refusal(run_init(s.path / "file" / "p", "x")) ==
+        test::said{7911, {(s.path / "file" / "p").string(), "Not a directory"}});
   CHECK(run_init(s.path / "file", "x").code == 1);
+}
+
+TEST_CASE("an exception of a library gets an id, and a rule keeps its own") {
+  const std::runtime_error unknown("out of something"), rule("RC401: too large");
+  CHECK(test::said_in(codegen::sentence_of(unknown)) == test::said{7910, {"out of something"}});
+  CHECK(codegen::sentence_of(rule) == "RC401: too large");
+  CHECK(codegen::exit_code_of(rule) == 1);
+  CHECK(codegen::exit_code_of(runtime::failure(2, "RC7901: standard output cannot be written")) == 2);
 }
 
 TEST_CASE("the name of a project can be a target's") {
