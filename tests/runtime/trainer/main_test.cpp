@@ -4,6 +4,7 @@
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/time_table.hpp>
 
+#include "../../said.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,8 @@
 #include <cstdlib>
 
 using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_in;
 
 TEST_CASE("describe, version and help start nothing") {
   const fake_program program(2, 1, 2);
@@ -84,7 +87,8 @@ TEST_CASE("--trace times the last step, and changes nothing else") {
   const outcome refused = run(program, {"train", "--steps", "3", "--trace", nowhere});
   CHECK(refused.code == 1);
   CHECK(refused.installs == 0);
-  CHECK(refused.err == "fake: " + nowhere + ": cannot be written: No such file or directory\n");
+  CHECK(refused.err.starts_with("fake: RC"));
+  CHECK(said_in(refused.err) == said{5005, {nowhere, "No such file or directory"}});
 }
 
 TEST_CASE(
@@ -309,7 +313,8 @@ TEST_CASE("a plan with forwards alone evaluates, and says so where it is to trai
   alone.about.trains = false;
   const outcome refused = run(alone, {"train", "--steps", "2", "--save", files.path("s")});
   CHECK(refused.code == 1);
-  CHECK(refused.err == "fake: the plan fake has forwards alone; run eval\n");
+  CHECK(refused.err.starts_with("fake: RC"));
+  CHECK(said_in(refused.err) == said{5007, {"fake"}});
   CHECK(refused.out == "");
   CHECK(refused.installs == 0);
   CHECK_FALSE(std::filesystem::exists(files.path("s")));

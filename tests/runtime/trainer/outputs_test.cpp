@@ -5,11 +5,14 @@
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/trainer/metrics_file.hpp>
 
+#include "../../said.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_in;
 namespace fs = std::filesystem;
 
 namespace {
@@ -31,6 +34,12 @@ std::vector<int> steps_of(const std::string& file) {
 
 std::string said_by(const outcome& o) {
   return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
+}
+
+/// What a run says that is refused with code 2 before anything is installed.
+said refusal_in(const outcome& o) {
+  CHECK(refusal_of(o).starts_with("2 0 fake: RC"));
+  return said_in(o.err);
 }
 
 /// A run of some steps with a metrics file.
@@ -56,14 +65,10 @@ TEST_CASE("a file of something else is refused before anything is installed, and
   const std::string text = files.write("t.txt", other_text);
   for (const std::string& name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
     CAPTURE(name);
-    CHECK(said_by(run(program, {"train", "--steps", "2", "--metrics", name})) ==
-          "2 0 fake: --metrics " + name +
-              ": there is a file that is not one of metrics; it stays as it is, give another name or remove "
-              "it\n");
-    CHECK(said_by(run(program, {"train", "--steps", "2", "--trace", name})) ==
-          "2 0 fake: --trace " + name +
-              ": there is a file that is not a trace of a step; it stays as it is, give another name or "
-              "remove it\n");
+    CHECK(refusal_in(run(program, {"train", "--steps", "2", "--metrics", name})) ==
+          said{5021, {"--metrics " + name, "one of metrics"}});
+    CHECK(refusal_in(run(program, {"train", "--steps", "2", "--trace", name})) ==
+          said{5021, {"--trace " + name, "a trace of a step"}});
     CHECK(contents(text) == other_text);
   }
 }
@@ -77,17 +82,15 @@ TEST_CASE("an output that the run reads, or that another option names, is refuse
   REQUIRE(run(program, {"train", "--steps", "2", "--data", metrics, "--save", save}).code == 0);
   for (const std::string& name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
     CAPTURE(name);
-    const std::string said = "2 0 fake: --metrics " + name + ": is the file of --data " + metrics +
-                             ", too; give it a name of its own\n";
-    CHECK(said_by(train(program, "4", name, {"--data", metrics})) == said);
-    CHECK(said_by(train(program, "4", name, {"--load", save})) == said);  // by what the checkpoint says
+    const said both{5020, {"--metrics " + name, "--data " + metrics}};
+    CHECK(refusal_in(train(program, "4", name, {"--data", metrics})) == both);
+    CHECK(refusal_in(train(program, "4", name, {"--load", save})) == both);  // by what the checkpoint says
     CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
   }
   CHECK(contents(metrics) == before);
   const std::string one = files.path("new");
-  CHECK(said_by(train(program, "2", one, {"--trace", files.path("./new")})) ==
-        "2 0 fake: --trace " + files.path("./new") + ": is the file of --metrics " + one +
-            ", too; give it a name of its own\n");
+  CHECK(refusal_in(train(program, "2", one, {"--trace", files.path("./new")})) ==
+        said{5020, {"--trace " + files.path("./new"), "--metrics " + one}});
   CHECK_FALSE(fs::exists(one));
 }
 
@@ -192,7 +195,8 @@ TEST_CASE("a trace that cannot be written is told after the save and the ending"
   const outcome done = run(program, {"train", "--steps", "2", "--trace", trace, "--save", save},
                            [&](fake_engine&) { fs::remove_all(files.path("gone")); });
   CHECK(done.code == 1);
-  CHECK(done.err == "fake: " + trace + ": cannot be written: No such file or directory\n");
+  CHECK(done.err.starts_with("fake: RC"));
+  CHECK(said_in(done.err) == said{5005, {trace, "No such file or directory"}});
   for (const char* line : {"\nsaved ", "\ndone: step 2 of 2", "\nnext: "})
     CHECK(done.out.find(line) != std::string::npos);
   const outcome refused = run(program, {"train", "--steps", "2", "--trace", trace});
@@ -212,9 +216,8 @@ TEST_CASE("devices and pipes are written as they are") {
   CHECK_FALSE(is_stream(files.path("none")));
   const outcome full = train(program, "2", "/dev/full");
   CHECK(full.code == 0);
-  CHECK(
-      full.err ==
-      "/dev/full: cannot be written: No space left on device; training goes on without it from step 1 on\n");
+  CHECK(said_in(full.err) ==
+        said{5005, {"/dev/full", "No space left on device; training goes on without it from step 1 on"}});
 }
 
 TEST_CASE("export replaces its own files, and refuses those of others") {
