@@ -29,7 +29,7 @@ std::vector<int> steps_of(const std::string& file) {
   return steps;
 }
 
-std::string refusal_of(const outcome& o) {
+std::string said_by(const outcome& o) {
   return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
 }
 
@@ -54,13 +54,13 @@ TEST_CASE("a file of something else is refused before anything is installed, and
   const scratch files;
   const fake_program program(1, 1, 1);
   const std::string text = files.write("t.txt", other_text);
-  for (const std::string name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
+  for (const std::string& name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
     CAPTURE(name);
-    CHECK(refusal_of(run(program, {"train", "--steps", "2", "--metrics", name})) ==
+    CHECK(said_by(run(program, {"train", "--steps", "2", "--metrics", name})) ==
           "2 0 fake: --metrics " + name +
               ": there is a file that is not one of metrics; it stays as it is, give another name or remove "
               "it\n");
-    CHECK(refusal_of(run(program, {"train", "--steps", "2", "--trace", name})) ==
+    CHECK(said_by(run(program, {"train", "--steps", "2", "--trace", name})) ==
           "2 0 fake: --trace " + name +
               ": there is a file that is not a trace of a step; it stays as it is, give another name or "
               "remove it\n");
@@ -75,17 +75,17 @@ TEST_CASE("an output that the run reads, or that another option names, is refuse
   for (int line = 0; line < 20; ++line) REQUIRE((line > 0 || train(program, "6", metrics).code == 0));
   const std::string before = contents(metrics), save = files.path("s");
   REQUIRE(run(program, {"train", "--steps", "2", "--data", metrics, "--save", save}).code == 0);
-  for (const std::string name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
+  for (const std::string& name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
     CAPTURE(name);
     const std::string said = "2 0 fake: --metrics " + name + ": is the file of --data " + metrics +
                              ", too; give it a name of its own\n";
-    CHECK(refusal_of(train(program, "4", name, {"--data", metrics})) == said);
-    CHECK(refusal_of(train(program, "4", name, {"--load", save})) == said);  // by what the checkpoint says
+    CHECK(said_by(train(program, "4", name, {"--data", metrics})) == said);
+    CHECK(said_by(train(program, "4", name, {"--load", save})) == said);  // by what the checkpoint says
     CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
   }
   CHECK(contents(metrics) == before);
   const std::string one = files.path("new");
-  CHECK(refusal_of(train(program, "2", one, {"--trace", files.path("./new")})) ==
+  CHECK(said_by(train(program, "2", one, {"--trace", files.path("./new")})) ==
         "2 0 fake: --trace " + files.path("./new") + ": is the file of --metrics " + one +
             ", too; give it a name of its own\n");
   CHECK_FALSE(fs::exists(one));
@@ -120,6 +120,9 @@ TEST_CASE("metrics of an earlier run are kept aside, and links are not followed"
   }
   CHECK(fs::is_symlink(files.path("soft.1")));
   for (const std::string& name : names_in(files.path())) CHECK(name.find("unfinished") == std::string::npos);
+  fs::create_symlink(files.path("nowhere"), files.path("dangling"));
+  CHECK(train(program, "2", files.path("dangling")).code == 0);
+  CHECK_FALSE(fs::exists(files.path("nowhere")));
 }
 
 TEST_CASE("a run that is resumed has each step once in its metrics, and in its curves") {
@@ -158,8 +161,8 @@ TEST_CASE("two runs cannot write one metrics file") {
     CHECK(first.notes().empty());
     const std::string said =
         "2 0 fake: --metrics " + metrics + ": another run writes it; give this one a file of its own\n";
-    CHECK(refusal_of(train(program, "2", metrics)) == said);
-    CHECK(refusal_of(train(program, "4", metrics, {"--load", save})) == said);
+    CHECK(said_by(train(program, "2", metrics)) == said);
+    CHECK(said_by(train(program, "4", metrics, {"--load", save})) == said);
     CHECK(names_in(files.path()) == std::vector<std::string>{"m", "s"});
   }
   CHECK(train(program, "2", metrics).code == 0);
