@@ -21,7 +21,7 @@ namespace rankc::runtime {
 inline constexpr int checkpoint_code = 65;
 
 [[noreturn]] inline void fail_to_write(const std::filesystem::path& file, int code, int error = errno) {
-  throw failure::reported(code, file.string() + ": cannot be written: " + std::strerror(error));
+  throw failure(code, "RC5005: {} cannot be written: {}", file, std::strerror(error));
 }
 
 /// A file that is written from its start, then flushed and closed. One that is left before `close` stays as

@@ -18,8 +18,7 @@ class output_folder {
     if (descriptor_ < 0) fail_to_write(folder, code);
     try {
       if (try_lock(descriptor_) == lock::taken)
-        throw failure::reported(
-            2, folder.string() + ": another command writes there; name another folder, or wait");
+        throw failure(2, "RC5019: another command is writing to {}; name another folder, or wait", folder);
       std::error_code error;
       std::filesystem::remove_all(unfinished_, error);
       std::filesystem::create_directory(unfinished_, error);

@@ -29,8 +29,8 @@ inline void refuse_same_file(const named_file& out, const std::vector<named_file
   if (is_stream(out.file)) return;
   for (const named_file& other : others)
     if (is_same_file(out.file, other.file))
-      throw failure::reported(
-          2, out.words + ": is the file of " + other.words + ", too; give it a name of its own");
+      throw failure(2, "RC5020: {} is also the file of {}; give it a name of its own", out.words,
+                    other.words);
 }
 
 /// The first bytes of a regular file; empty where there is none.
@@ -51,8 +51,8 @@ inline void refuse_other_kind(const named_file& out, const std::string& kind,
   if (is_stream(out.file)) return;
   const std::string there = beginning_of(out.file);
   if (there.empty() || is_kind(there)) return;
-  throw failure::reported(2, out.words + ": there is a file that is not " + kind +
-                                 "; it stays as it is, give another name or remove it");
+  throw failure(2, "RC5021: {} is a file that is not {}; it stays as it is: give another name, or remove it",
+                out.words, kind);
 }
 
 }  // namespace rankc::runtime
