@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/metrics_file.hpp>
 
+#include "../../exit_with.hpp"
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -73,6 +74,6 @@ TEST_CASE("a file is begun or continued after a step") {
   metrics_file(file, std::nullopt).write(example);
   CHECK(contents(file) == line);
   const std::string nowhere = files.path("no/such/m.jsonl");
-  CHECK(refusal_of([&] { metrics_file(nowhere, std::nullopt); }) ==
-        "1: " + nowhere + ": cannot be written: No such file or directory");
+  CHECK(rankc::test::exit_of([&] { metrics_file(nowhere, std::nullopt); }) ==
+        rankc::test::exit_with{1, {5005, {nowhere, "No such file or directory"}}});
 }

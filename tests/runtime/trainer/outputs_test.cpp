@@ -5,11 +5,13 @@
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/trainer/metrics_file.hpp>
 
+#include "../../exit_with.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace rankc::runtime;
+using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 namespace fs = std::filesystem;
 
 namespace {
@@ -27,6 +29,14 @@ std::vector<int> steps_of(const std::string& file) {
   std::vector<int> steps;
   for (const auto& line : lines_of(file)) steps.push_back(line["step"]);
   return steps;
+}
+
+/// The failure of a run that ends before anything is installed.
+exit_with refused(const outcome& o) {
+  CHECK(o.installs == 0);
+  CHECK(o.err.starts_with("fake: RC"));
+  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+  return {o.code, said_in(o.err)};
 }
 
 std::string said_by(const outcome& o) {
@@ -56,14 +66,10 @@ TEST_CASE("a file of something else is refused before anything is installed, and
   const std::string text = files.write("t.txt", other_text);
   for (const std::string& name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
     CAPTURE(name);
-    CHECK(said_by(run(program, {"train", "--steps", "2", "--metrics", name})) ==
-          "2 0 fake: --metrics " + name +
-              ": there is a file that is not one of metrics; it stays as it is, give another name or remove "
-              "it\n");
-    CHECK(said_by(run(program, {"train", "--steps", "2", "--trace", name})) ==
-          "2 0 fake: --trace " + name +
-              ": there is a file that is not a trace of a step; it stays as it is, give another name or "
-              "remove it\n");
+    CHECK(refused(run(program, {"train", "--steps", "2", "--metrics", name})) ==
+          exit_with{2, {5021, {"--metrics " + name, "one of metrics"}}});
+    CHECK(refused(run(program, {"train", "--steps", "2", "--trace", name})) ==
+          exit_with{2, {5021, {"--trace " + name, "a trace of a step"}}});
     CHECK(contents(text) == other_text);
   }
 }
@@ -77,17 +83,15 @@ TEST_CASE("an output that the run reads, or that another option names, is refuse
   REQUIRE(run(program, {"train", "--steps", "2", "--data", metrics, "--save", save}).code == 0);
   for (const std::string& name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
     CAPTURE(name);
-    const std::string said = "2 0 fake: --metrics " + name + ": is the file of --data " + metrics +
-                             ", too; give it a name of its own\n";
-    CHECK(said_by(train(program, "4", name, {"--data", metrics})) == said);
-    CHECK(said_by(train(program, "4", name, {"--load", save})) == said);  // by what the checkpoint says
+    const exit_with same{2, {5020, {"--metrics " + name, "--data " + metrics}}};
+    CHECK(refused(train(program, "4", name, {"--data", metrics})) == same);
+    CHECK(refused(train(program, "4", name, {"--load", save})) == same);  // by what the checkpoint says
     CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
   }
   CHECK(contents(metrics) == before);
   const std::string one = files.path("new");
-  CHECK(said_by(train(program, "2", one, {"--trace", files.path("./new")})) ==
-        "2 0 fake: --trace " + files.path("./new") + ": is the file of --metrics " + one +
-            ", too; give it a name of its own\n");
+  CHECK(refused(train(program, "2", one, {"--trace", files.path("./new")})) ==
+        exit_with{2, {5020, {"--trace " + files.path("./new"), "--metrics " + one}}});
   CHECK_FALSE(fs::exists(one));
 }
 
@@ -192,12 +196,11 @@ TEST_CASE("a trace that cannot be written is told after the save and the ending"
   const outcome done = run(program, {"train", "--steps", "2", "--trace", trace, "--save", save},
                            [&](fake_engine&) { fs::remove_all(files.path("gone")); });
   CHECK(done.code == 1);
-  CHECK(done.err == "fake: " + trace + ": cannot be written: No such file or directory\n");
+  CHECK(done.err.starts_with("fake: RC"));
+  CHECK(said_in(done.err) == said{5005, {trace, "No such file or directory"}});
   for (const char* line : {"\nsaved ", "\ndone: step 2 of 2", "\nnext: "})
     CHECK(done.out.find(line) != std::string::npos);
-  const outcome refused = run(program, {"train", "--steps", "2", "--trace", trace});
-  CHECK(refused.code == 1);
-  CHECK(refused.installs == 0);
+  CHECK(refused(run(program, {"train", "--steps", "2", "--trace", trace})).code == 1);
 }
 
 TEST_CASE("devices and pipes are written as they are") {
@@ -246,11 +249,8 @@ TEST_CASE("export replaces its own files, and refuses those of others") {
   }
   files.write("out/config.json", "{\"model_type\": \"llama\"}\n");
   files.write("out/model-00001-of-00002.safetensors", other_text);
-  const outcome refused = exported("1");
-  CHECK(refused.code == 2);
-  CHECK(refused.err == "fake: --out " + out +
-                           ": no export has written its config.json, model-00001-of-00002.safetensors; move "
-                           "what is there, or give another folder\n");
+  CHECK(refused(exported("1")) ==
+        exit_with{2, {6525, {out, "config.json, model-00001-of-00002.safetensors"}}});
   CHECK(contents(model) == second);
 }
 
