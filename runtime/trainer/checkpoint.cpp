@@ -143,8 +143,9 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
   const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
   if (all.empty()) {
     const fs::path newest = find_checkpoint(path);  // refuses a path without any
-    throw failure(65, "RC6503: {} holds no checkpoint that all processes see; this one sees {}", path,
-                  newest);
+    throw failure(
+        65, "RC6503: {} holds no checkpoint that all processes see; this one sees {}. Use shared storage",
+        path, newest);
   }
   std::vector<std::string> notes = notes_of_latest(path, all.front()), faults;
   for (const fs::path& folder : all) {

@@ -17,7 +17,7 @@ constexpr dtype types[]{dtype::f32, dtype::f64, dtype::bf16};
 dtype type_named(const std::filesystem::path& file, const std::string& tensor, const std::string& name) {
   for (const dtype type : types)
     if (name == name_of(type)) return type;
-  throw failure(1, "RC6510: {}: tensor {} has the unknown dtype {}", file, tensor, name);
+  throw failure(1, "RC6510: {}: tensor {} has dtype {}; expected F32, F64 or BF16", file, tensor, name);
 }
 
 region region_named(const std::filesystem::path& file, const std::string& tensor, const std::string& name) {
