@@ -12,20 +12,19 @@ namespace rankc::calibrate {
 
 namespace {
 void require(int status, const char* what) {
-  if (status != 0)
-    throw runtime::failure::reported(70, std::string("NVML: ") + what + " says " + std::to_string(status));
+  if (status != 0) throw runtime::failure(70, "RC5200: {} of NVML failed with status {}", what, status);
 }
 }  // namespace
 
 void* meter::find(const char* name) const {
   if (void* found = library_ ? dlsym(library_, name) : nullptr) return found;
-  throw runtime::failure::reported(70, std::string("libnvidia-ml.so.1 has no ") + name);
+  throw runtime::failure(70, "RC5201: libnvidia-ml.so.1 does not have {}", name);
 }
 
 meter::meter(int device) : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
   char bus[32]{};
   if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess)
-    throw runtime::failure::reported(70, "device " + std::to_string(device) + " has no bus id");
+    throw runtime::failure(70, "RC5202: device {} has no bus id", device);
   require(reinterpret_cast<int (*)()>(find("nvmlInit_v2"))(), "nvmlInit");
   require(
       reinterpret_cast<int (*)(const char*, void**)>(find("nvmlDeviceGetHandleByPciBusId_v2"))(bus, &device_),

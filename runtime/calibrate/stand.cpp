@@ -13,7 +13,7 @@ namespace rankc::calibrate {
 
 void require(cudaError_t status) {
   if (status != cudaSuccess)
-    throw runtime::failure::reported(70, std::string("CUDA says: ") + cudaGetErrorString(status));
+    throw runtime::failure(70, "RC5203: a call of CUDA failed: {}", cudaGetErrorString(status));
 }
 
 namespace {
@@ -90,7 +90,8 @@ void stand::fill() {
 stand::loaded stand::run(const call& one, double warm, double timed) {
   operands first(0);
   one(on(), first);  // loads and tunes
-  if (first.used() > arena_bytes) throw runtime::failure::reported(70, "operands larger than the arena");
+  if (first.used() > arena_bytes)
+    throw runtime::failure(70, "RC5204: the operands are larger than the arena");
   require(cudaStreamSynchronize(on().stream));
   const std::size_t sets =
       std::clamp<std::size_t>(rotated / std::max<std::size_t>(first.used(), 1) + 1, 1, 64);

@@ -17,8 +17,7 @@ status failed(int code, const char* text) noexcept {
 
 void check_size(const char* what, std::size_t has, std::size_t wanted) {
   if (has != wanted)
-    throw failure::reported(1, std::string(what) + " have " + std::to_string(has) +
-                                   " elements, and must have " + std::to_string(wanted));
+    throw failure(1, "RC5000: the span of {} has {} elements; it must have {}", what, has, wanted);
 }
 
 }  // namespace
@@ -29,11 +28,11 @@ status status_of_exception() noexcept {
   } catch (const failure& f) {
     return failed(f.code, f.what());
   } catch (const std::bad_alloc&) {
-    return failed(70, "no memory is left");
+    return failed(70, "RC5001: no memory is left");
   } catch (const std::exception& e) {
     return failed(70, e.what());
   } catch (...) {
-    return failed(70, "the application has thrown what is no std::exception");
+    return failed(70, "RC5002: the application threw an object that is not a std::exception");
   }
 }
 
@@ -46,7 +45,7 @@ embedded::~embedded() = default;
 
 status embedded::told(auto&& call) noexcept {
   status s = status_of([&] {
-    if (engine_ == nullptr) throw failure::reported(1, "no program is embedded here; call embed first");
+    if (engine_ == nullptr) throw failure(1, "RC5003: no program is embedded here; call embed first");
     call();
   });
   if (!s.ok() && log_) static_cast<void>(status_of([&] { log_(s.text); }));
@@ -59,9 +58,8 @@ void embedded::check_tokens(const char* what, std::span<const std::int32_t> all)
   const auto wrong =
       std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
   if (wrong == all.end()) return;
-  throw failure::reported(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " +
-                                 std::to_string(*wrong) + "; the vocabulary has 0 to " +
-                                 std::to_string(about.vocab_used - 1));
+  throw failure(1, "RC5004: element {} of {} is {}; the vocabulary has 0 to {}", wrong - all.begin(), what,
+                *wrong, about.vocab_used - 1);
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,

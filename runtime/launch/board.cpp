@@ -2,7 +2,7 @@
 #include <rankc/launch/board.hpp>
 
 #include "../core/host_name.hpp"
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,7 +23,8 @@ constexpr int victim = 77;
 board::board(int world) : world_(world), memory_(memfd_create("rankc", MFD_CLOEXEC)) {
   const auto bytes = static_cast<off_t>(sizeof(slot) * static_cast<std::size_t>(world));
   if (!memory_ || ftruncate(memory_.fd(), bytes) != 0)
-    throw refusal(75, "--launch processes: no memory to share: {}", std::strerror(errno));
+    throw failure(75, "RC5300: --launch processes: shared memory could not be made: {}",
+                  std::strerror(errno));
   map();
   for (int rank = 0; rank < world; ++rank) new (&slots_[rank]) slot;
 }
@@ -34,7 +35,8 @@ void board::map() {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
   void* at = mmap(nullptr, sizeof(slot) * static_cast<std::size_t>(world_), PROT_READ | PROT_WRITE,
                   MAP_SHARED, memory_.fd(), 0);
-  if (at == MAP_FAILED) throw refusal(75, "the launcher's shared memory: {}", std::strerror(errno));
+  if (at == MAP_FAILED)
+    throw failure(75, "RC5301: the launcher's shared memory cannot be mapped: {}", std::strerror(errno));
   slots_ = static_cast<slot*>(at);
 }
 
@@ -46,12 +48,13 @@ std::string board::end_of(int rank) const {
   if (ended == 0) return "";
   const int status = ended - 1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == victim) return "";
-  const std::string how =
-      WIFSIGNALED(status)
-          ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-          : fmt::format("has ended with code {} and without a word", WEXITSTATUS(status));
-  return fmt::format("rank {} ({}, process {}) {} {}", rank, host_name(), s.pid.load(), how,
-                     standing_of(s.words).text());
+  const auto process = s.pid.load();
+  const std::string where = standing_of(s.words).text();
+  if (WIFSIGNALED(status))
+    return say("RC5302: rank {} ({}, process {}) was killed by signal {} ({}) {}", rank, host_name(), process,
+               WTERMSIG(status), strsignal(WTERMSIG(status)), where);
+  return say("RC5303: rank {} ({}, process {}) ended with code {} and no error report {}", rank, host_name(),
+             process, WEXITSTATUS(status), where);
 }
 
 std::string wait_for_end(const board& b, int rank, int patience) {

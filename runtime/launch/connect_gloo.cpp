@@ -3,8 +3,9 @@
 // serves them.
 #include "connect.hpp"
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/launch/frame.hpp>
+#include <rankc/launch/limits.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/device.h>
@@ -60,7 +61,7 @@ class gloo_transport final : public transport {
       for (const incoming& i : expected)
         if (i.bytes > 0) all.add(i.to, i.bytes, i.from, true).recv(i.from, slot);
     } catch (const gloo::Exception& e) {
-      throw failure::reported(77, std::string("the connections for data: ") + e.what());
+      throw failure(77, "RC5304: data could not be sent to other processes: {}", e.what());
     }
     for (const under_way::piece& p : all.pieces()) finish(p, until);
   }
@@ -111,21 +112,19 @@ class gloo_transport final : public transport {
     const std::string here = theirs.text();
     context_->getPair(rank)->connect({here.begin(), here.end()});
   } catch (const gloo::Exception& e) {
-    throw refusal(77, "rank {}: the connection for data with rank {} cannot be made: {}", end_.rank, rank,
-                  e.what());
+    throw failure(77, "RC5305: rank {} cannot connect with rank {} for data: {}", end_.rank, rank, e.what());
   }
 
   void finish(const under_way::piece& p, clock::time_point until) try {
     const auto left = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now()),
                                std::chrono::milliseconds(1));
     if (p.arrives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left)) return;
-    throw failure::reported(77, "another rank has failed");
+    throw failure(77, "RC5306: stopped, because another rank has failed");
   } catch (const gloo::Exception& e) {
-    if (clock::now() >= until)
-      throw refusal(77, "rank {} has not {} within {:.0f} s", p.rank,
-                    p.arrives ? "sent what is waited for" : "taken what is sent",
-                    std::chrono::duration<double>(end_.patience).count());
-    throw refusal(77, "rank {} does not answer any more: {}", p.rank, e.what());
+    if (clock::now() < until) throw failure(77, "RC5307: rank {} no longer answers: {}", p.rank, e.what());
+    const long waited = whole_seconds(end_.patience);
+    if (p.arrives) throw failure(77, "RC5308: rank {} did not send its data within {} s", p.rank, waited);
+    throw failure(77, "RC5309: rank {} did not receive the data sent to it within {} s", p.rank, waited);
   }
 
   const data_end end_;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/environment.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/fnv1a.hpp>
 #include <rankc/launch/nodelist.hpp>
 #include <rankc/runtime/parse.hpp>
 
-#include <fmt/format.h>
 #include <initializer_list>
 
 namespace rankc::runtime {
@@ -65,10 +64,11 @@ class reader {
   int needed(const char* name) const {
     const auto value = number(name);
     if (!value || *value < 0)
-      throw refusal(2,
-                    "{}: the launcher has not set it to a number; start the program with torchrun, mpirun or "
-                    "srun, or with --launch processes",
-                    name);
+      throw failure(
+          2,
+          "RC5311: the launcher has not set {} to a number; start the program with torchrun, mpirun or "
+          "srun, or with --launch processes",
+          name);
     return *value;
   }
 
@@ -105,9 +105,10 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
   if (one_machine) return "127.0.0.1";
   if (const std::string list = from.text("SLURM_STEP_NODELIST"); &f == &slurm && !list.empty())
     return expand_hosts(list).front();
-  throw refusal(2,
-                "MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of "
-                "rank 0's machine, and MASTER_PORT to a free port there");
+  throw failure(
+      2,
+      "RC5312: MASTER_ADDR is not set, and the ranks are on several machines; set it to the address of "
+      "rank 0's machine, and MASTER_PORT to a free port there");
 }
 
 int port_of_first(const reader& from, const family& f, std::uint64_t job) {
@@ -118,7 +119,7 @@ int port_of_first(const reader& from, const family& f, std::uint64_t job) {
                          : 0;
   const int port = from.needed(name) + offset;
   if (port < 1 || port > 65535)
-    throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
+    throw failure(2, "RC5313: {} is {}; it must be a port, 1 to {}", name, from.text(name), 65535 - offset);
   return port;
 }
 
@@ -128,9 +129,9 @@ std::string disagreement(const reader& from, const family& taken, const launched
     if (&other == &taken || !from.is_complete(other)) continue;
     const auto rank = from.number(other.rank), world = from.number(other.world);
     if (rank == place.rank && world == place.world) continue;
-    return fmt::format("{} is {} and {} {}, as {} says; {} of {} and {} of {} say otherwise and are not used",
-                       taken.rank, place.rank, taken.world, place.world, taken.name, other.rank,
-                       from.text(other.rank), other.world, from.text(other.world));
+    return say("RC5314: {} sets {} to {} and {} to {}; {} is {} and {} is {}, which differs and is not used",
+               taken.name, taken.rank, place.rank, taken.world, place.world, other.rank,
+               from.text(other.rank), other.world, from.text(other.world));
   }
   return "";
 }
@@ -147,7 +148,7 @@ launched place_of(const reader& from, const family& f) {
                  .job = 0,
                  .warning = {}};
   if (place.rank >= place.world)
-    throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
+    throw failure(2, "RC5315: {} is {}; it must be a rank, 0 to {}", f.rank, place.rank, place.world - 1);
   place.local_size = local_size(from, f, place.world, place.node);
   const bool one_machine = place.local_size == place.world;
   place.job = fnv1a64(job_text(from, f));

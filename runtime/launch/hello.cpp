@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/hello.hpp>
 
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/fnv1a.hpp>
 #include <rankc/launch/frame.hpp>
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -42,8 +44,8 @@ void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hell
   for (std::size_t i = 0; i < joined.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (joined[i].rank == joined[j].rank)
-        faults.push_back(fmt::format("{} and {} are the same rank; each must be there once", joined[j].who(),
-                                     joined[i].who()));
+        faults.push_back(say("RC5316: {} and {} are the same rank; each rank must be there once",
+                             joined[j].who(), joined[i].who()));
 }
 
 void list_missing(std::vector<std::string>& faults, const std::vector<hello>& joined, int world) {
@@ -57,22 +59,23 @@ void list_missing(std::vector<std::string>& faults, const std::vector<hello>& jo
   std::string hosts;
   for (const auto& [host, count] : arrived)
     hosts += fmt::format("{}{} of {}", hosts.empty() ? "" : ", ", count, host);
-  faults.push_back(fmt::format("rank{} {} {} not come; arrived: {}", missing.size() > 1 ? "s" : "",
-                               ranks_text(missing), missing.size() > 1 ? "have" : "has", hosts));
+  if (missing.size() == 1)
+    faults.push_back(say("RC5317: rank {} has not come; arrived: {}", missing.front(), hosts));
+  else faults.push_back(say("RC5318: ranks {} have not come; arrived: {}", ranks_text(missing), hosts));
 }
 
-/// The first line that one listing has and the other has not in its place.
-std::string first_difference(const std::string& ours, const std::string& theirs, const std::string& who) {
+/// The first two lines that differ; nothing where the listings are the same.
+std::optional<std::pair<std::string, std::string>> first_difference(const std::string& ours,
+                                                                    const std::string& theirs) {
   std::istringstream a(ours), b(theirs);
   std::string line_a, line_b;
-  for (int number = 1;; ++number) {
+  for (;;) {
     const bool more_a = static_cast<bool>(std::getline(a, line_a)),
                more_b = static_cast<bool>(std::getline(b, line_b));
-    if (!more_a && !more_b) return "; their descriptions are the same, so that only their ops differ";
+    if (!more_a && !more_b) return std::nullopt;
     if (!more_a) line_a = "nothing more";
     if (!more_b) line_b = "nothing more";
-    if (line_a != line_b)
-      return fmt::format("; the first difference: rank 0 has \"{}\", {} has \"{}\"", line_a, who, line_b);
+    if (line_a != line_b) return std::pair(line_a, line_b);
   }
 }
 
@@ -93,6 +96,24 @@ std::string names_of(const std::vector<const hello*>& who) {
   for (const hello* h : who) ranks.push_back(h->rank);
   std::sort(ranks.begin(), ranks.end());
   return "ranks " + ranks_text(ranks);
+}
+
+std::string plans_differ(const hello& first, const std::string& theirs, const std::vector<const hello*>& who,
+                         const std::map<int, std::string>& listings) {
+  const auto a = listings.find(first.rank), b = listings.find(who[0]->rank);
+  if (a == listings.end() || b == listings.end())
+    return say("RC5321: the plan of {} is {}, that of {} is {}", names_of(who), theirs, first.who(),
+               first.plan);
+  const auto lines = first_difference(a->second, b->second);
+  if (!lines)
+    return say(
+        "RC5322: the plan of {} is {}, that of {} is {}; their descriptions are the same, only their ops "
+        "differ",
+        names_of(who), theirs, first.who(), first.plan);
+  return say(
+      "RC5323: the plan of {} is {}, that of {} is {}; the first difference: rank {} has \"{}\", rank {} "
+      "has \"{}\"",
+      names_of(who), theirs, first.who(), first.plan, who[0]->rank, lines->second, first.rank, lines->first);
 }
 
 }  // namespace
@@ -183,17 +204,13 @@ std::string differences(const std::vector<hello>& joined, int world,
   list_others(
       joined, [](const hello& h) { return std::to_string(h.world); },
       [&](const hello& first, const std::string& theirs, const auto& who) {
-        faults.push_back(
-            fmt::format("{} of {} ranks, {} of {}", names_of(who), theirs, first.who(), first.world));
+        faults.push_back(say("RC5319: the number of ranks of {} is {}, that of {} is {}", names_of(who),
+                             theirs, first.who(), first.world));
       });
   list_others(
       joined, [](const hello& h) { return h.plan; },
       [&](const hello& first, const std::string& theirs, const auto& who) {
-        const auto a = listings.find(first.rank), b = listings.find(who[0]->rank);
-        const bool shown = a != listings.end() && b != listings.end();
-        faults.push_back(fmt::format(
-            "the plan of {} is {}, that of {} is {}{}", names_of(who), theirs, first.who(), first.plan,
-            shown ? first_difference(a->second, b->second, fmt::format("rank {}", who[0]->rank)) : ""));
+        faults.push_back(plans_differ(first, theirs, who, listings));
       });
   std::vector<std::string> names;
   for (const hello& h : joined)
@@ -206,8 +223,8 @@ std::string differences(const std::vector<hello>& joined, int world,
       return found != h.facts.end() ? found->second : std::string("not there");
     };
     list_others(joined, value_of, [&](const hello& first, const std::string& theirs, const auto& who) {
-      faults.push_back(fmt::format("{} of {} is {}, that of {} is {}", name, names_of(who), theirs,
-                                   first.who(), value_of(first)));
+      faults.push_back(say("RC5320: {} of {} is {}, that of {} is {}", name, names_of(who), theirs,
+                           first.who(), value_of(first)));
     });
   }
   return fmt::format("{}", fmt::join(faults, "; "));

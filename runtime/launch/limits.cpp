@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/limits.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
 namespace rankc::runtime {
 namespace {
 
-constexpr double most_seconds = 1e6;
+constexpr int most_seconds = 1'000'000;
 
 void read(const environment& get, const char* name, std::chrono::milliseconds& into) {
   const char* text = get(name);
   if (text == nullptr) return;
   const auto seconds = parse_number<double>(text);
   if (!seconds || !(*seconds > 0) || *seconds > most_seconds)
-    throw refusal(2, "{} is '{}': it must be a number of seconds above 0, at most {:.0f}", name, text,
+    throw failure(2, "RC5324: {} is '{}'; it must be a number of seconds above 0, at most {}", name, text,
                   most_seconds);
   into = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
 }

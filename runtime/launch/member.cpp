@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/member.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include "connect.hpp"
 #include "watch.hpp"
 
+#include <rankc/runtime/failure.hpp>
+
+#include <fmt/format.h>
 #include <poll.h>
 
 namespace rankc::runtime {
@@ -20,9 +22,19 @@ constexpr auto for_all_to_end = 600s;
 constexpr int for_the_launcher = 500;  // milliseconds: to say how rank 0 has ended
 constexpr std::size_t longest_body = std::size_t{256} << 20;
 
-std::string stopped_by(const root_cause& c) { return "stopped, because " + c.text; }
+/// The coordinator has given no verdict.
+failure no_verdict(const std::string& coordinator, bool has_gone) {
+  if (has_gone)
+    return failure(75, "RC5325: {} ended the connection before the start; it may not be a program of rankc",
+                   coordinator);
+  return failure(
+      75, "RC5326: {} did not say in time whether all ranks have come; it may not be a program of rankc",
+      coordinator);
+}
 
 }  // namespace
+
+failure stopped_by(const root_cause& c) { return failure(77, "RC5327: stopped, because {}", c.text); }
 
 member::member(const hello& self, settings s)
     : self_(self),
@@ -35,11 +47,8 @@ member::member(const hello& self, settings s)
   const auto patience = settings_.times.join + to_answer;
   const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
   if (verdict_ && verdict_->first == 0) return;
-  const char* const trouble =
-      told ? "has ended the connection before the start" : "has not said in time whether all ranks have come";
-  const failure refused = verdict_
-                              ? failure::reported(verdict_->first, verdict_->second)
-                              : refusal(75, "{} {}; it may not be a program of rankc", coordinator_, trouble);
+  const failure refused =
+      verdict_ ? failure::reported(verdict_->first, verdict_->second) : no_verdict(coordinator_, told);
   lock.unlock();
   close();
   throw refused;
@@ -88,15 +97,15 @@ void member::serve() {
       if (!connected) {
         const std::string how =
             settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
-        learn(
-            {0, 70, how.empty() ? coordinator_ + " has gone, and with it the connection of all ranks" : how});
+        learn({0, 70,
+               how.empty() ? say("RC5328: {} closed the connection without an error report", coordinator_)
+                           : how});
       }
     } else if (connected && now > heard + settings_.times.silence) {
       connected = false;
       learn({0, 70,
-             fmt::format(
-                 "{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
-                 coordinator_, std::chrono::duration<double>(now - heard).count())});
+             say("RC5329: {} gave no sign of life for {} s: it is stopped, or its machine is out of reach",
+                 coordinator_, whole_seconds(now - heard))});
     }
     if (connected && now >= said + settings_.times.sign_of_life()) {
       said = now;
@@ -165,7 +174,7 @@ void member::learn(root_cause c) {
   changed_.notify_all();
   const std::lock_guard lock(telling_);
   if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_))
-    on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
+    on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_).what() : cause_->text);
 }
 
 // What does not come back from a step, though a rank has failed, is ended.
@@ -179,7 +188,7 @@ void member::act_on_failure() {
 }
 
 void member::throw_if_failed() const {
-  if (cause_) throw failure::reported(77, stopped_by(*cause_));
+  if (cause_) throw stopped_by(*cause_);
 }
 
 std::vector<std::string> member::gather(const std::string& name, const std::string& mine) {
@@ -196,7 +205,7 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
                                       [&] { return gathered_.contains(key) || cause_; });
   exchange_.clear();
   throw_if_failed();
-  if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
+  if (!done) throw failure(77, "RC5330: {} did not answer in the exchange \"{}\"", coordinator_, key);
   auto parts = gathered_.extract(key);
   return std::move(parts.mapped());
 }
@@ -230,7 +239,7 @@ void member::on_failure(std::function<void(const std::string&)> act) {
   const std::lock_guard telling(telling_);
   on_failure_ = std::move(act);
   const std::lock_guard lock(mutex_);
-  if (on_failure_ && cause_ && cause_->rank != self_.rank) on_failure_(stopped_by(*cause_));
+  if (on_failure_ && cause_ && cause_->rank != self_.rank) on_failure_(stopped_by(*cause_).what());
 }
 
 void member::tell_failure(int code, const std::string& text) {
@@ -256,8 +265,8 @@ void member::leave() {
   if (is_over_) return;
   throw_if_failed();
   if (!told)
-    throw refusal(77, "the other ranks have not ended within {} s of this one",
-                  std::chrono::seconds(for_all_to_end).count());
+    throw failure(77, "RC5331: the other ranks did not end within {} s of this one",
+                  whole_seconds(for_all_to_end));
 }
 
 }  // namespace rankc::runtime

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/nodelist.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
+
+#include <fmt/format.h>
 
 #include <optional>
 
@@ -10,10 +12,6 @@ namespace rankc::runtime {
 namespace {
 
 constexpr std::size_t most = 1'000'000;
-
-failure malformed(std::string_view list, const char* like) {
-  return refusal(2, "'{}': is not a list of Slurm's, as {} is", list, like);
-}
 
 /// The parts between commas that stand outside brackets.
 std::vector<std::string_view> parts_of(std::string_view list) {
@@ -71,7 +69,8 @@ std::vector<std::string> expand_hosts(std::string_view list) {
   for (const std::string_view part : parts_of(list)) {
     const auto names = names_of(part);
     if (part.empty() || !names || hosts.size() + names->size() > most)
-      throw malformed(list, "node[01-03,07],b2");
+      throw failure(2, "RC5332: '{}' is not a list of nodes as Slurm writes it, such as node[01-03,07],b2",
+                    list);
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
   return hosts;
@@ -86,7 +85,7 @@ std::vector<int> expand_counts(std::string_view list) {
     if (times == 0 && part.ends_with(')'))
       times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
     if (count < 0 || times == 0 || times > most || counts.size() + times > most)
-      throw malformed(list, "8(x2),4");
+      throw failure(2, "RC5333: '{}' is not a list of counts as Slurm writes it, such as 8(x2),4", list);
     counts.insert(counts.end(), times, count);
   }
   return counts;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/session.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/launch/error_file.hpp>
 #include <rankc/launch/say_error.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace rankc::runtime {
 namespace {
 
 std::string victims_line(int rank, const root_cause& cause) {
-  return fmt::format("rank {}: stopped, because {}", rank, cause.text);
+  return fmt::format("rank {}: {}", rank, stopped_by(cause).what());
 }
 
 }  // namespace
@@ -19,9 +19,10 @@ std::string victims_line(int rank, const root_cause& cause) {
 std::optional<launched> launched_place(const description& about, const environment& get) {
   return read_environment(get, [&](const char* name, int world) {
     if (world != about.world())
-      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}{}, tp {}); start as many processes",
-                    name, world, about.world(), about.pp, about.dp,
-                    about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp);
+      throw failure(
+          2,
+          "RC5334: {} is {}, but the plan has {} ranks (pp {}, dp {}, cp {}, tp {}); start as many processes",
+          name, world, about.world(), about.pp, about.dp, about.cp, about.tp);
   });
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/socket.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/launch/limits.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -146,13 +147,13 @@ socket_handle listen_at(const std::string& host, int port) {
   socket_handle s;
   const int error = is_loopback(host) ? listen_at_first(s, host, port) : listen_everywhere(s, port);
   if (error == EADDRINUSE)
-    throw refusal(
-        75,
-        "port {}: is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
-        "alike (ss -ltnp shows whose it is)",
-        port);
+    throw failure(75,
+                  "RC5335: port {} is taken by another program of this machine; set MASTER_PORT to the same "
+                  "free port on "
+                  "all ranks (ss -ltnp shows which program has it)",
+                  port);
   if (error != 0)
-    throw refusal(75, "port {} of {}: cannot be listened at: {}", port, host, std::strerror(error));
+    throw failure(75, "RC5336: cannot listen at port {} of {}: {}", port, host, std::strerror(error));
   return s;
 }
 
@@ -183,16 +184,15 @@ socket_handle connect_to(const std::string& host, int port, deadline until) {
         send_at_once(s.fd());
         return s;
       }
-      tried += (tried.empty() ? " (" : ", ") + text_of(a->ai_addr, a->ai_addrlen);
+      tried += (tried.empty() ? "" : ", ") + text_of(a->ai_addr, a->ai_addrlen);
       why = std::strerror(error);
     }
-    if (!tried.empty()) tried += ")";
     if (clock::now() + pause >= until)
-      throw refusal(75,
-                    "rank 0 at {} port {}{}: has not answered in {:.0f} s, {} tries: {}; check MASTER_ADDR, "
-                    "MASTER_PORT and the firewall, and that rank 0 has started",
-                    host, port, tried, std::chrono::duration<double>(clock::now() - start).count(), tries,
-                    why);
+      throw failure(
+          75,
+          "RC5337: rank 0 at {} port {} (addresses: {}) did not answer in {} s, {} tries: {}; check "
+          "MASTER_ADDR, MASTER_PORT and the firewall, and that rank 0 has started",
+          host, port, tried.empty() ? "none" : tried, whole_seconds(clock::now() - start), tries, why);
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::milliseconds>(pause * 2, 500ms);
   }

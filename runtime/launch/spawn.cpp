@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/spawn.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/socket.hpp>
 #include <rankc/launch/stop_signals.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -19,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,7 +40,7 @@ constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that 
 std::string random_job() {
   unsigned long long bits[2]{};
   if (getrandom(bits, sizeof bits, 0) != sizeof bits)
-    throw refusal(75, "--launch processes: this machine gives no random numbers");
+    throw failure(75, "RC5338: --launch processes: this machine gives no random numbers");
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
@@ -76,7 +77,9 @@ void become_rank(int rank, job& j, char** argv) {
 
 pid_t start(int rank, job& j, char** argv) {
   const pid_t parent = getpid(), child = fork();
-  if (child < 0) throw refusal(75, "--launch processes: rank {}: no process could be started", rank);
+  if (child < 0)
+    throw failure(75, "RC5339: --launch processes: the process of rank {} could not be started: {}", rank,
+                  std::strerror(errno));
   if (child > 0) {
     j.ends.begin(rank, child);
     return child;
@@ -115,7 +118,7 @@ class rank_processes {
     if (child < 0 && errno == ECHILD) {  // another part of this process has waited for them
       running_.clear();
       has_failed_ = true;
-      deaths_.push_back("the ranks have ended, and the system does not say how");
+      deaths_.push_back(say("RC5340: the ranks have ended, and the system does not say how"));
     }
     if (child <= 0) return child < 0;
     // A shell that became this program by exec leaves it its own children.
@@ -158,10 +161,11 @@ class rank_processes {
 /// A rank that took itself for a launcher would start processes without end.
 void refuse_in_a_rank() {
   if (std::getenv(is_a_rank) == nullptr) return;
-  throw refusal(2,
-                "--launch processes: {} is set, so that this process is a rank that a launcher has started, "
-                "and a rank starts no processes; unset it where that is not so",
-                is_a_rank);
+  throw failure(
+      2,
+      "RC5341: --launch processes: {} is set, so this process is a rank of a launcher, and a rank does "
+      "not start processes; unset it if this process is not a rank",
+      is_a_rank);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "star.hpp"
 
+#include <rankc/runtime/failure.hpp>
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -82,14 +84,21 @@ void coordinator::star::read(connection& c) {
       if (const auto f = c.reader.next()) take(c, *f);
       else break;
   } catch (const not_a_frame&) {
-    if (c.who) lose(c, "has sent what is no message: its connection is disturbed");
+    if (c.who)
+      lose(
+          c,
+          say("RC5342: {} sent bytes that are not a message (last position: {}); its connection is disturbed",
+              c.who->who(), last_position(c)));
     else turn_away(c);
   }
   if (what != received::end || c.gone) return;
   if (!c.who && !c.closing) return turn_away(c);
   c.gone = true;
   if (c.who && !c.left && !c.closing)
-    lose(c, "has gone without a word: it was killed, or has ended in the middle, or its machine is lost");
+    lose(c,
+         say("RC5343: {} closed the connection without an error report (last position: {}): the process was "
+             "killed or crashed, or its machine is down",
+             c.who->who(), last_position(c)));
 }
 
 void coordinator::star::write(connection& c) {
@@ -107,8 +116,9 @@ void coordinator::star::turn_away(connection& c) {
   c.gone = true;
   if (has_turned_away_) return;
   has_turned_away_ = true;
-  log_(fmt::format("a client at {} is no rank of this job and was turned away; more of them are not reported",
-                   c.address));
+  log_(say(
+      "RC5344: a client at {} is not a rank of this job and was turned away; more of them are not reported",
+      c.address));
 }
 
 void coordinator::star::take(connection& c, const frame& f) {
@@ -151,21 +161,20 @@ void coordinator::star::take(connection& c, const frame& f) {
 
 void coordinator::star::take_hello(connection& c, const frame& f) {
   if (f.job != job_) {
-    tell_verdict(
-        c, 75,
-        fmt::format("port {} is another job's; two jobs can not meet at one port: set MASTER_PORT to a free "
-                    "one for this job, or wait until the other has ended",
-                    port_of(listener_)));
+    tell_verdict(c, 75,
+                 say("RC5345: port {} belongs to another job, and two jobs cannot meet at one port; set "
+                     "MASTER_PORT to a "
+                     "free one for this job, or wait until the other has ended",
+                     port_of(listener_)));
     c.closing = true;
     return;
   }
   hello h = unpack_hello(f.body);
   if (phase_ == phase::running || phase_ == phase::over) {
-    tell_verdict(
-        c, phase_ == phase::over ? 2 : 75,
-        phase_ == phase::over
-            ? verdict_
-            : fmt::format("{} has come after the job has started with all its {} ranks", h.who(), world_));
+    tell_verdict(c, phase_ == phase::over ? 2 : 75,
+                 phase_ == phase::over
+                     ? verdict_
+                     : say("RC5346: {} came after the job started with all its {} ranks", h.who(), world_));
     c.closing = true;
     return;
   }
@@ -193,9 +202,10 @@ void coordinator::star::look_at_clock() {
   if (phase_ != phase::running) return;
   for_each_rank([&](connection& c) {
     if (!c.left && now > c.last_heard + limits_.silence)
-      lose(c, fmt::format(
-                  "has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
-                  std::chrono::duration<double>(now - c.last_heard).count()));
+      lose(c, say("RC5347: {} gave no sign of life for {} s (last position: {}): it is stopped, or its "
+                  "machine is "
+                  "out of reach",
+                  c.who->who(), whole_seconds(now - c.last_heard), last_position(c)));
   });
   look_at_exchanges(now);
   look_at_causes(now);
@@ -244,8 +254,9 @@ void coordinator::star::give_verdict() {
   const std::string faults = differences(joined, world_, listings_);
   phase_ = faults.empty() ? phase::running : phase::over;
   if (!faults.empty())
-    verdict_ = fmt::format("the ranks cannot start together ({:.1f} s after the first): {}",
-                           std::chrono::duration<double>(clock::now() - started_).count(), faults);
+    verdict_ =
+        say("RC5348: the ranks cannot start together ({} s after the first): {}",
+            fmt::format("{:.1f}", std::chrono::duration<double>(clock::now() - started_).count()), faults);
   for_each_rank([&](connection& c) { watch_.expect(c.who->rank, clock::now()); });
   for_each_rank([&](connection& c) { tell_verdict(c, faults.empty() ? 0 : 2, verdict_); });
 }
@@ -290,8 +301,8 @@ void coordinator::star::look_at_exchanges(deadline now) {
     for (int r = 0; r < world_; ++r)
       if (!e.from.contains(r)) missing.push_back(r);
     fail(missing.front(), 70,
-         fmt::format("rank {}: has not come to the exchange \"{}\" within {:.0f} s, where the others wait",
-                     ranks_text(missing), name, std::chrono::duration<double>(limits_.exchange).count()));
+         say("RC5349: these ranks did not come to the exchange \"{}\" within {} s, while the others wait: {}",
+             name, whole_seconds(limits_.exchange), ranks_text(missing)));
   }
 }
 
@@ -309,12 +320,14 @@ void coordinator::star::take_begun(const connection& c, std::int64_t step) {
   for_each_rank([&](connection& to) { send(to, frame_kind::stop, body); });
 }
 
-void coordinator::star::lose(connection& c, const std::string& how) {
-  c.gone = true;
-  if (phase_ != phase::running) return;
+std::string coordinator::star::last_position(const connection& c) const {
   const std::string place = watch_.last_place(c.who->rank);
-  const std::string last = place.empty() ? "" : "; it was last heard of " + place;
-  add_cause({c.who->rank, 70, fmt::format("{} {}{}", c.who->who(), how, last), true});
+  return place.empty() ? "unknown" : place;
+}
+
+void coordinator::star::lose(connection& c, const std::string& text) {
+  c.gone = true;
+  if (phase_ == phase::running) add_cause({c.who->rank, 70, text, true});
 }
 
 std::string coordinator::star::name_of(int rank) const {

@@ -63,7 +63,8 @@ class coordinator::star {
   void tell_verdict(connection&, int code, const std::string& text);
   void take_part(const connection&, const std::string& body);
   void take_begun(const connection&, std::int64_t step);
-  void lose(connection&, const std::string& how);
+  std::string last_position(const connection&) const;
+  void lose(connection&, const std::string& text);
   void add_cause(found_cause);
   void look_at_causes(deadline now);
   std::string name_of(int rank) const;

@@ -3,8 +3,8 @@
 
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/hello.hpp>
+#include <rankc/runtime/failure.hpp>
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <tuple>
 
@@ -13,6 +13,8 @@ namespace {
 
 constexpr int signs_missed = 2;
 constexpr double least_seconds = 30, times_longest = 20;
+
+void add(std::string& all, const std::string& sentence) { all += (all.empty() ? "" : "; and ") + sentence; }
 
 }  // namespace
 
@@ -112,22 +114,32 @@ std::string watch::lost_between() const {
       if (theirs == ranks_.end()) continue;
       for (const auto& [communicator, count] : theirs->second.carried)
         if (communicator == s.communicator && count > s.number)
-          text += fmt::format("{}{} {} waits for {}, of which {} has done its part: it was lost between them",
-                              text.empty() ? "" : "; and ", who_(rank), s.text(), s.awaited, who_(other));
+          add(text, say("RC5350: {} {} waits for {}, and {} has done its part; it was lost between them",
+                        who_(rank), s.text(), s.awaited, who_(other)));
     }
   }
   return text;
 }
 
-// "; rank 1 waits for it"
+// Empty where no rank waits for this one.
 std::string watch::waits_of(int root) const {
   std::vector<int> waiting;
   for (const auto& [rank, s] : ranks_)
     if (s.waits && std::find(s.with.begin(), s.with.end(), root) != s.with.end()) waiting.push_back(rank);
   if (waiting.empty()) return "";
   const standing& first = ranks_.at(waiting.front());
-  return fmt::format(", waited for by rank {} (rank {} {}, for {})", ranks_text(waiting), waiting.front(),
-                     first.text(), first.awaited);
+  return say("RC5351: these ranks wait for rank {}: {}. Rank {} waits {} for {}", root, ranks_text(waiting),
+             waiting.front(), first.text(), first.awaited);
+}
+
+// Where a rank that holds up the others is, and who waits for it.
+std::string watch::hold_up_of(int rank) const {
+  const standing& s = ranks_.at(rank);
+  std::string text =
+      s.waits ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), s.text(), s.awaited)
+              : say("RC5353: {} is stuck {}, in computation or other code of its own", who_(rank), s.text());
+  if (const std::string waits = waits_of(rank); !waits.empty()) text += "; " + waits;
+  return text;
 }
 
 std::optional<watch::verdict> watch::judge(deadline now) const {
@@ -145,17 +157,11 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   if (!all_in_step(stuck)) limit = std::max(limit, most);  // saving or reading may take long
   const double passed = seconds(now - last_move_).count();
   if (passed < limit) return std::nullopt;
-  const std::string since = fmt::format("; no rank has got on for {:.0f} s (RANKC_STEP_TIMEOUT)", passed);
-  if (const std::string lost = lost_between(); !lost.empty()) return verdict{stuck.front(), lost + since};
-  std::string text;
-  for (const int rank : stuck) {
-    const standing& s = ranks_.at(rank);
-    text +=
-        fmt::format("{}{} is stuck {}{}{}", text.empty() ? "" : "; and ", who_(rank), s.text(),
-                    s.waits ? ", and waits for " + s.awaited : ", in computation or other code of its own",
-                    waits_of(rank));
-  }
-  return verdict{stuck.front(), text + since};
+  std::string text = lost_between();
+  if (text.empty())
+    for (const int rank : stuck) add(text, hold_up_of(rank));
+  return verdict{stuck.front(), say("RC5354: no rank has made progress for {} s (RANKC_STEP_TIMEOUT): {}",
+                                    whole_seconds(now - last_move_), text)};
 }
 
 }  // namespace rankc::runtime

@@ -46,6 +46,7 @@ class watch {
   std::vector<int> roots() const;
   std::string lost_between() const;
   std::string waits_of(int rank) const;
+  std::string hold_up_of(int rank) const;
   bool is_each_in_step() const;
   bool all_in_step(const std::vector<int>& roots) const;
 

@@ -32,7 +32,7 @@ if(EXISTS "${BUILD}/own_op")
 endif()
 
 run(text "${BUILD}/embed")
-if(NOT text MATCHES "^log: rank 0 of the plan gpt has taken [0-9]+ bytes\nlog: tokens: element 7 is 64; the vocabulary has 0 to 63\n")
+if(NOT text MATCHES "^log: rank 0 of the plan gpt has taken [0-9]+ bytes\nlog: RC5004: element 7 of tokens is 64; the vocabulary has 0 to 63\n")
   message(FATAL_ERROR "embed printed\n${text}")
 endif()
 string(REGEX MATCHALL "loss [0-9.]+" losses "${text}")

@@ -9,6 +9,8 @@
 #include <gpt_pp2_program/program.hpp>
 #include <rankc/runtime/host/rank.hpp>
 
+#include "../said.hpp"
+
 #include <doctest/doctest.h>
 #include <cmath>
 #include <string>
@@ -116,15 +118,11 @@ TEST_CASE("what follows a prompt is the same text in every layout") {
 TEST_CASE("logits that a rank does not have are refused") {
   const auto e = installed(gpt_pp2::program);
   double to[256];
-  const auto says = [&](int rank, std::size_t token) -> std::string {
-    try {
-      e->logits(rank, token, to);
-    } catch (const failure& f) {
-      return f.what();
-    }
-    return "nothing";
+  using rankc::test::said;
+  const auto says = [&](int rank, std::size_t token) {
+    return rankc::test::said_by([&] { e->logits(rank, token, to); });
   };
-  CHECK(says(0, 0) == "rank 0 has the logits of 0 tokens, and none of token 0");
-  CHECK(says(1, 512) == "rank 1 has the logits of 512 tokens, and none of token 512");
-  CHECK(says(1, 511) == "nothing");
+  CHECK(says(0, 0) == said{5011, {"0", "0", "0"}});
+  CHECK(says(1, 512) == said{5011, {"1", "512", "512"}});
+  CHECK(says(1, 511) == said{});
 }

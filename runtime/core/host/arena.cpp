@@ -17,8 +17,8 @@ namespace {
 
 std::byte* allocated(std::pmr::memory_resource& from, std::size_t bytes) {
   if (void* p = from.allocate(bytes, alignment)) return static_cast<std::byte*>(p);
-  throw runtime::failure::reported(70,
-                                   "install: no " + std::to_string(bytes) + " bytes of memory for an arena");
+  throw runtime::failure(70, "RC5023: install: {} bytes of memory for an arena could not be allocated",
+                         bytes);
 }
 
 }  // namespace

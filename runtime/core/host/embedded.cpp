@@ -36,9 +36,7 @@ class embedded_rank final : public engine {
     return {loss(), std::sqrt(rank_.norm_squared())};
   }
 
-  step_output traced_step(const step_input&, std::vector<traced>&) override {
-    throw failure::reported(1, "an embedded rank takes no times of its step");
-  }
+  step_output traced_step(const step_input&, std::vector<traced>&) override { throw no_times_of_embedded(); }
 
   double evaluate() override {
     run(program_.evaluate);
@@ -48,7 +46,7 @@ class embedded_rank final : public engine {
   bool holds(int index) const override { return index == rank_.main().index; }
   void read(int index, region what, std::size_t first, std::size_t count, double* to) override {
     place_of(about(), index, what, first, count);
-    if (!holds(index)) throw failure::reported(1, "rank " + std::to_string(index) + " is not embedded here");
+    if (!holds(index)) throw not_embedded(index);
     rank_.read(what, first, count, to);
   }
   void write(int index, region what, std::size_t first, std::size_t count, const double* from) override {
@@ -57,12 +55,12 @@ class embedded_rank final : public engine {
   }
   void logits(int index, std::size_t token, double* to) override {
     place_of_logits(about(), index, token);
-    if (!holds(index)) throw failure::reported(1, "rank " + std::to_string(index) + " is not embedded here");
+    if (!holds(index)) throw not_embedded(index);
     rank_.logits(token, to);
   }
   void routers(int index, int microbatch, double* to) override {
     place_of_routers(about(), index, microbatch);
-    if (!holds(index)) throw failure::reported(1, "rank " + std::to_string(index) + " is not embedded here");
+    if (!holds(index)) throw not_embedded(index);
     rank_.routers(microbatch, to);
   }
   std::size_t arena_bytes(int index) const override { return layout_of(about(), index).arena_bytes; }
@@ -86,7 +84,7 @@ class embedded_rank final : public engine {
         });
       });
       if (s.ok()) continue;
-      wires_->fail(70, place(r) + ": the application gives no thread: " + s.text);
+      wires_->fail(70, place(r) + ": " + say("RC5043: the application gave no thread: {}", s.text));
       beside.count_down();
     }
     run_part(views[0], bodies[views[0].row->pp]);
@@ -113,20 +111,21 @@ std::shared_ptr<fabric> wires_of(const program& p, const surroundings& s) {
   if (s.others != nullptr) return s.others->wires();
   if (s.communications != nullptr) return std::make_shared<fabric>(about, *s.communications, s.rank);
   if (about.world() == 1) return std::make_shared<fabric>(about);
-  throw failure::reported(
-      1, std::string("the plan ") + about.name + " has " + std::to_string(about.world()) +
-             " ranks; give each the meeting place of this process's, or communications of your own");
+  throw failure(1,
+                "RC5044: the plan {} has {} ranks; give each rank the meeting place of this process, or "
+                "communications of your own",
+                about.name, about.world());
 }
 
 std::unique_ptr<engine> made(const program& p, const surroundings& s) {
   check(p);
   const std::size_t threads = count_threads(layout_of(p.about, s.rank));
   if (threads > 1 && !s.beside)
-    throw failure::reported(
-        1, "rank " + std::to_string(s.rank) + " of the plan " + p.about.name + " computes on " +
-               std::to_string(threads) +
-               " lanes at once; give it a thread for each but the first (surroundings::beside), or "
-               "use a plan without overlap");
+    throw failure(
+        1,
+        "RC5045: rank {} of the plan {} computes on {} lanes at once; give it a thread for each but "
+        "the first (surroundings::beside), or use a plan without overlap",
+        s.rank, p.about.name, threads);
   return std::make_unique<embedded_rank>(p, s, wires_of(p, s));
 }
 

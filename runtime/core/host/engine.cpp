@@ -304,9 +304,7 @@ local_rank* host_engine::find(int rank) {
 
 local_rank& host_engine::held(int rank) {
   if (local_rank* const here = find(rank)) return *here;
-  throw failure::reported(1, "rank " + std::to_string(rank) +
-                                 " is in another process, and cannot be read in that of rank " +
-                                 std::to_string(where_.rank));
+  throw in_another_process(rank, where_.rank);
 }
 
 void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
@@ -334,8 +332,7 @@ void host_engine::routers(int rank, int microbatch, double* to) {
 step_output counted_step(engine& e, const step_input& input, std::vector<transfer>& into) {
   host_engine* const here = dynamic_cast<host_engine*>(&e);
   if (here == nullptr)
-    throw failure::reported(1,
-                            "what is communicated is counted on the host; this engine is another target's");
+    throw failure(1, "RC5046: communication is counted on the host only; this engine is another target's");
   return here->counted_step(input, into);
 }
 

@@ -80,8 +80,8 @@ void fabric::finish(const rank& r) {
 fabric::mark& fabric::find(const rank& r, event e) {
   std::vector<mark>& events = first(r.index).events;
   if (e.index < 0 || static_cast<std::size_t>(e.index) >= events.size())
-    throw failure::reported(70, "event " + std::to_string(e.index) + " is not one of the " +
-                                    std::to_string(events.size()) + " events of this rank's layout");
+    throw failure(70, "RC5047: event {} is not one of the {} events of this rank's layout", e.index,
+                  events.size());
   return events[static_cast<std::size_t>(e.index)];
 }
 
@@ -94,9 +94,9 @@ void fabric::record(const rank& r, int lane, event e) {
 void fabric::wait(const rank& r, int lane, event e) {
   const mark m = find(r, e);
   if (!m.recorded)
-    throw failure::reported(70,
-                            "event " + std::to_string(e.index) +
-                                " is waited for before this step records it; a wait must follow its record");
+    throw failure(70,
+                  "RC5048: event {} is waited for before this step records it; a wait must follow its record",
+                  e.index);
   hold(r, lane, m.lane, m.position);
 }
 
@@ -267,8 +267,7 @@ void fabric::fail_locked(int code, std::string cause) {
 }
 
 void fabric::throw_if_failed() const {
-  if (cause_)
-    throw failure::reported(77, std::string("stopped, because the step has failed: ") + cause_->what());
+  if (cause_) throw failure(77, "RC5049: stopped, because the step has failed: {}", cause_->what());
 }
 
 }  // namespace rankc::runtime::host

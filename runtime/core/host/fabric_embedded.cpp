@@ -54,8 +54,8 @@ bool fabric::look_after_carriage(lock& l) {
     if (state == carriage::state::under_way) continue;
     --under_way_;
     if (state == carriage::state::failed)
-      fail_locked(70, "the application could not carry what is on communicator " +
-                          std::string(about_.communicators[c].name));
+      fail_locked(70, say("RC5050: the application could not carry the message on communicator {}",
+                          about_.communicators[c].name));
     else complete(m);
     return true;
   }

@@ -34,12 +34,17 @@ std::string describe(const op& o) {
 }  // namespace
 
 std::string fabric::mismatch(const op& a, const op& b) const {
-  std::string text = place(a.rank, a.step, a.action) + ": " + describe(a) + " meets " +
-                     place(b.rank, b.step, b.action) + ": " + describe(b) + " on communicator " +
-                     about_.communicators[static_cast<std::size_t>(a.communicator)].name;
+  const char* const where = about_.communicators[static_cast<std::size_t>(a.communicator)].name;
+  const std::string one = place(a.rank, a.step, a.action), other = place(b.rank, b.step, b.action);
   if (a.plan_hash != b.plan_hash)
-    text += ", from plans " + std::to_string(a.plan_hash) + " and " + std::to_string(b.plan_hash);
-  return text + "; the sides must agree on plan, message, size and type, and a send must meet a receive";
+    return say(
+        "RC5051: communicator {}: {}: {} of plan {} meets {}: {} of plan {}; all ranks must run one plan",
+        where, one, describe(a), a.plan_hash, other, describe(b), b.plan_hash);
+  return say(
+      "RC5052: communicator {}: {}: {} meets {}: {}; the two must agree on message, size and type, and a "
+      "send "
+      "must meet a receive",
+      where, one, describe(a), other, describe(b));
 }
 
 // What a blocked rank waits for: the communication at the end of its chain of waits, and who has not come to
@@ -71,11 +76,11 @@ std::string fabric::standstill() {
   std::string waits;
   for (worker& each : workers_) {
     all_ending = all_ending && (each.ending || each.idle);
-    if (each.blocked && !each.idle) waits += "; " + awaited_by(each);
+    if (each.blocked && !each.idle) waits += (waits.empty() ? "" : "; ") + awaited_by(each);
   }
-  return (all_ending ? "orphan: the step ends with communication that was never met"
-                     : "deadlock: every rank waits") +
-         waits;
+  if (all_ending)
+    return say("RC5053: orphan: the step ends with communication that was never met: {}", waits);
+  return say("RC5054: deadlock: every rank waits: {}", waits);
 }
 
 // A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another

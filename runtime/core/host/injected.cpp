@@ -31,7 +31,7 @@ void injected::meet(injection::moment when, std::int64_t step, std::uint64_t cal
     case injection::fault::abort:
       std::abort();
     case injection::fault::throws:
-      throw std::runtime_error("an exception on purpose (--inject)");
+      throw failure(70, "RC5055: an exception was thrown on purpose (--inject)");
     case injection::fault::delay:
       std::this_thread::sleep_for(std::chrono::duration<double>(what_.seconds));
       break;

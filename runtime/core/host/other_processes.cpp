@@ -23,9 +23,11 @@ std::unique_ptr<transport> connect(const placement& where) {
   const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_version());
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      throw failure::reported(
-          2, "rank 0 has " + all[0] + ", rank " + std::to_string(rank) + " has " + all[rank] +
-                 "; the results of different libraries differ: install the same version on all machines");
+      throw failure(
+          2,
+          "RC5056: rank 0 has {}, rank {} has {}; their results differ: install the same version on "
+          "all machines",
+          all[0], rank, all[rank]);
   return where.others->connect();
 }
 

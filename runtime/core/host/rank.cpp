@@ -16,9 +16,11 @@ const lane_row& row_of(const lane& on) { return on.of->where->lanes[static_cast<
 // Lanes are ordered by lane 0's thread. Another thread has its own lane alone, and collectives there.
 void refuse_in_action(const lane& on, const char* what) {
   if (on.of->computes_on != 0)
-    throw failure::reported(70, std::string("\"") + what + "\" is called by an action on lane " +
-                                    (*on.of)[on.of->computes_on].name() +
-                                    "; what can be there is computation, and collectives on that lane");
+    throw failure(
+        70,
+        "RC5057: \"{}\" is called by an action on lane {}; an action may compute, and use collectives "
+        "of its own lane",
+        what, (*on.of)[on.of->computes_on].name());
 }
 
 // The part of a communication that depends on who calls: communicator and place in it.
@@ -29,9 +31,10 @@ op begin_op(const lane& on, op_kind kind, over what_over, message what) {
     return k.lane == on.index && k.over == what_over;
   });
   if (found == links.end())
-    throw failure::reported(
-        70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
-                ", which has no such communicator; only those of the rank's row in the plan can be used");
+    throw failure(70,
+                  "RC5058: \"{}\" is over {} on lane {}, which has no such communicator; only those of the "
+                  "rank's row in the plan can be used",
+                  what.name, name(what_over), on.name());
   const std::span<const int> ranks =
       r.about->communicators[static_cast<std::size_t>(found->communicator)].ranks;
   op o;
@@ -49,15 +52,15 @@ op message_op(const lane& on, op_kind kind, message what) {
   refuse_in_action(on, what.name);
   op o = begin_op(on, kind, over::peer, what);
   if (o.member != (kind == op_kind::send ? 0 : 1))
-    throw failure::reported(70, std::string("\"") + what.name + "\" goes the other way on lane " + on.name());
+    throw failure(70, "RC5059: \"{}\" has the wrong direction for lane {}", what.name, on.name());
   return o;
 }
 
 template <class T>
 op collective(const lane& on, op_kind kind, over what_over, message what, at to, at from, std::size_t count) {
   if (row_of(on).computes ? on.index != on.of->computes_on : on.of->computes_on != 0)
-    throw failure::reported(70, std::string("\"") + what.name + "\" is put on lane " + on.name() +
-                                    " by the thread of lane " + (*on.of)[on.of->computes_on].name());
+    throw failure(70, "RC5060: \"{}\" was put on lane {} by the thread of lane {}", what.name, on.name(),
+                  (*on.of)[on.of->computes_on].name());
   op o = begin_op(on, kind, what_over, what);
   o.to = on.at<std::byte>(to);
   o.from = on.at<std::byte>(from);
@@ -92,8 +95,9 @@ void begin(const lane& on, const char* action) {
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
   refuse_in_action(on, action);
   if (on.index == 0 || !row_of(on).computes)
-    throw failure::reported(
-        70, std::string(action) + " is to run on lane " + on.name() + ", which has no thread of its own");
+    throw failure(
+        70, "RC5061: {} cannot run on lane {}; an action runs on a lane that computes, but not on lane 0",
+        action, on.name());
   rank& r = on;
   op o;
   o.kind = op_kind::work;
@@ -159,8 +163,7 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
 /// What is worked on before or after it travels is on a lane that computes.
 static void check_computes(const lane& on, const message& what) {
   if (!row_of(on).computes)
-    throw failure::reported(
-        70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+    throw failure(70, "RC5062: \"{}\" was put on lane {}, which does not compute", what.name, on.name());
 }
 
 template <class T>

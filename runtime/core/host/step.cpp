@@ -16,16 +16,16 @@ void run_part(rank& r, void (*body)(rank&)) {
   } catch (const failure& f) {
     wires.fail(f.code, place(r) + ": " + f.what());
   } catch (const std::exception& e) {
-    wires.fail(70, place(r) + ": " + e.what());
+    wires.fail(70, place(r) + ": " + say("RC5063: an exception was thrown: {}", e.what()));
   }
 }
 
 void look_past_the_end(const local_rank& of) {
   if (of.memory().intact()) return;
   const rank& r = of.main();
-  r.wires->fail(70, place(r.index, r.input.step, "end of the step") +
-                        ": a kernel has written past the arena of " + std::to_string(of.memory().size()) +
-                        " bytes");
+  r.wires->fail(70,
+                place(r.index, r.input.step, "end of the step") + ": " +
+                    say("RC5064: a kernel wrote past the end of the arena of {} bytes", of.memory().size()));
 }
 
 }  // namespace rankc::runtime::host

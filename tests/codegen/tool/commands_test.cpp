@@ -19,6 +19,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "../../said.hpp"
 #include "../../scratch_folder.hpp"
 #include "commands.hpp"
 #include "tokens.hpp"
@@ -245,16 +246,19 @@ TEST_CASE("tokens are not written over a text, a model or another file, by any o
   fs::create_hard_link(file, hard);
   for (const std::string& out : {file, soft, hard}) {
     CAPTURE(out);
-    const std::string own = "; give it a name of its own\n";
-    CHECK(run("tokens --out " + out + " " + file) ==
-          result{2, "", "error: --out " + out + ": is the file of the text " + file + ", too" + own});
-    CHECK(run("tokens --out " + out + " --model " + file + " " + (s.path / "none").string()) ==
-          result{2, "", "error: --out " + out + ": is the file of --model " + file + ", too" + own});
-    CHECK(run("tokens --out " + out + " " + RANKC_SOURCES + "/README.md") ==
-          result{2, "",
-                 "error: --out " + out +
-                     ": there is a file that is not a token file of llm.c; it stays as it is, give another "
-                     "name or remove it\n"});
+    const auto refused = [](const std::string& words) {
+      const result r = run(words);
+      CHECK(r.code == 2);
+      CHECK(r.out == "");
+      CHECK(r.errors.starts_with("error: RC"));
+      return test::said_in(r.errors);
+    };
+    CHECK(refused("tokens --out " + out + " " + file) ==
+          test::said{5020, {"--out " + out, "the text " + file}});
+    CHECK(refused("tokens --out " + out + " --model " + file + " " + (s.path / "none").string()) ==
+          test::said{5020, {"--out " + out, "--model " + file}});
+    CHECK(refused("tokens --out " + out + " " + RANKC_SOURCES + "/README.md") ==
+          test::said{5021, {"--out " + out, "a token file of llm.c"}});
     CHECK(contents(file) == text);
   }
 }
@@ -286,7 +290,8 @@ TEST_CASE("a write that cannot be done is an error of the program, and no signal
     return WEXITSTATUS(std::system(("bash -c '" + script + "' 2>" + errors).c_str()));
   };
   CHECK(code("ulimit -f 1; " + tool + " tokens --out " + out + " " + text) == 1);
-  CHECK(contents(errors) == "error: " + out + ": cannot be written: File too large\n");
+  CHECK(contents(errors).starts_with("error: RC"));
+  CHECK(test::said_in(contents(errors)) == test::said{5005, {out, "File too large"}});
   CHECK_FALSE(fs::exists(out));
   CHECK(code("set -o pipefail; (sleep 0.2; " + tool + " explain) | true") == 1);
   CHECK(contents(errors) == "error: standard output cannot be written\n");

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "../../said.hpp"
 #include "../../scratch_folder.hpp"
 #include "answers.hpp"
 #include "plan_progress.hpp"
@@ -24,6 +25,9 @@
 #include "speed_members.hpp"
 
 namespace rankc::tool {
+
+using test::said;
+using test::said_in;
 
 namespace {
 
@@ -230,7 +234,8 @@ TEST_CASE("a page has every winner, and is well formed") {
   CHECK(text.str().find('@') == std::string::npos);
   CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) ==
         1);
-  CHECK(errors.str() == "error: /no/such/folder/plans.html: cannot be written: No such file or directory\n");
+  CHECK(errors.str().starts_with("error: RC"));
+  CHECK(said_in(errors.str()) == said{5005, {"/no/such/folder/plans.html", "No such file or directory"}});
 }
 
 TEST_CASE("a search does not write over files of something else, and replaces its own") {
@@ -243,14 +248,14 @@ TEST_CASE("a search does not write over files of something else, and replaces it
     const int code = write_plans(line_of(8, 32), files, errors, false);
     return std::to_string(code) + " " + errors.str();
   };
-  const std::string stays = "; it stays as it is, give another name or remove it\n";
-  CHECK(written({.header = text, .page = ""}) ==
-        "2 error: --emit " + text + ": there is a file that is not a header of --emit" + stays);
-  CHECK(written({.header = "", .page = text}) ==
-        "2 error: --html " + text + ": there is a file that is not a page of --html" + stays);
-  CHECK(written({.header = header, .page = header}) == "2 error: --html " + header +
-                                                           ": is the file of --emit " + header +
-                                                           ", too; give it a name of its own\n");
+  const auto refused = [&](const plan_files& files) {
+    const std::string told = written(files);
+    CHECK(told.starts_with("2 error: RC"));
+    return said_in(told);
+  };
+  CHECK(refused({.header = text, .page = ""}) == said{5021, {"--emit " + text, "a header of --emit"}});
+  CHECK(refused({.header = "", .page = text}) == said{5021, {"--html " + text, "a page of --html"}});
+  CHECK(refused({.header = header, .page = header}) == said{5020, {"--html " + header, "--emit " + header}});
   CHECK_FALSE(std::filesystem::exists(header));
   for (int time = 0; time < 2; ++time) CHECK(written({.header = header, .page = page}) == "0 ");
   CHECK(std::filesystem::file_size(text) == 20);

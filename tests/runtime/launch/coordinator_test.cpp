@@ -4,6 +4,7 @@
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/member.hpp>
 
+#include "../../said.hpp"
 #include "../../slowness.hpp"
 #include "../trainer/scratch.hpp"
 
@@ -24,6 +25,8 @@ using clock_of_test = std::chrono::steady_clock;
 
 namespace {
 
+using rankc::test::said;
+using rankc::test::said_in;
 using rankc::test::scaled;
 
 std::chrono::milliseconds scaled_ms(double seconds) {
@@ -50,10 +53,10 @@ struct job {
   limits times = short_limits;
   std::string host = "127.0.0.1";
   std::mutex mutex{};
-  std::vector<std::string> said{};
+  std::vector<std::string> lines{};
   coordinator middle{listen_at(host, 0), world, nonce, times, [this](const std::string& line) {
                        const std::lock_guard lock(mutex);
-                       said.push_back(line);
+                       lines.push_back(line);
                      }};
   job(int w, limits l = short_limits, std::string at = "127.0.0.1")
       : world(w), times(l), host(std::move(at)) {}
@@ -113,7 +116,7 @@ TEST_CASE("ranks meet, exchange texts as often as they like, and end together") 
            m->leave();
          }))
       CHECK(t == nothing);
-    CHECK(j.said.empty());
+    CHECK(j.lines.empty());
   }
 }
 
@@ -147,13 +150,11 @@ TEST_CASE("ranks that do not agree all hear the same verdict") {
     j.join(h, {.listing = [r] { return r == 2 ? "dims\nsend 1F0\n" : "dims\nreceive 1F0\n"; }});
   });
   for (const std::string& t : thrown) {
-    CHECK(t.starts_with("2: the ranks cannot start together ("));
-    CHECK(t.ends_with(
-        "s after the first): the plan of rank 2 (here, process 1002) is q 02, that of rank 0 (here, "
-        "process 1000) is p 01; the first "
-        "difference: rank 0 has \"receive 1F0\", rank 2 has \"send 1F0\"; binary of rank 2 (here, process "
-        "1002) is b, that of rank 0 (here, "
-        "process 1000) is a"));
+    const std::string zero = "rank 0 (here, process 1000)", two = "rank 2 (here, process 1002)";
+    CHECK(t.starts_with("2: RC5348: "));
+    CHECK(said_in(t).arguments.back().starts_with("RC5323: "));
+    CHECK(said_in(t, 5323) == said{5323, {two, "q 02", zero, "p 01", "2", "send 1F0", "0", "receive 1F0"}});
+    CHECK(said_in(t, 5320) == said{5320, {"binary", two, "b", zero, "a"}});
   }
 }
 
@@ -161,16 +162,18 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
   {
     job j(3);
     const auto thrown = together(3, [&](int r) { j.join(rank_of(std::min(r, 1), 3)); });
-    for (const std::string& t : thrown)
-      CHECK(t.find("are the same rank; each must be there once; rank 2 has not come; arrived: 3 of here") !=
-            std::string::npos);
+    const std::string one = "rank 1 (here, process 1001)";
+    for (const std::string& t : thrown) {
+      CHECK(said_in(t, 5316) == said{5316, {one, one}});
+      CHECK(said_in(t, 5317) == said{5317, {"2", "3 of here"}});
+    }
   }
   {
     job j(4);
     const auto start = clock_of_test::now();
     const auto thrown = together(2, [&](int r) { j.join(2 * r); });
     CHECK(seconds_since(start) < scaled(3).count());
-    for (const std::string& t : thrown) CHECK(t.ends_with("ranks 1 and 3 have not come; arrived: 2 of here"));
+    for (const std::string& t : thrown) CHECK(said_in(t, 5318) == said{5318, {"1 and 3", "2 of here"}});
   }
   {
     job j(2,
@@ -178,7 +181,7 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
     const auto start = clock_of_test::now();
     const std::string thrown = refusal_of([&] { j.join(rank_of(0, 5)); });
     CHECK(seconds_since(start) < scaled(5).count());  // not the whole time to join
-    CHECK(thrown.find("rank 1 has not come") != std::string::npos);
+    CHECK(said_in(thrown, 5317).arguments.front() == "1");
   }
 }
 
@@ -191,51 +194,52 @@ TEST_CASE(
     send_all(s, junk, in(1));
   }
   const std::string other = refusal_of([&] { j.join(rank_of(1, 2), {.job = 43}); });
-  CHECK(other ==
-        "75: port " + std::to_string(j.middle.port()) +
-            " is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this "
-            "job, or wait until the other has "
-            "ended");
+  CHECK(other.starts_with("75: RC"));
+  CHECK(said_in(other) == said{5345, {std::to_string(j.middle.port())}});
   std::vector<std::unique_ptr<member>> members(2);
   for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); }))
     CHECK(t == nothing);
-  CHECK(refusal_of([&] { j.join(1); }) ==
-        "75: rank 1 (here, process 1001) has come after the job has started with all its 2 ranks");
+  const std::string late = refusal_of([&] { j.join(1); });
+  CHECK(late.starts_with("75: RC"));
+  CHECK(said_in(late) == said{5346, {"rank 1 (here, process 1001)", "2"}});
   for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); }))
     CHECK(t == nothing);
   const std::lock_guard lock(j.mutex);
-  REQUIRE(j.said.size() == 1);
-  CHECK(j.said[0] ==
-        "a client at 127.0.0.1 is no rank of this job and was turned away; more of them are not reported");
+  REQUIRE(j.lines.size() == 1);
+  CHECK(said_in(j.lines[0]) == said{5344, {"127.0.0.1"}});
 }
 
 TEST_CASE("a port that is taken, and one where nobody listens, are named") {
   const socket_handle taken = listen_at("127.0.0.1", 0);
   const std::string port = std::to_string(port_of(taken));
-  for (const char* host : {"127.0.0.1", "some-name"})
-    CHECK(refusal_of([&] { listen_at(host, port_of(taken)); }) ==
-          "75: port " + port +
-              ": is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
-              "alike (ss "
-              "-ltnp shows "
-              "whose it is)");
+  for (const char* host : {"127.0.0.1", "some-name"}) {
+    const std::string text = refusal_of([&] { listen_at(host, port_of(taken)); });
+    CHECK(text.starts_with("75: RC"));
+    CHECK(said_in(text) == said{5335, {port}});
+  }
   const auto start = clock_of_test::now();
   const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, in(0.3)); });
   CHECK(seconds_since(start) < scaled(1).count());
-  CHECK(unanswered.starts_with("75: rank 0 at 127.0.0.1 port 1 (127.0.0.1): has not answered in "));
-  CHECK(unanswered.find("Connection refused") != std::string::npos);
-  CHECK(refusal_of([&] {
-          connect_to("no.such.host.invalid", 1, in(0.1));
-        }).starts_with("75: rank 0 at no.such.host.invalid port 1: "));
+  CHECK(unanswered.starts_with("75: RC5337: "));
+  const auto arguments = said_in(unanswered).arguments;  // the fourth and fifth: how long, and how often
+  REQUIRE(arguments.size() == 6);
+  CHECK(arguments[0] == "127.0.0.1");
+  CHECK(arguments[1] == "1");
+  CHECK(arguments[2] == "127.0.0.1");
+  CHECK(arguments[5] == "Connection refused");
+  const std::string unknown = refusal_of([&] { connect_to("no.such.host.invalid", 1, in(0.1)); });
+  CHECK(unknown.starts_with("75: RC5337: "));
+  CHECK(said_in(unknown).arguments[0] == "no.such.host.invalid");
+  CHECK(said_in(unknown).arguments[2] == "none");
   // A listener that is no coordinator.
   member::settings s{.host = "127.0.0.1", .port = port_of(taken), .job = 42, .times = short_limits};
   std::thread closes([&] {
     std::this_thread::sleep_for(scaled(0.2));
     accept_from(taken);
   });
-  CHECK(refusal_of([&] {
-          member(rank_of(0, 2), s);
-        }).ends_with("has ended the connection before the start; it may not be a program of rankc"));
+  const std::string ended = refusal_of([&] { member(rank_of(0, 2), s); });
+  CHECK(ended.starts_with("75: RC"));
+  CHECK(said_in(ended) == said{5325, {"rank 0 at 127.0.0.1 port " + port}});
   closes.join();
 }
 
@@ -257,8 +261,9 @@ TEST_CASE("the first failure is told to all, who know that it is another's") {
   CHECK(thrown[1] == nothing);
   CHECK(heard[1] == "");
   for (const std::size_t r : {0u, 2u}) {
-    CHECK(thrown[r] == "77: stopped, because rank 1, step 3, 1F0: broken");
-    CHECK(heard[r] == "stopped, because rank 1, step 3, 1F0: broken");
+    CHECK(thrown[r].starts_with("77: RC"));
+    CHECK(said_in(thrown[r]) == said{5327, {"rank 1, step 3, 1F0: broken"}});
+    CHECK(said_in(heard[r]) == said{5327, {"rank 1, step 3, 1F0: broken"}});
   }
 }
 
@@ -277,14 +282,11 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     }
     m->leave();
   });
-  CHECK(thrown[0] ==
-        "77: 2 rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the "
-        "middle, or its "
-        "machine is lost");
-  CHECK(thrown[1] ==
-        "77: stopped, because rank 2 (here, process 1002) has gone without a word: it was killed, or has "
-        "ended in the "
-        "middle, or its machine is lost");
+  const said gone{5343, {"rank 2 (here, process 1002)", "unknown"}};
+  CHECK(thrown[0].starts_with("77: 2 RC5343: "));
+  CHECK(said_in(thrown[0]) == gone);
+  CHECK(thrown[1].starts_with("77: RC5327: "));
+  CHECK(said_in(thrown[1], 5343) == gone);
 }
 
 TEST_CASE("a victim whose cause is never heard of is the cause itself") {
@@ -294,7 +296,8 @@ TEST_CASE("a victim whose cause is never heard of is the cause itself") {
     if (r == 0) m->report(77, "rank 1 has not sent what is waited for");
     else m->leave();
   });
-  CHECK(thrown[1] == "77: stopped, because rank 1 has not sent what is waited for");
+  CHECK(thrown[1].starts_with("77: RC"));
+  CHECK(said_in(thrown[1]) == said{5327, {"rank 1 has not sent what is waited for"}});
 }
 
 TEST_CASE("a rank that is silent, and one that does not come to an exchange, are named in time") {
@@ -309,9 +312,11 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     }
     j.join(r)->leave();
   });
-  CHECK(thrown[0].starts_with(
-      "77: stopped, because rank 1 (here, process 1001) has given no sign of life for "));
-  CHECK(thrown[0].find(" s: it is stopped, or its machine is out of reach") != std::string::npos);
+  CHECK(thrown[0].starts_with("77: RC5327: "));
+  const auto silent = said_in(thrown[0], 5347).arguments;  // the second: for how long
+  REQUIRE(silent.size() == 3);
+  CHECK(silent[0] == "rank 1 (here, process 1001)");
+  CHECK(silent[2] == "unknown");
   CHECK(seconds_since(start) < scaled(4).count());
   job k(2);
   const auto late = together(2, [&](int r) {
@@ -319,11 +324,10 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     if (r == 1) m->gather("ids", "");
     else m->leave();
   });
-  for (const std::string& t : late)
-    CHECK(t ==
-          fmt::format("77: stopped, because rank 0: has not come to the exchange \"ids 1\" within {:.0f} s, "
-                      "where the others wait",
-                      scaled(0.6).count()));
+  for (const std::string& t : late) {
+    CHECK(t.starts_with("77: RC5327: "));
+    CHECK(said_in(t, 5349) == said{5349, {"ids 1", std::to_string(whole_seconds(scaled(0.6))), "0"}});
+  }
 }
 
 TEST_CASE("when the coordinator's process goes, or is silent, the others know") {
@@ -335,7 +339,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   const auto start = clock_of_test::now();
   std::thread ends([&] { j.reset(); });
   const std::string thrown = refusal_of([&] { members[1]->leave(); });
-  CHECK(thrown.find("has gone, and with it the connection of all ranks") != std::string::npos);
+  CHECK(said_in(thrown, 5328) == said{5328, {"X"}});
   CHECK(seconds_since(start) < scaled(5).count());
   ends.join();
   // One that answers hello and says nothing more.
@@ -350,7 +354,9 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
     std::this_thread::sleep_for(scaled(1.5));
   });
   member m(rank_of(1, 2), {.host = "127.0.0.1", .port = port_of(silent), .job = 42, .times = short_limits});
-  CHECK(refusal_of([&] { m.leave(); }).find("has given no sign of life for ") != std::string::npos);
+  const auto silence = said_in(refusal_of([&] { m.leave(); }), 5329).arguments;  // the second: for how long
+  REQUIRE(silence.size() == 2);
+  CHECK(silence[0] == fmt::format("rank 0 at 127.0.0.1 port {}", port_of(silent)));
   answers.join();
 }
 

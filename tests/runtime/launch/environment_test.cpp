@@ -3,6 +3,7 @@
 // ones.
 #include <rankc/launch/session.hpp>
 
+#include "../../said.hpp"
 #include "../trainer/fake_engine.hpp"
 #include "../trainer/scratch.hpp"
 
@@ -14,6 +15,8 @@
 namespace environment_test {
 
 using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_in;
 
 namespace {
 
@@ -49,8 +52,15 @@ values without(values v, const std::string& name) {
 }
 
 std::optional<launched> read(const values& v) { return read_environment(reading(v)); }
-std::string refusal_with(const values& v) {
-  return refusal_of([&] { read(v); });
+/// What a failure of a start says; its code is 2.
+template <class Call>
+said refusal_in(Call call) {
+  const std::string text = refusal_of(call);
+  CHECK(text.starts_with("2: "));
+  return said_in(text);
+}
+said refusal_with(const values& v) {
+  return refusal_in([&] { read(v); });
 }
 
 }  // namespace
@@ -150,10 +160,7 @@ TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") 
 }
 
 TEST_CASE("where ranks are on several machines somebody must say where rank 0 is") {
-  const std::string nowhere =
-      "2: MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of rank 0's "
-      "machine, "
-      "and MASTER_PORT to a free port there";
+  const said nowhere{5312, {}};
   const values mpi = recorded("mpirun")[1];
   CHECK(refusal_with(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1")) == nowhere);
   CHECK(refusal_with(without(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE")) == nowhere);
@@ -172,26 +179,21 @@ TEST_CASE("variables that contradict the plan, or are no numbers, are named") {
   const fake_program two(2, 1, 1), eight(2, 2, 2);
   const values torch = recorded("torchrun")[1];
   CHECK(launched_place(two.about, reading(torch))->rank == 1);
-  CHECK(refusal_of([&] { launched_place(eight.about, reading(torch)); }) ==
-        "2: WORLD_SIZE is 2: the plan has 8 ranks (pp 2, dp 2, tp 2); start as many processes");
-  CHECK(refusal_of([&] {
+  CHECK(refusal_in([&] { launched_place(eight.about, reading(torch)); }) ==
+        said{5334, {"WORLD_SIZE", "2", "8", "2", "2", "1", "2"}});
+  CHECK(refusal_in([&] {
           launched_place(two.about, reading(changed(recorded("srun")[0], "SLURM_STEP_NUM_TASKS", "3")));
-        }) ==
-        "2: SLURM_STEP_NUM_TASKS is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes");
-  CHECK(refusal_with(changed(torch, "RANK", "2")) == "2: RANK is 2: ranks are 0 to 1");
+        }) == said{5334, {"SLURM_STEP_NUM_TASKS", "3", "2", "2", "1", "1", "1"}});
+  CHECK(refusal_with(changed(torch, "RANK", "2")) == said{5315, {"RANK", "2", "1"}});
   for (const char* name : {"RANK", "LOCAL_RANK"}) {
-    const std::string unset =
-        "2: " + std::string(name) +
-        ": the launcher has not set it to a number; start the program with torchrun, mpirun or srun, or with "
-        "--launch processes";
+    const said unset{5311, {name}};
     for (const char* value : {"-1", "", "x", "1.5", "1 "})
       CHECK(refusal_with(changed(torch, name, value)) == unset);
     CHECK(refusal_with(without(torch, name)) == unset);
   }
   CHECK(refusal_with(changed(torch, "MASTER_PORT", "65535")) ==
-        "2: MASTER_PORT is 65535: ports are 1 to 65534");
-  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x"))
-            .starts_with("2: MASTER_PORT: the launcher has not set it to a number"));
+        said{5313, {"MASTER_PORT", "65535", "65534"}});
+  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x")) == said{5311, {"MASTER_PORT"}});
 }
 
 TEST_CASE("how long ranks wait for each other can be set, in seconds") {
@@ -201,9 +203,8 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
   CHECK(set.silence == std::chrono::seconds(60));
   CHECK(set.exchange == usual.exchange);
   for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9"})
-    CHECK(refusal_of([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
-          "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) +
-              "': it must be a number of seconds above 0, at most 1000000");
+    CHECK(refusal_in([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
+          said{5324, {"RANKC_JOIN_TIMEOUT", value, "1000000"}});
 }
 
 TEST_CASE("one process alone is a rank where rankc's own launcher has started it, and else a plain start") {

@@ -25,6 +25,7 @@ namespace {
 
 using rankc::runtime::contents;
 using rankc::runtime::scratch;
+using rankc::test::said_in;
 namespace fs = std::filesystem;
 
 constexpr int faulty_step = 3;  // two checkpoints are there by then
@@ -107,27 +108,37 @@ result run(const trial& t) {
   return r;
 }
 
-/// The code, and what the first line must say, besides which rank it is.
+/// The code, and what the first line must say.
 struct expectation {
-  int code;
-  std::vector<std::string> said;
+  int code, id;
+  std::map<std::size_t, std::string> arguments{};           // by their number
+  std::map<std::size_t, std::vector<std::string>> parts{};  // of arguments
+  std::string place{};                                      // before the sentence
   double seconds = 5;
 };
 
 expectation expected(const trial& t) {
-  const std::string rank = "rank " + std::to_string(t.rank), step = "step " + std::to_string(faulty_step);
+  const std::string number = std::to_string(t.rank), rank = "rank " + number,
+                    step = "step " + std::to_string(faulty_step);
   const bool in_step = t.at != "after" && t.at != "save";
   const std::string place = in_step ? "in " + step : "between steps, after " + step,
                     op = in_step ? "op " + t.at : "op ";
-  if (t.fault == "kill") return {137, {rank + " (", "was killed by signal 9", place, op}};
-  if (t.fault == "abort") return {134, {rank + " (", "was killed by signal 6", place, op}};
-  if (t.fault == "exit=0") return {70, {rank + " (", "has ended with code 0", place, op}};
-  if (t.fault == "exit=3") return {3, {rank + " (", "has ended with code 3", place, op}};
-  if (t.fault == "throw") return {70, {in_step ? rank + ", " + step : "", "an exception on purpose"}};
-  if (t.fault == "stop") return {70, {rank + (t.rank == 0 ? " at " : " ("), "has given no sign of life"}, 10};
-  if (t.fault == "delay=60") return {70, {rank + " (", "is stuck in " + step, op, "of its own"}, 10};
-  if (t.fault == "drop") return {70, {rank + " ("}, 10};
-  return {70, {rank + ", " + step, "the sides must agree"}, 10};  // corrupt
+  if (t.fault == "kill")
+    return {.code = 137, .id = 5302, .arguments = {{0, number}, {3, "9"}}, .parts = {{5, {place, op}}}};
+  if (t.fault == "abort")
+    return {.code = 134, .id = 5302, .arguments = {{0, number}, {3, "6"}}, .parts = {{5, {place, op}}}};
+  if (t.fault == "exit=0")
+    return {.code = 70, .id = 5303, .arguments = {{0, number}, {3, "0"}}, .parts = {{4, {place, op}}}};
+  if (t.fault == "exit=3")
+    return {.code = 3, .id = 5303, .arguments = {{0, number}, {3, "3"}}, .parts = {{4, {place, op}}}};
+  if (t.fault == "throw") return {.code = 70, .id = 5055, .place = in_step ? rank + ", " + step : ""};
+  if (t.fault == "stop" && t.rank == 0)
+    return {.code = 70, .id = 5329, .parts = {{0, {rank + " at "}}}, .seconds = 10};
+  if (t.fault == "stop") return {.code = 70, .id = 5347, .parts = {{0, {rank + " ("}}}, .seconds = 10};
+  if (t.fault == "delay=60")
+    return {.code = 70, .id = 5353, .parts = {{0, {rank + " ("}}, {1, {"in " + step, op}}}, .seconds = 10};
+  if (t.fault == "drop") return {.code = 70, .id = 5354, .parts = {{1, {rank + " ("}}}, .seconds = 10};
+  return {.code = 70, .id = 5052, .place = rank + ", " + step, .seconds = 10};  // corrupt
 }
 
 /// What is wrong with a run; empty where nothing is.
@@ -135,8 +146,18 @@ std::string complaint(const trial& t, const result& r) {
   const expectation e = expected(t);
   std::string wrong;
   if (r.code != e.code) wrong += " code " + std::to_string(r.code) + " for " + std::to_string(e.code) + ";";
-  for (const std::string& text : e.said)
-    if (r.first.find(text) == std::string::npos) wrong += " the first line has no \"" + text + "\";";
+  const rankc::test::said first = said_in(r.first, e.id);
+  if (first.id == 0) wrong += " the first line has no RC" + std::to_string(e.id) + ";";
+  const auto argument = [&](std::size_t i) {
+    return i < first.arguments.size() ? first.arguments[i] : std::string();
+  };
+  for (const auto& [i, wanted] : e.arguments)
+    if (argument(i) != wanted) wrong += " argument " + std::to_string(i) + " is not \"" + wanted + "\";";
+  for (const auto& [i, parts] : e.parts)
+    for (const std::string& part : parts)
+      if (argument(i).find(part) == std::string::npos)
+        wrong += " argument " + std::to_string(i) + " has no \"" + part + "\";";
+  if (r.first.find(e.place) == std::string::npos) wrong += " the first line has no \"" + e.place + "\";";
   if (r.seconds > rankc::test::scaled(e.seconds).count())
     wrong += " it took " + std::to_string(r.seconds) + " s;";
   if (r.left_a_process) wrong += " a process is left;";
@@ -155,8 +176,8 @@ std::string action_at(const program& p, int rank, int op) {
   if (status == 0) return "";
   const std::string said = contents(err), before = "step 1, ";
   const std::size_t begin = said.find(before) + before.size();
-  REQUIRE_MESSAGE(said.find(": an exception on purpose") != std::string::npos, said);
-  return said.substr(begin, said.find(": an exception on purpose") - begin);
+  REQUIRE_MESSAGE(said.find(": RC5055: ") != std::string::npos, said);
+  return said.substr(begin, said.find(": RC5055: ") - begin);
 }
 
 /// The calls of a rank's step by phase: forward, backward, the gradients' sums, the step. `0F2` is of phase
@@ -276,9 +297,14 @@ TEST_CASE("faults on purpose: where ranks are threads, one that hangs is named, 
   CHECK(std::chrono::steady_clock::now() - start < rankc::test::scaled(5));
   const std::string said = contents(err);
   CAPTURE(said);
-  CHECK(said.find("faults_four: rank 2 is stuck in step 3 at 1STEP, op 30, in computation or other code of "
-                  "its own, waited "
-                  "for by rank 0 and 3 (rank 0 in step 3 at 0STEP, op ") == 0);
+  CHECK(said.starts_with("faults_four: RC5354: "));
+  CHECK(said_in(said, 5353) == rankc::test::said{5353, {"rank 2", "in step 3 at 1STEP, op 30"}});
+  const auto waits = said_in(said, 5351).arguments;
+  REQUIRE(waits.size() == 5);
+  CHECK(waits[0] == "2");
+  CHECK(waits[1] == "0 and 3");
+  CHECK(waits[2] == "0");
+  CHECK(waits[3].starts_with("in step 3 at 0STEP, op "));
   CHECK(std::count(said.begin(), said.end(), '\n') == 1);
 }
 

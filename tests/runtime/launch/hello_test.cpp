@@ -2,6 +2,7 @@
 // The verdict over what ranks say of themselves.
 #include <rankc/launch/hello.hpp>
 
+#include "../../said.hpp"
 #include "../trainer/fake_engine.hpp"
 
 #include <doctest/doctest.h>
@@ -9,6 +10,8 @@
 namespace hello_test {
 
 using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_in;
 
 namespace {
 
@@ -21,8 +24,18 @@ hello of(int rank, int world = 3) {
           .facts = {{"binary", "a"}, {"NCCL", "2"}}};
 }
 
-std::string verdict(const std::vector<hello>& all, const std::map<int, std::string>& listings = {}) {
-  return differences(all, 3, listings);
+using sentences = std::vector<said>;
+
+/// All that is wrong, in its order.
+sentences verdict(const std::vector<hello>& all, const std::map<int, std::string>& listings = {}) {
+  std::string left = differences(all, 3, listings);
+  sentences found;
+  while (!left.empty()) {
+    const std::size_t next = left.find("; RC");
+    found.push_back(said_in(left.substr(0, next)));
+    left = next == left.npos ? "" : left.substr(next + 2);
+  }
+  return found;
 }
 
 }  // namespace
@@ -36,29 +49,24 @@ TEST_CASE("what a rank says arrives as it was") {
 }
 
 TEST_CASE("ranks that agree start; all differences of those that do not are told at once") {
-  CHECK(verdict({of(0), of(1), of(2)}) == "");
-  CHECK(verdict({of(0), of(2)}) == "rank 1 has not come; arrived: 1 of node0, 1 of node2");
+  CHECK(verdict({of(0), of(1), of(2)}).empty());
+  CHECK(verdict({of(0), of(2)}) == sentences{{5317, {"1", "1 of node0, 1 of node2"}}});
+  const std::string zero = "rank 0 (node0, process 100)", one = "rank 1 (node1, process 101)",
+                    two = "rank 2 (node2, process 102)";
   CHECK(verdict({of(0), of(1), of(1)}) ==
-        "rank 1 (node1, process 101) and rank 1 (node1, process 101) are the same rank; each must be there "
-        "once; rank "
-        "2 has not come; arrived: 1 "
-        "of node0, 2 of node1");
+        sentences{{5316, {one, one}}, {5317, {"2", "1 of node0, 2 of node1"}}});
   hello other = of(2), wide = of(1, 4);
   other.plan = "q 02";
   other.facts = {{"binary", "b"}};
   CHECK(verdict({of(0), wide, other}, {{0, "same\nten layers\n"}, {2, "same\ntwelve layers\n"}}) ==
-        "rank 1 (node1, process 101) of 4 ranks, rank 0 (node0, process 100) of 3; "
-        "the plan of rank 2 (node2, process 102) is q 02, that of rank 0 (node0, process 100) is p 01; the "
-        "first "
-        "difference: rank 0 has "
-        "\"ten layers\", rank 2 has \"twelve layers\"; "
-        "binary of rank 2 (node2, process 102) is b, that of rank 0 (node0, process 100) is a; "
-        "NCCL of rank 2 (node2, process 102) is not there, that of rank 0 (node0, process 100) is 2");
+        sentences{{5319, {one, "4", zero, "3"}},
+                  {5323, {two, "q 02", zero, "p 01", "2", "twelve layers", "0", "ten layers"}},
+                  {5320, {"binary", two, "b", zero, "a"}},
+                  {5320, {"NCCL", two, "not there", zero, "2"}}});
   other.facts = of(0).facts;
   CHECK(verdict({of(0), of(1), other}, {{0, "same\n"}, {2, "same\n"}}) ==
-        "the plan of rank 2 (node2, process 102) is q 02, that of rank 0 (node0, process 100) is p 01; their "
-        "descriptions are the same, so that only "
-        "their ops differ");
+        sentences{{5322, {two, "q 02", zero, "p 01"}}});
+  CHECK(verdict({of(0), of(1), other}) == sentences{{5321, {two, "q 02", zero, "p 01"}}});
 }
 
 TEST_CASE("many ranks are named by ranges") {

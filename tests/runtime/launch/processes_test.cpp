@@ -2,6 +2,7 @@
 // A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
 // torchrun, with the same losses as with threads; and what they are told when a start is wrong, or a process
 // goes.
+#include "../../said.hpp"
 #include "program_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -134,10 +135,8 @@ TEST_CASE("faults: the rank that is killed is named, gives the code, and nothing
     CHECK(e.code == 128 + SIGKILL);
     CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
-    const std::string other = "gpt_pp2: rank " + std::to_string(1 - victim) + ": stopped, because ";
-    CHECK(e.err.starts_with(other + "rank " + std::to_string(victim) + " ("));
-    CHECK(e.err.find("process " + std::to_string(killed) + ") was killed by signal 9 (Killed) in step ") !=
-          std::string::npos);
+    CHECK(e.err.starts_with("gpt_pp2: rank " + std::to_string(1 - victim) + ": RC5327: "));
+    check_killed(e.err, victim, killed, "9", "Killed");
     CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);
   }
 }
@@ -151,8 +150,12 @@ TEST_CASE("faults: a rank that is stopped is named, and all end in ten seconds")
   CHECK(e.code == 70);
   CHECK(e.took < scaled(10));
   CHECK(e.all_gone);
-  CHECK(e.err.find("gpt_pp2: rank 0: stopped, because rank 1 (") == 0);
-  CHECK(e.err.find("has given no sign of life for 6 s: it is stopped") != std::string::npos);
+  CHECK(e.err.starts_with("gpt_pp2: rank 0: RC5327: "));
+  const auto silent = said_in(e.err, 5347).arguments;
+  REQUIRE(silent.size() == 3);
+  CHECK(silent[0].starts_with("rank 1 ("));
+  CHECK(silent[1] == "6");
+  CHECK(silent[2].starts_with("in step "));
 }
 
 TEST_CASE("faults: ranks end with their launcher, and when it is told to") {
@@ -208,17 +211,23 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   const std::string train = " train --steps 1";
   const outcome world = run(files, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3 " + program + train);
   CHECK(world.code == 2);
-  CHECK(world.err ==
-        "gpt_pp2: WORLD_SIZE is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes\n");
+  CHECK(world.err.starts_with("gpt_pp2: RC5334: "));
+  CHECK(said_in(world.err) == said{5334, {"WORLD_SIZE", "3", "2", "2", "1", "1", "1"}});
 
   const outcome plan = run(files, by_hand(program, other_plan, train, port));
   CAPTURE(plan.err);
   CHECK(plan.code == 2);
-  CHECK(plan.err.find("the plan of rank 1 (") != std::string::npos);
-  CHECK(plan.err.find("the first difference: rank 0 has \"plan gpt_pp2: pp 2, dp 1, tp 1, ") !=
-        std::string::npos);
-  CHECK(plan.err.find("rank 1 has \"plan gpt_gated: pp 1, dp 1, tp 2, ") != std::string::npos);
-  CHECK(plan.err.find("the program's file (hash) of rank 1") != std::string::npos);
+  const auto plans = said_in(plan.err, 5323).arguments;
+  REQUIRE(plans.size() == 8);
+  CHECK(plans[0].starts_with("rank 1 ("));
+  CHECK(plans[4] == "1");
+  CHECK(plans[5].starts_with("plan gpt_gated: pp 1, dp 1, tp 2, "));
+  CHECK(plans[6] == "0");
+  CHECK(plans[7].starts_with("plan gpt_pp2: pp 2, dp 1, tp 1, "));
+  const auto of_file = said_in(plan.err, 5320).arguments;
+  REQUIRE(of_file.size() == 5);
+  CHECK(of_file[0] == "the program's file (hash)");
+  CHECK(of_file[1].starts_with("rank 1 ("));
   CHECK(plan.err.ends_with("\n2\n"));
   CHECK(std::count(plan.err.begin(), plan.err.end(), '\n') == 2);  // one message, and the other's code
 
@@ -228,22 +237,30 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   const outcome binary = run(files, by_hand(program, copy, train, port));
   CAPTURE(binary.err);
   CHECK(binary.code == 2);
-  CHECK(binary.err.find("the ranks cannot start together") != std::string::npos);
-  CHECK(binary.err.find("): the program's file (hash) of rank 1 (") != std::string::npos);
+  CHECK(said_in(binary.err, 5348).arguments.back().starts_with("RC5320: "));
+  CHECK(said_in(binary.err, 5320).arguments.front() == "the program's file (hash)");
+  CHECK(said_in(binary.err, 5320).arguments[1].starts_with("rank 1 ("));
 
   const outcome job = run(
       files, by_hand("TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=2 " + program, program, train, port));
   CAPTURE(job.err);
   CHECK(job.code == 2);
-  CHECK(job.err.find("gpt_pp2: port " + std::to_string(port) + " is another job's; ") != std::string::npos);
-  CHECK(job.err.find("rank 1 has not come; arrived: 1 of ") != std::string::npos);
+  CHECK(job.err.find("gpt_pp2: RC5345: ") != std::string::npos);
+  CHECK(said_in(job.err, 5345) == said{5345, {std::to_string(port)}});
+  const auto missing = said_in(job.err, 5317).arguments;
+  REQUIRE(missing.size() == 2);
+  CHECK(missing[0] == "1");
+  CHECK(missing[1].starts_with("1 of "));
 
   const outcome alone =
       run(files, "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANKC_JOIN_TIMEOUT=1 MASTER_PORT=" +
                      std::to_string(port) + " " + program + train);
   CHECK(alone.code == 75);
-  CHECK(alone.err.starts_with("gpt_pp2: rank 0 at 127.0.0.1 port " + std::to_string(port) +
-                              " (127.0.0.1): has not answered in 1 s, "));
+  CHECK(alone.err.starts_with("gpt_pp2: RC5337: "));
+  auto unanswered = said_in(alone.err).arguments;
+  REQUIRE(unanswered.size() == 6);
+  unanswered.resize(4);
+  CHECK(unanswered == std::vector<std::string>{"127.0.0.1", std::to_string(port), "127.0.0.1", "1"});
 }
 
 TEST_CASE("starts: a plan of one rank has one process, which starts no other, for every command") {
@@ -266,8 +283,8 @@ TEST_CASE("starts: a plan of one rank has one process, which starts no other, fo
 
   const outcome inner = run(files, "RANKC_SPAWNED=1 " + limited + "train --steps 1" + apart);
   CHECK(inner.code == 2);
-  CHECK(
-      inner.err.starts_with("gpt_one_rank: --launch processes: RANKC_SPAWNED is set, so that this process "));
+  CHECK(inner.err.starts_with("gpt_one_rank: RC5341: "));
+  CHECK(said_in(inner.err) == said{5341, {"RANKC_SPAWNED"}});
 }
 
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
@@ -281,8 +298,8 @@ TEST_CASE("starts: the second job at a port is refused, and the first goes on") 
                                       ")\necho second $? >&2\nwait $first");
   CAPTURE(both.err);
   CHECK(both.code == 0);
-  CHECK(both.err.find("gpt_pp2: port " + std::to_string(port) +
-                      ": is taken by another program of this machine; ") != std::string::npos);
+  CHECK(both.err.find("gpt_pp2: RC5335: ") != std::string::npos);
+  CHECK(said_in(both.err, 5335) == said{5335, {std::to_string(port)}});
   CHECK(both.err.find("second 75\n") != std::string::npos);
   const std::string lines = losses(metrics);
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 40);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program on the host as users start it: to its end, or on and on until it is stopped.
 #pragma once
+#include "../../said.hpp"
 #include "../../slowness.hpp"
 #include "../trainer/scratch.hpp"
 
@@ -39,6 +40,19 @@ inline outcome run(const scratch& files, const std::string& command) {
   const int status =
       std::system(("timeout -k 1 " + limit + " bash " + script + " >" + out + " 2>" + err).c_str());
   return {WEXITSTATUS(status), contents(out), contents(err)};
+}
+
+/// How the text says that a rank was killed.
+inline void check_killed(const std::string& text, std::size_t rank, pid_t process, const char* signal,
+                         const char* name) {
+  CAPTURE(text);
+  const std::vector<std::string> arguments = said_in(text, 5302).arguments;
+  REQUIRE(arguments.size() == 6);
+  CHECK(arguments[0] == std::to_string(rank));
+  CHECK(arguments[2] == std::to_string(process));
+  CHECK(arguments[3] == signal);
+  CHECK(arguments[4] == name);
+  CHECK(arguments[5].starts_with("in step "));
 }
 
 /// The lines of metrics up to the times, which differ from run to run.

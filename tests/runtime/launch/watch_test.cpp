@@ -2,11 +2,15 @@
 // Who holds a step up, by what the ranks say of themselves.
 #include "../../../runtime/launch/watch.hpp"
 
+#include "../../said.hpp"
+
 #include <doctest/doctest.h>
 
 namespace watch_test {
 
 using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_in;
 using namespace std::chrono_literals;
 
 namespace {
@@ -47,26 +51,32 @@ struct job {
 }  // namespace
 
 TEST_CASE("the root is who does not wait, and who waits for it is said") {
-  CHECK(job().told({waiting(at(12, 60, "1B3"), {1}), at(12, 57, "0F2")}) ==
-        "1: rank 1 is stuck in step 12 at 0F2, op 57, in computation or other code of its own, waited for by "
-        "rank 0 (rank 0 in step 12 at 1B3, op 60, "
-        "for send \"F0\" (message 1, 8 bytes) on to_next); no rank has got on for 3 s (RANKC_STEP_TIMEOUT)");
-  CHECK(job().told({at(1, 1, "a"), at(1, 2, "b"), waiting(at(1, 9, "c"), {0})}).find("and rank 1 is stuck") !=
-        std::string::npos);
+  const std::string one = job().told({waiting(at(12, 60, "1B3"), {1}), at(12, 57, "0F2")});
+  CHECK(one.starts_with("1: RC5354: "));
+  CHECK(said_in(one).arguments.front() == "3");
+  CHECK(said_in(one).arguments.back().starts_with("RC5353: "));
+  CHECK(said_in(one, 5353) == said{5353, {"rank 1", "in step 12 at 0F2, op 57"}});
+  CHECK(
+      said_in(one, 5351) ==
+      said{5351, {"1", "0", "0", "in step 12 at 1B3, op 60", "send \"F0\" (message 1, 8 bytes) on to_next"}});
+  const std::string two = job().told({at(1, 1, "a"), at(1, 2, "b"), waiting(at(1, 9, "c"), {0})});
+  CHECK(said_in(two, 5353) == said{5353, {"rank 0", "in step 1 at a, op 1"}});
+  const std::size_t second = two.find("; and RC");
+  REQUIRE(second != two.npos);
+  CHECK(said_in(two.substr(second)) == said{5353, {"rank 1", "in step 1 at b, op 2"}});
 }
 
 TEST_CASE("where all wait, what was lost is named, else who has got least far") {
   standing done = waiting(at(3, 9, "0B1"), {0}, 1);
   done.carried = {{0, 5}, {1, 0}};
-  CHECK(job()
-            .told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done})
-            .find("0: rank 0 in step 3 at 0F1, op 7 waits for send \"F0\"") == 0);
-  CHECK(job()
-            .told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done})
-            .find("of which rank 1 has done its part: it was lost between them") != std::string::npos);
-  CHECK(job()
-            .told({waiting(at(3, 9, "x"), {1}), waiting(at(3, 7, "y"), {0})})
-            .find("1: rank 1 is stuck in step 3 at y, op 7, and waits for") == 0);
+  const std::string awaited = "send \"F0\" (message 1, 8 bytes) on to_next";
+  const std::string lost = job().told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done});
+  CHECK(lost.starts_with("0: RC5354: "));
+  CHECK(said_in(lost, 5350) == said{5350, {"rank 0", "in step 3 at 0F1, op 7", awaited, "rank 1"}});
+  const std::string least = job().told({waiting(at(3, 9, "x"), {1}), waiting(at(3, 7, "y"), {0})});
+  CHECK(least.starts_with("1: RC5354: "));
+  CHECK(said_in(least.substr(0, least.find("; RC")), 5352) ==
+        said{5352, {"rank 1", "in step 3 at y, op 7", awaited}});
 }
 
 TEST_CASE(

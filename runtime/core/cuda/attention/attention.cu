@@ -97,7 +97,7 @@ void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& 
   if (s.dim <= 32) with(run<32, T, Order>);
   else if (s.dim <= 64) with(run<64, T, Order>);
   else if (s.dim <= 128) with(run<128, T, Order>);
-  else fail(on, "attention: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
+  else refuse_head_dim(on, "attention", s.dim);
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ inline constexpr int lanes = 16;  // threads across, and row groups down
 inline constexpr int rows_each = tile / lanes;
 inline constexpr int weight_stride = tile + 4;  // of a (tile, tile) matrix of weights in shared memory
 
+[[noreturn]] inline void refuse_head_dim(const lane& on, const char* name, int dim) {
+  fail(on, "RC5108: {}: the head dim is {}; it must be at most 128", name, dim);
+}
+
 /// Row stride of a (tile, D) matrix in shared memory: the 4 spread the rows over the banks.
 template <int D>
 inline constexpr int tile_stride = D + 4;

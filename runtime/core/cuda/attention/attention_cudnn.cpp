@@ -146,8 +146,8 @@ const attention_plan* find_plan(const lane& on, bool gradient, const attention_s
 const attention_plan* plan_for(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
   const attention_plan* plan = find_plan(on, gradient, s, limit);
   if (plan != nullptr && plan->workspace > limit)
-    fail(on, std::string(gradient ? "attention_grad" : "attention") + ": cuDNN needs a workspace of " +
-                 std::to_string(plan->workspace) + " bytes, and " + std::to_string(limit) + " are planned");
+    fail(on, "RC5109: {}: cuDNN needs a workspace of {} bytes; {} are planned",
+         gradient ? "attention_grad" : "attention", plan->workspace, limit);
   return plan;
 }
 

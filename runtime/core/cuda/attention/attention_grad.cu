@@ -158,7 +158,7 @@ void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, a
   if (s.dim <= 32) with(run<32, T, Order>);
   else if (s.dim <= 64) with(run<64, T, Order>);
   else if (s.dim <= 128) with(run<128, T, Order>);
-  else fail(on, "attention_grad: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
+  else refuse_head_dim(on, "attention_grad", s.dim);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ void check(const rank& r, cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char detail[512] = "";
   cudnnGetLastErrorString(detail, sizeof(detail));
-  std::string text = std::string(call) + ": " + cudnnGetErrorString(status);
+  std::string text = cudnnGetErrorString(status);
   if (*detail != '\0') text += std::string(" (") + detail + ")";
-  fail(r, text);
+  fail_in_call(r, call, text);
 }
 
 namespace {

@@ -15,9 +15,11 @@ int place_in(const rank& r, const communicator& plan, ncclComm_t given, const st
   check(r, ncclCommUserRank(given, &place), given, name + ": ncclCommUserRank");
   const auto wanted = std::ranges::find(plan.ranks, r.index) - plan.ranks.begin();
   if (static_cast<std::size_t>(members) == plan.ranks.size() && place == wanted) return place;
-  throw failure::reported(1, name + " of the application has this rank as number " + std::to_string(place) +
-                                 " of " + std::to_string(members) + "; the plan has it as number " +
-                                 std::to_string(wanted) + " of " + std::to_string(plan.ranks.size()));
+  throw failure(
+      1,
+      "RC5110: the application's communicator {} has this rank as number {} of {}; the plan has it as "
+      "number {} of {}",
+      plan.name, place, members, wanted, plan.ranks.size());
 }
 
 }  // namespace
@@ -38,8 +40,8 @@ adopted::adopted(context& owner, std::span<const ncclComm_t> given) {
       const communicator& plan = r.about->communicators[index];
       const std::string name = std::string("communicator ") + plan.name;
       if (index >= given.size() || given[index] == nullptr)
-        throw failure::reported(1, name + " (number " + std::to_string(index) +
-                                       " of the program's) is not among those that the application gives");
+        throw failure(1, "RC5111: the application did not give communicator {}, number {} of the program",
+                      plan.name, index);
       k.place = place_in(r, plan, given[index], name);
       k.nccl = given[index];
       k.scaled_sum = scaled_sum(r, k.nccl, name);

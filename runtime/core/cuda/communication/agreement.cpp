@@ -49,19 +49,17 @@ std::string misfits(const std::vector<gpu_facts>& all) {
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
   for (std::size_t r = 0; r < all.size(); ++r) {
     const gpu_facts &own = all[r], &zero = all[0];
-    const std::string who = "rank " + std::to_string(r) + " (" + own.host + ")";
     for (std::size_t other = 0; other < r; ++other)
       if (!own.pci_id.empty() && own.pci_id == all[other].pci_id && own.host == all[other].host)
-        add("ranks " + std::to_string(other) + " and " + std::to_string(r) + " are on one GPU, " +
-            own.pci_id + " of " + own.host);
+        add(say("RC5112: ranks {} and {} are on one GPU, {} of {}", other, r, own.pci_id, own.host));
     if (own.needed > own.free)
-      add(who + " needs " + std::to_string(own.needed) + " bytes of GPU " + own.pci_id + ", which has " +
-          std::to_string(own.free) + " free");
+      add(say("RC5113: rank {} ({}) needs {} bytes of GPU {}, which has {} free", r, own.host, own.needed,
+              own.pci_id, own.free));
     if (own.nccl != zero.nccl)
-      add(who + " has NCCL " + std::to_string(own.nccl) + ", rank 0 has " + std::to_string(zero.nccl));
+      add(say("RC5114: rank {} ({}) has NCCL {}; rank 0 has {}", r, own.host, own.nccl, zero.nccl));
     if (own.runtime != zero.runtime)
-      add(who + " has the CUDA runtime " + std::to_string(own.runtime) + ", rank 0 has " +
-          std::to_string(zero.runtime));
+      add(say("RC5115: rank {} ({}) has the CUDA runtime {}; rank 0 has {}", r, own.host, own.runtime,
+              zero.runtime));
   }
   return text;
 }
@@ -72,7 +70,7 @@ void agree_on_gpus(const description& about, const placement& where, int device)
        where.exchange("GPUs and libraries", text_of(facts_of(about, where, device))))
     all.push_back(from_text(text));
   if (const std::string text = misfits(all); !text.empty())
-    throw failure::reported(2, "the ranks cannot start together: " + text);
+    throw failure(2, "RC5116: the GPUs of the ranks do not fit the program: {}", text);
 }
 
 }  // namespace rankc::runtime::cuda

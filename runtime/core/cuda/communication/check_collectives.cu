@@ -159,17 +159,20 @@ void collective_check::enqueue() {
 void collective_check::judge() const {
   int version = 0;
   ncclGetVersion(&version);
-  const std::string by_nccl =
-      "by NCCL " + std::to_string(version) +
-      " on this machine; nothing was trained. Another version may be right, or NCCL_WIN_ENABLE=0";
-  const std::string by_peers =
-      "by kernels that read the other GPUs' memory on this machine; nothing was trained. With "
-      "placement::maps_peers = false NCCL does it";
-  for (std::size_t i = 0; i < trials_.size(); ++i)
-    if (told_[i] != 0)
-      fail(context_.of(), trials_[i].what + ": element " + std::to_string(~told_[i]) + " of " +
-                              std::to_string(trials_[i].elements) + " is wrong, " +
-                              (trials_[i].done == by::peers ? by_peers : by_nccl));
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    if (told_[i] == 0) continue;
+    const trial& wrong = trials_[i];
+    if (wrong.done == by::peers)
+      fail(context_.of(),
+           "RC5117: {} by kernels that read the memory of other GPUs: element {} of {} is wrong, and nothing "
+           "was "
+           "trained; set placement::maps_peers to false, so that NCCL does it",
+           wrong.what, ~told_[i], wrong.elements);
+    fail(context_.of(),
+         "RC5118: {} by NCCL {}: element {} of {} is wrong, and nothing was trained; use another version of "
+         "NCCL, or set NCCL_WIN_ENABLE=0",
+         wrong.what, version, ~told_[i], wrong.elements);
+  }
 }
 
 }  // namespace rankc::runtime::cuda

@@ -24,8 +24,8 @@ namespace rankc::runtime::cuda {
 const lane_link& link_of(const lane& on, over what, message m) {
   for (const lane_link& k : on.links)
     if (k.over == what) return k;
-  fail(on, std::string(m.name) + ": lane " + on.name() + " has no communicator over " +
-               over_names[static_cast<int>(what)]);
+  fail(on, "RC5119: \"{}\": lane {} has no communicator over {}", m.name, on.name(),
+       over_names[static_cast<int>(what)]);
 }
 
 namespace {
@@ -33,7 +33,7 @@ namespace {
 /// The first of a pair sends, the second receives.
 const lane_link& edge_of(const lane& on, message m, int place) {
   const lane_link& k = link_of(on, over::peer, m);
-  if (k.place != place) fail(on, std::string(m.name) + " goes the other way on lane " + on.name());
+  if (k.place != place) fail(on, "RC5059: \"{}\" has the wrong direction for lane {}", m.name, on.name());
   return k;
 }
 
@@ -54,8 +54,8 @@ void begin(const lane& on, const char* action) { begin_action(on, action); }
 
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
   if (on.index == 0 || !on.computes())
-    fail(on, std::string(action) + " is to run on lane " + on.name() +
-                 ", which is not one beside lane 0 that computes");
+    fail(on, "RC5061: {} cannot run on lane {}; an action runs on a lane that computes, but not on lane 0",
+         action, on.name());
   rank& r = on;
   const char* before = std::exchange(r.action, action);
   const stamped_action times(on, action);
@@ -340,8 +340,7 @@ constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
 
 /// The lane's memory to round in.
 bf16* memory_to_round(const lane& on, message m) {
-  if (on.rounded == nullptr)
-    fail(on, std::string(m.name) + ": lane " + on.name() + " has no memory to round in");
+  if (on.rounded == nullptr) fail(on, "RC5120: \"{}\": lane {} has no memory to round in", m.name, on.name());
   return on.rounded;
 }
 

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 /// The rank's link that a communicator of the description is for, and its row in the program's tables.
 lane_link& link_of(rank& r, int group_index) {
   if (lane_link* const found = r.find_link(group_index)) return *found;
-  fail(r, "its lanes have no place for communicator " + std::to_string(group_index));
+  fail(r, "RC5121: the lanes of this rank have no place for communicator {}", group_index);
 }
 const lane_communicator& row_of(const rank& r, int group_index) {
   const auto& rows = r.row->links;
@@ -121,7 +121,7 @@ void communicators::exchange_ids(const placement& where) {
     const int first = g < about_.communicators.size() ? about_.communicators[g].ranks[0] : 0;
     const std::string& of = all[static_cast<std::size_t>(first)];
     if (of.size() != mine.size())
-      throw failure::reported(70, "rank " + std::to_string(first) + " has other communicators");
+      throw failure(70, "RC5122: rank {} has other communicators than rank {}", first, where.rank);
     std::memcpy(&ids_[g], of.data() + g * sizeof(ncclUniqueId), sizeof(ncclUniqueId));
   }
 }

@@ -42,8 +42,7 @@ std::pmr::memory_resource* pinned_memory() {
 
 buffer::buffer(const rank& r, std::pmr::memory_resource* from, std::size_t bytes, const char* what)
     : from_(from), data_(from->allocate(bytes, alignment)), bytes_(bytes) {
-  if (data_ == nullptr)
-    fail(r, std::string(what) + ": no " + std::to_string(bytes) + " bytes of memory are left");
+  if (data_ == nullptr) fail(r, "RC5106: {} bytes of memory for {} could not be allocated", bytes, what);
 }
 
 buffer::~buffer() {

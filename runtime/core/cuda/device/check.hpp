@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <type_traits>
 
 namespace rankc::runtime::cuda {
 
@@ -15,8 +16,22 @@ inline constexpr std::chrono::seconds nccl_patience{60};
 /// Refuses tables that this target cannot run. Errors: failure (1).
 void check(const program&);
 
-/// Throw failure (70): "rank 2, step 17, B0: " and `what`.
-[[noreturn]] void fail(const rank&, const std::string& what);
+/// Throw failure (70): "rank 2, step 17, B0: " and a sentence.
+[[noreturn]] void fail_with(const rank&, const std::string& text);
+template <class... Arguments>
+[[noreturn]] void fail(const rank& r, sentence<std::type_identity_t<Arguments>...> about,
+                       const Arguments&... arguments) {
+  fail_with(r, say<Arguments...>(about, arguments...));
+}
+
+/// Throw failure (70) for a call of a library, with what the library says.
+[[noreturn]] void fail_in_call(const rank&, const std::string& call, const std::string& answer);
+
+/// The failure (70) where pinned memory cannot be allocated.
+failure no_pinned_memory();
+
+/// The failure where a device cannot be used.
+failure unusable(int exit_code, int device, cudaError_t);
 
 void check(const rank&, cudaError_t, const char* call);
 /// Communicators do not block: a call under way is waited for here, until it is done, has taken too long, or

@@ -15,7 +15,7 @@ Function driver_function(const rank& r, const char* name) {
   cudaDriverEntryPointQueryResult answer{};
   check(r, cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &answer),
         "cudaGetDriverEntryPointByVersion");
-  if (answer != cudaDriverEntryPointSuccess) fail(r, std::string("the driver has no ") + name);
+  if (answer != cudaDriverEntryPointSuccess) fail(r, "RC5107: the driver does not have {}", name);
   return reinterpret_cast<Function>(found);
 }
 

@@ -38,7 +38,7 @@ void enqueue(const lane& on, std::initializer_list<CUstreamBatchMemOpParams> ops
   static const auto call = driver_function<batch_ops>(on, "cuStreamBatchMemOp");
   if (const CUresult result = call(on.stream, static_cast<unsigned>(ops.size()), ops.begin(), 0);
       result != CUDA_SUCCESS)
-    fail(on, "cuStreamBatchMemOp: error " + std::to_string(static_cast<int>(result)));
+    fail_in_call(on, "cuStreamBatchMemOp", "error " + std::to_string(static_cast<int>(result)));
 }
 
 }  // namespace

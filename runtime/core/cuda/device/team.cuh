@@ -11,6 +11,11 @@ namespace rankc::runtime::cuda {
 /// Rows above this many elements are refused: they do not fit into registers.
 inline constexpr int widest_row = 32768;
 
+inline void check_width(const lane& on, const char* name, int width) {
+  if (width > widest_row)
+    fail(on, "RC5137: {}: the width is {}; it must be at most {}", name, width, widest_row);
+}
+
 /// The sums of the calling thread's team. A team of one warp needs no barrier; a larger one has barrier
 /// 1 + threadIdx.y to itself, so a block holds at most 15 of those.
 class team {

@@ -23,8 +23,8 @@ CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int
                                  apart, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
-    fail(on, "cuTensorMapEncodeTiled of " + std::to_string(rows) + " x " + std::to_string(columns) +
-                 ": error " + std::to_string(static_cast<int>(result)));
+    fail_in_call(on, "cuTensorMapEncodeTiled of " + std::to_string(rows) + " x " + std::to_string(columns),
+                 "error " + std::to_string(static_cast<int>(result)));
   return made;
 }
 

@@ -171,8 +171,7 @@ void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by
       cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits),
       name);
   if (bytes + 4 * (4 * column + 2 * sums) > on.workspace_bytes)
-    fail(on, std::string(name) + ": " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
-                 " do not fit into the workspace");
+    fail(on, "RC5124: {}: {} tokens of width {} do not fit into the workspace", name, tokens, width);
   launch(on, name, name_rows<Rows>, ceil_div(tokens, 256), 256, 0, key, token, by, tokens, rows);
   check(on,
         cub::DeviceRadixSort::SortPairs(scratch, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits,

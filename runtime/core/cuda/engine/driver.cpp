@@ -144,10 +144,12 @@ void driver::look_at_place(const job& what) {
 /// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.
 void driver::fail_on_device(cudaError_t status) {
   const rank& r = context_.of();
-  std::string text = std::string("the device, after the step was launched: ") + cudaGetErrorString(status);
   if (r.world == nullptr && r.about->world() > 1)
-    text += "; the fault may be that of another GPU of this process: --launch processes tells them apart";
-  fail(r, text);
+    fail(r,
+         "RC5125: a GPU of this process failed after the step was launched, and CUDA does not say which one "
+         "(--launch processes tells them apart): {}",
+         cudaGetErrorString(status));
+  fail(r, "RC5126: the GPU failed after the step was launched: {}", cudaGetErrorString(status));
 }
 
 void driver::look_at_communicators() {
@@ -160,8 +162,7 @@ void driver::look_at_communicators() {
       ncclResult_t state = ncclSuccess;
       check(r, ncclCommGetAsyncError(k.nccl, &state), k.nccl, "ncclCommGetAsyncError");
       if (state == ncclRemoteError)
-        throw failure::reported(
-            77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
+        throw failure(77, "RC5127: rank {} was stopped, because another rank has failed", r.index);
       if (state != ncclInProgress) check(r, state, k.nccl, "communication under way");
     }
 }

@@ -20,7 +20,7 @@ class device_of_thread {
   explicit device_of_thread(int device) {
     cudaGetDevice(&before_);
     if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess)
-      throw failure::reported(1, "device " + std::to_string(device) + ": " + cudaGetErrorString(status));
+      throw unusable(1, device, status);
   }
   ~device_of_thread() { cudaSetDevice(before_); }
   device_of_thread(const device_of_thread&) = delete;
@@ -62,9 +62,7 @@ class embedded_rank final : public engine {
     return {loss(), std::sqrt(static_cast<double>(driver_.norm_squared()))};
   }
 
-  step_output traced_step(const step_input&, std::vector<traced>&) override {
-    throw failure::reported(1, "an embedded rank takes no times of its step");
-  }
+  step_output traced_step(const step_input&, std::vector<traced>&) override { throw no_times_of_embedded(); }
 
   double evaluate() override {
     run(kind::evaluate);
@@ -99,8 +97,7 @@ class embedded_rank final : public engine {
   void run(kind which) {
     const device_of_thread on(context_.device());
     if (broken_)
-      throw failure::reported(70,
-                              "the program has failed in an earlier step and cannot go on; embed it again");
+      throw failure(70, "RC5128: the program failed in an earlier step and cannot go on; embed it again");
     broken_ = true;
     driver_.run({job::what::step, which});
     broken_ = false;
@@ -113,7 +110,7 @@ class embedded_rank final : public engine {
 
   context& held(int index) {
     if (holds(index)) return context_;
-    throw failure::reported(1, "rank " + std::to_string(index) + " is not embedded here");
+    throw not_embedded(index);
   }
 
   /// Of the thread, once all else is gone.

@@ -46,14 +46,17 @@ void accept(const program& p, const placement& where) {
   cudaGetLastError();
   if (where.is_one_rank()) {
     if (where.device < devices) return;
-    throw failure::reported(1, "rank " + std::to_string(where.rank) + " is the process of GPU " +
-                                   std::to_string(where.device) + " of its machine, which has " +
-                                   std::to_string(devices) + "; start no more processes than GPUs");
+    throw failure(1,
+                  "RC5129: rank {} is the process of GPU {} of its machine, which has {}; start no more "
+                  "processes than GPUs",
+                  where.rank, where.device, devices);
   }
   if (devices < about.world())
-    throw failure::reported(1, "the plan has " + std::to_string(about.world()) +
-                                   " ranks, one GPU each, and this machine has " + std::to_string(devices) +
-                                   " GPUs; use a machine with more, or a plan with fewer ranks");
+    throw failure(
+        1,
+        "RC5130: the plan has {} ranks, one GPU each, and this machine has {} GPUs; use a machine with "
+        "more GPUs, or a plan with fewer ranks",
+        about.world(), devices);
 }
 
 class cuda_engine final : public engine {
@@ -61,7 +64,7 @@ class cuda_engine final : public engine {
   cuda_engine(const program& p, const placement& where) : program_(p), where_(where) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-      throw failure::reported(70, "install: no pinned memory");
+      throw no_pinned_memory();
     *stop_ = 0;
     ranks_.resize(static_cast<std::size_t>(about.world()));
     for (int i = 0; i < about.world(); ++i) {
@@ -169,9 +172,7 @@ class cuda_engine final : public engine {
 
   context& held(int rank_index) {
     if (holds(rank_index)) return *ranks_[static_cast<std::size_t>(rank_index)];
-    throw failure::reported(1, "rank " + std::to_string(rank_index) +
-                                   " is in another process, and cannot be read in that of rank " +
-                                   std::to_string(where_.rank));
+    throw in_another_process(rank_index, where_.rank);
   }
 
   /// See that collectives are right, try the steps out, each rank alone and then all together, and capture
@@ -220,8 +221,7 @@ class cuda_engine final : public engine {
   /// Give the job to all workers and wait for them.
   void run(const job& what) {
     if (broken_)
-      throw failure::reported(70,
-                              "the program has failed in an earlier step and cannot go on; install it again");
+      throw failure(70, "RC5131: the program failed in an earlier step and cannot go on; install it again");
     {
       const std::lock_guard lock(report_->mutex);
       report_->pending = static_cast<int>(workers_.size());
@@ -343,8 +343,7 @@ std::unique_ptr<engine> install(const program& p, const placement& given) {
   // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.
   const int first = where.is_one_rank() ? where.device : 0;
   if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
-    throw failure::reported(
-        70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
+    throw unusable(70, first, status);
   if (where.meets_others()) agree_on_gpus(p.about, where, where.device);
   return std::make_unique<cuda_engine>(p, where);
 }

@@ -78,9 +78,7 @@ struct norm_numbers {
 template <bool Centred, class T>
 int measure(const lane& on, const char* name, float* maxima, const norm_operands<T>& o, int tokens, int width,
             double eps, bool packs) {
-  if (width > widest_row)
-    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
-                 std::to_string(widest_row));
+  check_width(on, name, width);
   int parts = 0;
   with_norm_packs<T>(width, packs, [&]<int N, int P>() {
     const dim3 block = team_block(ceil_div(width, N), P, norm_block);

@@ -120,9 +120,8 @@ bool try_product(const lane& on, const char* name, product_shape shape, const pr
 
 void product(const lane& on, const char* name, const product_shape& shape, const product_operands& with) {
   if (!try_product(on, name, shape, with))
-    fail(on, std::string(name) + ": cuBLASLt has no algorithm for " + std::to_string(shape.m) + " x " +
-                 std::to_string(shape.n) + " x " + std::to_string(shape.k) + " at an alignment of " +
-                 std::to_string(alignment_of(with)) + " bytes");
+    fail(on, "RC5133: {}: cuBLASLt has no algorithm for {} x {} x {} at an alignment of {} bytes", name,
+         shape.m, shape.n, shape.k, alignment_of(with));
 }
 
 }  // namespace rankc::runtime::cuda

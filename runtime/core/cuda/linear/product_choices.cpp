@@ -144,10 +144,10 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
     ++number;
     const auto read = line_from(line);
     if (!read)
-      throw failure::reported(
-          1, whence + ": line " + std::to_string(number) +
-                 " is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, algorithm): '" +
-                 line + "'");
+      throw failure(1,
+                    "RC5134: line {} of {} is not a choice of a GEMM (GPU, version of cuBLASLt, shape, "
+                    "milliseconds, algorithm): '{}'; delete the file to rebuild it",
+                    number, whence, line);
     const auto& [machine, shape, choice] = *read;
     told_[{machine, shape}] = choice;
     if (const auto known = by_key_.find({machine, shape}); known != by_key_.end())
@@ -189,11 +189,13 @@ std::string open_products(const std::string& file) try {
   const runtime::output_file can_be_kept(file, 1);
   if (!fs::exists(file)) return "";
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw failure::reported(1, file + ": cannot be read: " + std::strerror(errno));
+  if (!in)
+    throw failure(1, "RC5135: the choices of GEMMs in {} cannot be read: {}", file, std::strerror(errno));
   return {std::istreambuf_iterator<char>(in), {}};
 } catch (const failure& f) {
-  throw failure::reported(
-      1, std::string(f.what()) + "; it keeps the choices of products, and --products none keeps none");
+  throw failure(
+      1, "RC5136: the choices of GEMMs cannot be kept in this file; use another one, or --products none: {}",
+      f.what());
 }
 
 void keep_products(const std::string& file, const product_choices& choices) {

@@ -77,9 +77,7 @@ __global__ void __launch_bounds__(most_norm_threads)
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 template <bool Centred, added Added, class T>
 void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
-  if (width > widest_row)
-    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
-                 std::to_string(widest_row));
+  check_width(on, name, width);
   with_norm_packs<T>(width, packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b),
                      [&]<int N, int P>() {
                        const dim3 block = team_block(ceil_div(width, N), P, norm_block);

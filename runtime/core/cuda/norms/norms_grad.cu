@@ -173,9 +173,7 @@ int run_with(const lane& on, const char* name, const backward_operands<T>& o, in
 /// Returns the number of partial sums left in the workspace.
 template <bool Centred, bool Gains, residual_use Residual, class T>
 int run(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
-  if (width > widest_row)
-    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
-                 std::to_string(widest_row));
+  check_width(on, name, width);
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
       if (width <= 1024) return run_with<Centred, Gains, Residual, 8, 1>(on, name, o, tokens, width);

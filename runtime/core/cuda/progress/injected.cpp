@@ -16,13 +16,13 @@ constexpr double seconds_to_see_it = 10;  // by the thread that looks on
 
 injected::injected(const injection& what) : what_(what) {
   if (what.when != injection::moment::call || what.what >= injection::fault::flip)
-    throw failure::reported(
+    throw failure(
         2,
-        "--inject: on a GPU faults on purpose are kill, stop, exit, abort, throw and delay, before "
-        "an action: op=N");
+        "RC5138: --inject: a fault on a GPU must be kill, stop, exit, abort, throw or delay, before an "
+        "action: op=N");
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-    throw failure::reported(70, "--inject: no pinned memory");
+    throw no_pinned_memory();
   is_over_ = static_cast<volatile unsigned*>(memory);
   *is_over_ = 0;
 }
@@ -51,7 +51,7 @@ void injected::meet(const rank& r, std::int64_t step, std::uint64_t actions) {
     case injection::fault::abort:
       std::abort();
     case injection::fault::throws:
-      fail(r, "an exception on purpose (--inject)");
+      fail(r, "RC5055: an exception was thrown on purpose (--inject)");
     default:
       return;
   }

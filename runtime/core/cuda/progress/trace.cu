@@ -33,8 +33,9 @@ std::size_t tracer::stamp(const lane& on) {
 
 std::size_t tracer::begin(what of, const lane& on, const char* name) {
   if (stamps_ + 2 > most_stamps)
-    fail(rank_, "trace: the step has more than " + std::to_string(most_stamps) +
-                    " beginnings and ends; trace a plan with fewer microbatches");
+    fail(rank_,
+         "RC5139: trace: the step has more than {} beginnings and ends; trace a plan with fewer microbatches",
+         most_stamps);
   const std::size_t now = stamp(on);
   entries_.push_back({of, &on, name, now, now});
   return entries_.size() - 1;

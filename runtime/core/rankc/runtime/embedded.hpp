@@ -19,6 +19,14 @@ struct [[nodiscard]] status {
   bool ok() const noexcept { return code == 0; }
 };
 
+/// The refusal of a rank that the application has not embedded here.
+inline failure not_embedded(int rank) { return failure(1, "RC5017: rank {} is not embedded here", rank); }
+
+/// The refusal of a timed step of an embedded rank.
+inline failure no_times_of_embedded() {
+  return failure(1, "RC5018: the times of an embedded rank's step cannot be taken");
+}
+
 /// What the application is told, a line at a time.
 using log_lines = std::function<void(const char* line)>;
 

@@ -76,13 +76,18 @@ constexpr bool is_copy_alone(const description& about, const layout& where, regi
 inline const layout& layout_of(const description& about, int rank) {
   if (rank >= 0 && rank < about.world())
     return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
-  throw failure::reported(1, "rank " + std::to_string(rank) + " is not one of the " +
-                                 std::to_string(about.world()) + " ranks of this program");
+  throw failure(1, "RC5006: rank {} is not one of the {} ranks of this program", rank, about.world());
 }
 
 /// The refusal of a training step, or of a region besides the weights, of a program that only evaluates.
 inline failure forwards_alone(const description& about) {
-  return failure::reported(1, std::string("the plan ") + about.name + " has forwards alone; run eval");
+  return failure(1, "RC5007: the plan {} has forward passes only; run eval", about.name);
+}
+
+/// The refusal to read a rank of another process in that of `own`.
+inline failure in_another_process(int rank, int own) {
+  return failure(1, "RC5016: rank {} is in another process; the process of rank {} cannot read it", rank,
+                 own);
 }
 
 /// How many moments the optimizer must keep for a region to exist.
@@ -97,13 +102,12 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
   const layout& where = layout_of(about, rank);
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moments_for(r) > about.moments)
-    throw failure::reported(1, std::string("the plan ") + about.name + " keeps no " +
-                                   region_names[static_cast<int>(r)] + " of its weights");
+    throw failure(1, "RC5008: the optimizer of the plan {} does not keep the {}", about.name,
+                  region_names[static_cast<int>(r)]);
   const std::size_t held = r == region::weights ? where.parameter_count : where.trained_count();
   if (first > held || count > held - first)
-    throw failure::reported(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
-                                   " of rank " + std::to_string(rank) + "; the region has " +
-                                   std::to_string(held));
+    throw failure(1, "RC5009: rank {} does not have the elements {} to {}; the region has {}", rank, first,
+                  first + count, held);
   if (is_copy_alone(about, where, r, first)) return where.working_copy + first * size_of(dtype::bf16);
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return starts[static_cast<std::size_t>(r)] + first * size_of(type_of(about, r));
@@ -119,10 +123,9 @@ inline dtype type_at(const description& about, int rank, region r, std::size_t f
 /// Errors: failure (1).
 inline void check_batch(const description& about, int dp, int microbatch) {
   if (dp >= 0 && dp < about.dp && microbatch >= 0 && microbatch < about.microbatches) return;
-  throw failure::reported(1, "batch of dp " + std::to_string(dp) + ", microbatch " +
-                                 std::to_string(microbatch) + "; this program has dp below " +
-                                 std::to_string(about.dp) + " and microbatch below " +
-                                 std::to_string(about.microbatches));
+  throw failure(
+      1, "RC5010: dp {}, microbatch {} does not exist; this program has dp below {} and microbatch below {}",
+      dp, microbatch, about.dp, about.microbatches);
 }
 
 /// The first rank that has the loss and the norm of a step, both whole.
@@ -138,8 +141,8 @@ inline at place_of_logits(const description& about, int rank, std::size_t token)
   const logits_place& l = layout_of(about, rank).logits;
   if (token < static_cast<std::size_t>(l.rows))
     return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
-  throw failure::reported(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) +
-                                 " tokens, and none of token " + std::to_string(token));
+  throw failure(1, "RC5011: rank {} does not have the logits of token {}; it has those of {} tokens", rank,
+                token, l.rows);
 }
 
 /// Where what a microbatch's routers did begins.
@@ -150,8 +153,7 @@ inline at place_of_routers(const description& about, int rank, int microbatch) {
       static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.experts) * size_of(about.wide());
   if (r.rows > 0 && microbatch >= 0 && microbatch < about.microbatches)
     return r.where + static_cast<std::size_t>(microbatch) * size;
-  throw failure::reported(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " +
-                                 std::to_string(microbatch));
+  throw failure(1, "RC5012: rank {} does not keep the router statistics of microbatch {}", rank, microbatch);
 }
 
 class engine {
@@ -211,15 +213,15 @@ class engine {
 };
 
 inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) {
-  throw failure::reported(1, "this engine does not time calls");
+  throw failure(1, "RC5013: this engine does not time calls");
 }
 inline void engine::logits(int rank, std::size_t token, double*) {
   place_of_logits(about(), rank, token);
-  throw failure::reported(1, "this engine does not read logits");
+  throw failure(1, "RC5014: this engine does not read logits");
 }
 inline void engine::routers(int rank, int microbatch, double*) {
   place_of_routers(about(), rank, microbatch);
-  throw failure::reported(1, "this engine does not read what routers did");
+  throw failure(1, "RC5015: this engine does not read router statistics");
 }
 
 }  // namespace rankc::runtime

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace rankc::runtime {
 
@@ -20,6 +21,9 @@ struct limits {
     return std::min(std::chrono::milliseconds(1000), silence / 4);
   }
 };
+
+/// A time as sentences say it.
+inline long whole_seconds(std::chrono::duration<double> d) { return std::lround(d.count()); }
 
 /// Those of RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and RANKC_EXCHANGE_TIMEOUT, where
 /// they are set.

@@ -7,6 +7,7 @@
 #include <rankc/launch/hello.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/peers.hpp>
 
 #include <atomic>
@@ -26,6 +27,9 @@ struct root_cause {
   int rank, code;
   std::string text;
 };
+
+/// The failure (77) of a rank that stops because another has failed.
+failure stopped_by(const root_cause&);
 
 class member final : public peers {
  public:

@@ -230,7 +230,7 @@ TEST_CASE("a failure beside names rank, step and action, and stops all") {
     wait(r[compute], {0});
   });
   CHECK(f.code == 70);
-  CHECK(f.what() == std::string("rank 1, step 1, 2F3: the disk is on fire"));
+  check_says(f, "rank 1, step 1, 2F3", {5063, {"the disk is on fire"}});
 }
 
 TEST_CASE("what an action beside waits for is named in a deadlock") {
@@ -245,29 +245,40 @@ TEST_CASE("what an action beside waits for is named in a deadlock") {
     all_reduce<double>(r[compute], over::tp, {5, "other"}, data<double>(8), 1);
   });
   CHECK(f.code == 70);
-  check_says(f,
-             {"deadlock", "rank 0, step 1, 1B0 waits on overlap for 2F3",
-              "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4",
-              "rank 1 has not posted it", "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\""});
+  CHECK(
+      said_of(f) ==
+      said{5054,
+           {"rank 0, step 1, 1B0 waits on overlap for 2F3; "
+            "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4, 8 bytes, f64, sum) of "
+            "2F3: rank 1 has not posted it; "
+            "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\" (message 5, 8 bytes, f64, sum) of "
+            "1B0: rank 0 has not posted it"}});
 }
 
 TEST_CASE("what the second thread does not have is refused") {
   const auto refused = [](void (*work)(const lane&)) {
     plan p = overlapping(2, 1, 2);
-    return failing_step(p, [=](rank& r) { act(r[overlap], "2F3", work); });
+    return failing_step(p, [=](rank& r) {
+      if (r.index == 0) act(r[overlap], "2F3", work);
+    });
   };
-  constexpr const char* place = "step 1, 2F3: ";
-  check_says(refused([](const lane& on) { record(on, {0}); }), {place, "\"record\"", "lane overlap"});
-  check_says(refused([](const lane& on) { wait(on, {0}); }), {place, "\"wait\""});
-  check_says(refused([](const lane& on) { send((*on.of)[to_next], {0, "hop"}, {}, 8); }), {place, "\"hop\""});
-  check_says(refused([](const lane& on) { act(on, "2F4", [](const lane&) {}); }), {place, "\"2F4\""});
-  for (void (*elsewhere)(const lane&) :
-       {+[](const lane& on) { all_reduce<double>((*on.of)[reduce], over::dp, {0, "sum"}, {}, 1); },
-        +[](const lane& on) { all_reduce<double>((*on.of)[compute], over::tp, {0, "sum"}, {}, 1); }})
-    check_says(refused(elsewhere), {place, "\"sum\"", "by the thread of lane overlap"});
+  const auto check_says = [](const failure& f, const said& wanted) {
+    rankc::test::check_says(f, "rank 0, step 1, 2F3", wanted);
+  };
+  check_says(refused([](const lane& on) { record(on, {0}); }), {5057, {"record", "overlap"}});
+  check_says(refused([](const lane& on) { wait(on, {0}); }), {5057, {"wait", "overlap"}});
+  check_says(refused([](const lane& on) { send((*on.of)[to_next], {0, "hop"}, {}, 8); }),
+             {5057, {"hop", "overlap"}});
+  check_says(refused([](const lane& on) { act(on, "2F4", [](const lane&) {}); }), {5057, {"2F4", "overlap"}});
+  check_says(
+      refused([](const lane& on) { all_reduce<double>((*on.of)[reduce], over::dp, {0, "sum"}, {}, 1); }),
+      {5060, {"sum", "reduce", "overlap"}});
+  check_says(
+      refused([](const lane& on) { all_reduce<double>((*on.of)[compute], over::tp, {0, "sum"}, {}, 1); }),
+      {5060, {"sum", "compute", "overlap"}});
   plan alone(1, 1, 1);
-  check_says(failing_step(alone, [](rank& r) { act(r[reduce], "2F3", [](const lane&) {}); }),
-             {"2F3", "lane reduce", "no thread of its own"});
+  CHECK(said_in(failing_step(alone, [](rank& r) { act(r[reduce], "2F3", [](const lane&) {}); }).what()) ==
+        said{5061, {"2F3", "reduce"}});
 }
 
 TEST_CASE("a program of two lanes with one communicator is refused") {
@@ -278,7 +289,7 @@ TEST_CASE("a program of two lanes with one communicator is refused") {
     FAIL("the program was not refused");
   } catch (const failure& f) {
     CHECK(f.code == 1);
-    check_says(f, {"rank 1 has communicator tp of rank 0 twice", "one lane's"});
+    CHECK(said_of(f) == said{5041, {"test", "1", "tp of rank 0"}});
   }
 }
 

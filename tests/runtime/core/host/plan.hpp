@@ -2,6 +2,8 @@
 // A hand-written program for tests of fabric and engine: any pp x dp x tp with a ring of pipeline edges,
 // whose step is whatever function the test sets.
 #pragma once
+#include "../../../said.hpp"
+
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/rank.hpp>
@@ -157,13 +159,12 @@ inline failure failing_step(plan& p, std::function<void(rank&)> body) {
   return failure::reported(0, "");
 }
 
-inline void check_says(const failure& f, std::initializer_list<std::string> parts) {
+/// Compare what a rank has said, whose place stands before it: "rank 1, step 1, 1F0".
+inline void check_says(const failure& f, const std::string& place, const said& wanted) {
   const std::string text = f.what();
   CAPTURE(text);
-  for (const std::string& part : parts) {
-    CAPTURE(part);
-    CHECK(text.find(part) != std::string::npos);
-  }
+  CHECK(text.starts_with(place + ": RC"));
+  CHECK(said_in(text) == wanted);
 }
 
 /// The free bytes of a test's arena, in elements.

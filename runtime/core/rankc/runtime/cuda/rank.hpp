@@ -128,8 +128,8 @@ struct rank {
   template <std::size_t N>
   auto lanes() const {
     if (all_lanes.size() != N)
-      throw failure::reported(1, "the text has " + std::to_string(N) + " lanes, the rank's layout " +
-                                     std::to_string(all_lanes.size()));
+      throw failure(1, "RC5022: the generated text has {} lanes; the layout of the rank has {}", N,
+                    all_lanes.size());
     return [this]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tie(all_lanes[I]...);
     }(std::make_index_sequence<N>());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process takes the GPUs of its own ranks, and leaves the others alone: CUDA gives each thread GPU 0 until
 // it names another, and a context there takes half a GiB.
+#include "../said_by_rank.hpp"
 #include "../tables.hpp"
 #include "fake_cuda.hpp"
 
@@ -154,8 +155,12 @@ TEST_CASE("a message against its pair's direction is refused") {
   t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
   t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   void (*const bodies[])(rank&) = {wrong_way, wrong_way};
-  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
-                       doctest::Contains("there goes the other way on lane from_"), failure);
+  const rankc::test::said refused =
+      said_by_rank([&] { install({.about = t.about, .train = bodies, .evaluate = bodies}); });
+  CHECK(refused.id == 5059);
+  REQUIRE(refused.arguments.size() == 2);
+  CHECK(refused.arguments[0] == "there");
+  CHECK(refused.arguments[1].starts_with("from_"));
 }
 
 void to_nobody(rank& r) {
@@ -166,8 +171,8 @@ TEST_CASE("a message that its receiver has no place for is refused") {
   tables t(2, 1);
   t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
   void (*const bodies[])(rank&) = {to_nobody, to_nobody};
-  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
-                       doctest::Contains("there: its receiver has no place for it"), failure);
+  CHECK(said_by_rank([&] { install({.about = t.about, .train = bodies, .evaluate = bodies}); }) ==
+        rankc::test::said{5123, {"there"}});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine with one rank: what install leaves behind, replays with inputs that change, refusals.
+#include "../said_by_rank.hpp"
 #include "../tables.hpp"
 
 #include <doctest/doctest.h>
@@ -138,10 +139,10 @@ TEST_CASE("a program with forwards alone evaluates, and refuses a step and what 
   e->write(0, region::weights, 0, parameters, w.data());
   CHECK(e->evaluate() == doctest::Approx(std::log(4.0)).epsilon(1e-5));
   std::vector<traced> times;
-  const char* said = "the plan tables has forwards alone; run eval";
-  CHECK_THROWS_WITH_AS(e->step(nothing), said, failure);
-  CHECK_THROWS_WITH_AS(e->traced_step(nothing, times), said, failure);
-  CHECK_THROWS_WITH_AS(e->read(0, region::second_moment, 0, 1, got.data()), said, failure);
+  const rankc::test::said refused{5007, {"tables"}};
+  CHECK(rankc::test::said_by([&] { e->step(nothing); }) == refused);
+  CHECK(rankc::test::said_by([&] { e->traced_step(nothing, times); }) == refused);
+  CHECK(rankc::test::said_by([&] { e->read(0, region::second_moment, 0, 1, got.data()); }) == refused);
   e->read(0, region::weights, 0, parameters, got.data());
   CHECK(got == w);
   CHECK_THROWS_AS(install({.about = t.about, .train = evaluate, .evaluate = evaluate}), failure);
@@ -150,9 +151,8 @@ TEST_CASE("a program with forwards alone evaluates, and refuses a step and what 
 TEST_CASE("an action that cannot be run is named by install, with rank and message") {
   const tables t = one_rank();
   const body train[] = {lonely_step}, evaluate[] = {evaluate_step};
-  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = train, .evaluate = evaluate}),
-                       "rank 0, install, B3: B3: block 2: wq: lane reduce has no communicator over tp",
-                       failure);
+  CHECK(said_by_rank([&] { install({.about = t.about, .train = train, .evaluate = evaluate}); },
+                     "rank 0, install, B3") == rankc::test::said{5119, {"B3: block 2: wq", "reduce", "tp"}});
 }
 
 TEST_CASE("install leaves regions of zeros and rope tables in place") {

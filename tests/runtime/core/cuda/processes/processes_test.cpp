@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
 // one voice, and exit codes that tell the rank that failed from the one that was stopped.
-#include "../../../../slowness.hpp"
+#include "../../../../said.hpp"
 #include "../../../../scratch_folder.hpp"
+#include "../../../../slowness.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using rankc::scratch_folder;
+using rankc::test::said;
+using rankc::test::said_in;
 
 struct outcome {
   int code;
@@ -92,15 +95,13 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
   CHECK(failed.code == 70);
   CHECK(failed.err.find("tables: rank 1, install: fails on purpose\n") != std::string::npos);
-  CHECK(failed.err.find("tables: rank 0: stopped, because rank 1, install: fails on purpose\n") !=
-        std::string::npos);
+  CHECK(failed.err.find("tables: rank 0: RC5327: ") != std::string::npos);
+  CHECK(said_in(failed.err, 5327) == said{5327, {"rank 1, install: fails on purpose"}});
   CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
   const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
   CHECK(fault.code == 70);
-  CHECK(
-      fault.err.find(
-          "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") !=
-      std::string::npos);
+  CHECK(fault.err.find("tables: rank 1, step 1: RC5126: ") != std::string::npos);
+  CHECK(said_in(fault.err, 5126) == said{5126, {"unspecified launch failure"}});
   CHECK(std::chrono::steady_clock::now() - start < rankc::test::scaled(40));
 }
 
@@ -115,24 +116,25 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
   // Without GPUs (fake_graphs.cpp) ranks do not wait for each other.
   const bool waits = !RANKC_TEST_WITHOUT_GPUS, all = waits || std::getenv("RANKC_TEST_ALL") != nullptr;
   const trial trials[]{
-      {"", apart + " --inject rank=1,op=2,step=3,kill", 137, {"rank 1 (", "was killed by signal 9", place}},
-      {"", apart + " --inject rank=1,op=2,step=3,throw", 70, {"rank 1, step 3: an exception on purpose"}},
+      {"", apart + " --inject rank=1,op=2,step=3,kill", 137, {"RC5302: rank 1 (", " signal 9 ", place}},
+      {"", apart + " --inject rank=1,op=2,step=3,throw", 70, {"rank 1, step 3: RC5055: "}},
       {"RANKC_STEP_TIMEOUT=1",
        " --inject rank=1,op=1,step=3,delay=40",
        70,
-       {"tables: rank 1 is stuck in step 3 at F0, op 1, in computation or other code of its own",
-        waits ? ", waited for by rank 0 (rank 0 in step 3 at F0, op 1, for \"loss\" on compute)" : ""}},
+       {"tables: RC5354: ", "RC5353: rank 1 is stuck in step 3 at F0, op 1, ",
+        waits ? "RC5351: these ranks wait for rank 1: 0. Rank 0 waits in step 3 at F0, op 1 for \"loss\" on "
+                "compute"
+              : ""}},
       {"RANKC_STEP_TIMEOUT=1",
        apart + " --inject rank=1,op=1,step=3,delay=40",
        70,
-       {"rank 1 (", "is stuck in step 3 at F0, op 1, in computation or other code of its own",
-        waits ? ", waited for by rank 0 (rank 0 in step 3 at F0, op 1, for \"loss\" on compute)" : ""}},
-      {"", apart + " --inject rank=0,op=2,step=3,abort", 134, {"rank 0 (", "was killed by signal 6", place}},
-      {"", apart + " --inject rank=1,op=2,step=3,exit=3", 3, {"rank 1 (", "has ended with code 3", place}},
-      {"RANKC_SILENCE_TIMEOUT=2",
-       apart + " --inject rank=1,op=2,step=3,stop",
-       70,
-       {"rank 1 (", "has given no sign of life"}},
+       {"RC5353: rank 1 (", " in step 3 at F0, op 1, ",
+        waits ? "RC5351: these ranks wait for rank 1: 0. Rank 0 waits in step 3 at F0, op 1 for \"loss\" on "
+                "compute"
+              : ""}},
+      {"", apart + " --inject rank=0,op=2,step=3,abort", 134, {"RC5302: rank 0 (", " signal 6 ", place}},
+      {"", apart + " --inject rank=1,op=2,step=3,exit=3", 3, {"RC5303: rank 1 (", " code 3 ", place}},
+      {"RANKC_SILENCE_TIMEOUT=2", apart + " --inject rank=1,op=2,step=3,stop", 70, {"RC5347: rank 1 ("}},
   };
   for (const trial& t : std::span(trials).first(all ? std::size(trials) : 3)) {
     const scratch_folder f;
@@ -167,10 +169,8 @@ TEST_CASE("choices of products are kept in the user's cache, or where --products
     fs::remove(cache);
     const outcome refused = run(f, "", "train --steps 2 --products " + f.path.string() + launch);
     CHECK(refused.code == 1);
-    CHECK_MESSAGE(refused.err.find(f.path.string() +
-                                   ": the choices of products cannot be kept there: Is a directory") !=
-                      std::string::npos,
-                  refused.err);
+    CHECK(refused.err.find("RC5136: ") != std::string::npos);
+    CHECK(said_in(refused.err, 5005) == said{5005, {f.path.string(), "Is a directory"}});
   }
 }
 
@@ -178,8 +178,8 @@ TEST_CASE("a launcher's processes that the plan does not have are refused") {
   const scratch_folder f;
   const outcome refused = run(f, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3", "train --steps 1");
   CHECK(refused.code == 2);
-  CHECK(refused.err ==
-        "tables: WORLD_SIZE is 3: the plan has 2 ranks (pp 1, dp 2, tp 1); start as many processes\n");
+  CHECK(refused.err.starts_with("tables: RC5334: "));
+  CHECK(said_in(refused.err) == said{5334, {"WORLD_SIZE", "3", "2", "1", "2", "1", "1"}});
 }
 
 TEST_CASE("a launcher's variables make each process one rank") {

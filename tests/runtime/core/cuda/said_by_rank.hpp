@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentence of a rank's failure, before which its place stands.
+#pragma once
+#include "../../../said.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace rankc::runtime::cuda::test {
+
+/// What a call says that must fail with code 70; `place`: as the text begins, "rank 0, step 1".
+template <class Call>
+rankc::test::said said_by_rank(Call call, const std::string& place = "rank ") {
+  try {
+    call();
+  } catch (const failure& f) {
+    CHECK(f.code == 70);
+    CHECK(std::string(f.what()).starts_with(place));
+    return rankc::test::said_in(f.what());
+  }
+  return {};
+}
+
+}  // namespace rankc::runtime::cuda::test
