@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/metrics_file.hpp>
 
-#include "../../exit_with.hpp"
+#include "../../said.hpp"
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -74,6 +74,7 @@ TEST_CASE("a file is begun or continued after a step") {
   metrics_file(file, std::nullopt).write(example);
   CHECK(contents(file) == line);
   const std::string nowhere = files.path("no/such/m.jsonl");
-  CHECK(rankc::test::exit_of([&] { metrics_file(nowhere, std::nullopt); }) ==
-        rankc::test::exit_with{1, {5005, {nowhere, "No such file or directory"}}});
+  const std::string refused = refusal_of([&] { metrics_file(nowhere, std::nullopt); });
+  CHECK(refused.starts_with("1: RC"));
+  CHECK(rankc::test::said_in(refused) == rankc::test::said{5005, {nowhere, "No such file or directory"}});
 }

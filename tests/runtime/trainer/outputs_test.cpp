@@ -43,12 +43,6 @@ std::string said_by(const outcome& o) {
   return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
 }
 
-/// What a run says that is refused with code 2 before anything is installed.
-said refusal_in(const outcome& o) {
-  CHECK(refusal_of(o).starts_with("2 0 fake: RC"));
-  return said_in(o.err);
-}
-
 /// A run of some steps with a metrics file.
 outcome train(const fake_program& program, const std::string& steps, const std::string& metrics,
               std::vector<std::string> more = {}) {
