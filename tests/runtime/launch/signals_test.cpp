@@ -209,7 +209,8 @@ TEST_CASE("signals: a reader that goes costs a run its lines, and another comman
     CHECK(piped.err == "standard output cannot be written: Broken pipe; the run goes on without it\n");
     CHECK(fs::exists(save + (processes ? "/p" : "/t") + "/step_000003/COMMIT"));
   }
-  for (const std::string words : {"describe --json", "generate --tokens 5 --load " + save + "/t"}) {
+  const std::string generate = "generate --tokens 5 --load " + save + "/t";
+  for (const std::string& words : {std::string("describe --json"), generate}) {
     CAPTURE(words);
     const outcome piped = run(files, after_the_reader + program + " " + words + ") | true");
     CHECK(piped.code == 1);
