@@ -197,22 +197,22 @@ TEST_CASE("signals: a data file that becomes shorter under a run is named") {
   }
 }
 
-TEST_CASE("signals: a reader that goes costs a run its lines") {
+TEST_CASE("signals: a reader that goes costs a run its lines, and another command its purpose") {
+  const scratch files;
+  const std::string save = files.path("save"), after_the_reader = "set -o pipefail\n(sleep 0.2; ";
   for (const bool processes : both_launches) {
     CAPTURE(processes);
-    const scratch files;
-    const outcome piped =
-        run(files, "set -o pipefail\n" +
-                       with_launch("train --steps 100 --save " + files.path("save"), processes) + " | true");
+    const std::string words = "train --steps 3 --save " + save + (processes ? "/p" : "/t");
+    const outcome piped = run(files, after_the_reader + with_launch(words, processes) + ") | true");
     CAPTURE(piped.err);
     CHECK(piped.code == 0);
     CHECK(piped.err == "standard output cannot be written: Broken pipe; the run goes on without it\n");
-    CHECK(fs::exists(files.path("save/step_000100/COMMIT")));
+    CHECK(fs::exists(save + (processes ? "/p" : "/t") + "/step_000003/COMMIT"));
   }
-  const scratch files;
-  for (const std::string words : {"describe --json", "generate --tokens 5"}) {
+  const std::string generate = "generate --tokens 5 --load " + save + "/t";
+  for (const std::string& words : {std::string("describe --json"), generate}) {
     CAPTURE(words);
-    const outcome piped = run(files, "set -o pipefail\n(sleep 0.2; " + program + " " + words + ") | true");
+    const outcome piped = run(files, after_the_reader + program + " " + words + ") | true");
     CHECK(piped.code == 1);
     CHECK(piped.err == "gpt_pp2: standard output cannot be written: Broken pipe\n");
   }
@@ -230,7 +230,7 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
     CHECK(saved.err.ends_with("gpt_pp2: the last save failed; " + save + "\n"));
     const std::string metrics = files.path("metrics");
     const outcome told =
-        run(files, limit + with_launch("train --steps 100 --metrics " + metrics, processes) + " >/dev/null");
+        run(files, limit + with_launch("train --steps 10 --metrics " + metrics, processes) + " >/dev/null");
     CAPTURE(told.err);
     CHECK(told.code == 0);
     CHECK(told.err.starts_with(metrics + ": cannot be written from step "));
