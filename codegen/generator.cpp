@@ -11,9 +11,11 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
+#include "earlier_output.hpp"
 #include "emit/emit.hpp"
 #include "passes/explain.hpp"
 #include "write_files.hpp"
@@ -77,6 +79,17 @@ lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
   return l;
 }
 
+/// Errors: failure (2) where `out` is the measured step, or a file of something else.
+void refuse_other_files(const CLI::App& time, const CLI::App& proof, const std::string& out,
+                        const std::string& measured) {
+  const runtime::named_file to{"--out " + out, out};
+  if (time && !out.empty()) {
+    runtime::refuse_same_file(to, {{"--measured " + measured, measured}});
+    runtime::refuse_other_kind(to, "a timeline", is_timeline);
+  }
+  if (proof) runtime::refuse_other_kind(to, "a certificate", is_certificate);
+}
+
 }  // namespace
 
 int generator_main(const plan_data& plan, int argc, char** argv) {
@@ -120,6 +133,13 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return 2;
   }
 
+  try {
+    refuse_other_files(*time, *proof, out, measured);
+  } catch (const runtime::failure& f) {
+    print_error(fmt::format("error: {}", f.what()));
+    return f.code;
+  }
+
   const target to = target_name == "cuda" ? target::cuda : target::host;
   print_diagnostics(plan);
   if (!accepts(plan.diagnostics)) return 1;
@@ -135,6 +155,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       if (!out.empty()) {
         const std::filesystem::path folder(out);
         const auto files = emit(l, target_name);
+        refuse_other_sources(folder, files);
         std::filesystem::create_directories(folder);
         const bool changed = write_files(folder, files);
         // A build system knows this file alone: it is new whenever what it includes is.
@@ -147,14 +168,17 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     } else if (*time) {
       const std::string text = timeline_text(plan, format, measured);
       if (out.empty()) fmt::print("{}", text);
-      else write_file(out, text);
+      else runtime::write_output(out, text, 1);
     } else if (*proof) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       std::vector<proven> steps;
       if (l.trains()) steps.push_back(prove_step(expand_train(l)));
       steps.push_back(prove_step(expand_evaluate(l)));
-      write_file(out, certificate(steps, specify(plan)));
+      runtime::write_output(out, certificate(steps, specify(plan)), 1);
     }
+  } catch (const runtime::failure& f) {
+    print_error(fmt::format("error: {}", f.what()));
+    return f.code;
   } catch (const std::exception& e) {
     print_error(fmt::format("error: {}", e.what()));
     return 1;

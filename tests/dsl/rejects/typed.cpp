@@ -947,15 +947,16 @@ static_assert(valid<conversion_over_stages>);
 
 struct sharded_over_stages : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value gain = vector(t, "gain");
+    value gain{};
     // @sharded_over_stages@
-    if (faulty) gain = t.parameter("sharded_gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones);
+    if (faulty) gain = t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones);
+    else gain = vector(t, "gain");
     return x + leave_tp(project(t, rms_norm(x, gain), c), c);
   }
 };
 inline constexpr auto parameter_over_stages = layered<sharded_over_stages>;
-// error: RC210: typed.cpp:@sharded_over_stages@: parameter 'sharded_gain': it is sharded over another axis, and
-//        no value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
+// error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no
+//        value is placed on it; values are placed on dp_replicate, dp_shard, cp, ep, tp and etp
 static_assert(valid<parameter_over_stages>);
 
 // ---- names of values

@@ -2,6 +2,7 @@
 // Writes that a signal would end the process for become errors of the write.
 #pragma once
 #include <csignal>
+#include <initializer_list>
 
 namespace rankc::runtime {
 
