@@ -4,6 +4,7 @@
 // a sum. Contributions add up while nothing is reduced, a reduction is over a communicator that is left to
 // do, and what reads a sum for another purpose finds it whole.
 #include "passes.hpp"
+#include "shard_groups.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -255,7 +256,14 @@ class summation {
     std::set<int> shards;
     bool first = true;
     for (std::size_t g : whole) {
-      const std::set<int> of = sums_of_shards(i, g);
+      const shard_groups groups = groups_of_shards(table_.program, rank_, g);
+      if (groups.count_twice)
+        refuse(i, g,
+               "RC7090: rank {}: op \"{}\" adds shards of the {} \"{}\" to the norm, whose sums over {} "
+               "count some of "
+               "them twice",
+               names(groups.communicators));
+      const std::set<int>& of = groups.communicators;
       if (!first && of != shards) refuse_mixture(i, s, shards, of);
       shards = of;
       first = false;
@@ -266,55 +274,10 @@ class summation {
   void refuse_mixture(int i, std::size_t norm, const std::set<int>& a, const std::set<int>& b) {
     if (a.empty() || b.empty())
       return refuse(
-          i, norm, "RC7090: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and whole gradients",
+          i, norm, "RC7091: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and whole gradients",
           names(a.empty() ? b : a));
-    refuse(i, norm, "RC7091: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and shards over {}",
+    refuse(i, norm, "RC7092: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and shards over {}",
            names(a), names(b));
-  }
-
-  /// The groups over which squares of a gradient's shards are summed: those over which there are shards, in
-  /// their order, but for those whose members the sums before them reach. Refused where these have a rank's
-  /// part twice.
-  std::set<int> sums_of_shards(int i, std::size_t g) {
-    std::vector<int> kept;
-    for (const auto& [communicator, as] : sums_[g].over) {
-      if (as != placement::sharded && as != placement::dealt) continue;
-      const std::set<int> reached = reached_by(g, kept);
-      if (!std::all_of(members(communicator).begin(), members(communicator).end(),
-                       [&](int r) { return reached.contains(r); }))
-        kept.push_back(communicator);
-    }
-    const std::set<int> all(kept.begin(), kept.end());
-    if (reached_by(g, kept).empty())
-      refuse(i, g,
-             "RC7092: rank {}: op \"{}\" adds shards of the {} \"{}\" to the norm, whose sums over {} count "
-             "some of them twice",
-             names(all));
-    return all;
-  }
-  const std::vector<int>& members(int communicator) const {
-    return table_.program.communicators[communicator].ranks;
-  }
-  /// The ranks whose parts sums of a gradient over some groups have, one after the other; none where they
-  /// have one's twice.
-  std::set<int> reached_by(std::size_t g, const std::vector<int>& groups) const {
-    std::set<int> reached{rank_};
-    for (int group : groups) {
-      std::set<int> more;
-      for (int r : reached)
-        for (int member : members(group_like(group, g, r)))
-          if (!more.insert(member).second) return {};
-      reached = std::move(more);
-    }
-    return reached;
-  }
-  /// The group over which a gradient of another rank is, where this rank's is over a group: the ranks have
-  /// the same sums.
-  int group_like(int group, std::size_t g, int rank) const {
-    std::size_t at = 0;
-    while (sums_[g].over[at].communicator != group) ++at;
-    const auto& theirs = table_.program.ranks[rank].sums;
-    return g < theirs.size() && at < theirs[g].over.size() ? theirs[g].over[at].communicator : group;
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {

@@ -95,7 +95,7 @@ TEST_CASE(
   const verdict refused = prove(p);
   CHECK(!refused.ok);
   REQUIRE(!refused.reasons.empty());
-  CHECK(test::said_in(refused.reasons.front()) == test::said{7088, {}});
+  CHECK(rankc::test::said_in(refused.reasons.front()) == rankc::test::said{7088, {}});
   const auto is_summed_again = [&](const rank_program& r, const sum& s) {
     return std::any_of(r.ops.begin(), r.ops.end(), [&](const op& o) {
       return o.name.starts_with("gradients of") &&

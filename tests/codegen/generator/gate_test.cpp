@@ -51,11 +51,11 @@ TEST_CASE("a program that misses an event or a message is refused, in training a
     CAPTURE(items == &pipeline_rank::train);
     lowered race = sound;
     for (item& i : (race.ranks[0].*items).items) i.waits.clear();
-    CHECK(test::said_in(proof_of(race)) == test::said{7068, {}});
+    CHECK(rankc::test::said_in(proof_of(race)) == rankc::test::said{7068, {}});
     lowered mismatch = sound;
     item& sent = first_of((mismatch.ranks[0].*items).items, item_kind::send);
     sent.name = "another message";
-    CHECK(test::said_in(proof_of(mismatch)) == test::said{7060, {}});
+    CHECK(rankc::test::said_in(proof_of(mismatch)) == rankc::test::said{7060, {}});
   }
 }
 

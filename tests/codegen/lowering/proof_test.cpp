@@ -107,12 +107,12 @@ TEST_CASE("a plan of which no gradient is summed over dp, or over tp, or between
     CHECK(removed > 0);
     const verdict v = prove(p);
     REQUIRE_FALSE(v.ok);
-    const test::said by_proof = test::said_in(v.reasons[0]);
+    const rankc::test::said by_proof = rankc::test::said_in(v.reasons[0]);
     REQUIRE_MESSAGE(by_proof.id == 7083, v.reasons[0]);
     CHECK(by_proof.arguments[2] == "gradient");
     CHECK_MESSAGE(by_proof.arguments[4].starts_with(communicator), v.reasons[0]);
     const std::string answer = verify(certificate(p, v));
-    const test::said by_checker = test::said_in(answer);
+    const rankc::test::said by_checker = rankc::test::said_in(answer);
     REQUIRE_MESSAGE(by_checker.id == 7226, answer);
     CHECK_MESSAGE(by_checker.arguments[3].starts_with(communicator), answer);
   };

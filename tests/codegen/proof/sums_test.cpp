@@ -260,31 +260,31 @@ TEST_CASE("what an op writes meets what it reads only where it may, byte for byt
   REQUIRE(o.writes[0].replaces == -1);
   said by_proof, by_checker;
   SUBCASE("over its input") {
-    by_proof = {7016, {"0", "0F0: layer 0", "1152", "1280", "1152", "1280"}};
+    by_proof = {7021, {"0", "0F0: layer 0", "1152", "1280", "1152", "1280"}};
     by_checker = {7169, {"0", "0F0: layer 0", "1152", "1280", "1152", "1280"}};
     o.writes[0].begin = o.reads[0].begin;
     o.writes[0].end = o.reads[0].end;
   }
   SUBCASE("over a part of its input") {
-    by_proof = {7016, {"0", "0F0: layer 0", "1279", "1281", "1152", "1280"}};
+    by_proof = {7021, {"0", "0F0: layer 0", "1279", "1281", "1152", "1280"}};
     by_checker = {7169, {"0", "0F0: layer 0", "1279", "1281", "1152", "1280"}};
     o.writes[0].begin = o.reads[0].end - 1;
     o.writes[0].end = o.reads[0].end + 1;
   }
   SUBCASE("over a part of what it may replace") {
-    by_proof = {7015, {"0", "0F0: layer 0", "1152", "1279", "0", "1152", "1280"}};
+    by_proof = {7020, {"0", "0F0: layer 0", "1152", "1279", "0", "1152", "1280"}};
     by_checker = {7169, {"0", "0F0: layer 0", "1152", "1279", "1152", "1280"}};
     o.writes[0].begin = o.reads[0].begin;
     o.writes[0].end = o.reads[0].end - 1;
     o.writes[0].replaces = 0;
   }
   SUBCASE("over a read that there is not") {
-    by_proof = {7014, {"0", "0F0: layer 0", "3008", "3136", "7", "2"}};
+    by_proof = {7019, {"0", "0F0: layer 0", "3008", "3136", "7", "2"}};
     by_checker = {7168, {"0", "0F0: layer 0", "3008", "3136", "7", "2"}};
     o.writes[0].replaces = 7;
   }
   SUBCASE("over another read than it says") {
-    by_proof = {7015, {"0", "0F0: layer 0", "1152", "1280", "1", "0", "192"}};
+    by_proof = {7020, {"0", "0F0: layer 0", "1152", "1280", "1", "0", "192"}};
     by_checker = {7169, {"0", "0F0: layer 0", "1152", "1280", "1152", "1280"}};
     o.writes[0].begin = o.reads[0].begin;
     o.writes[0].end = o.reads[0].end;
