@@ -9,8 +9,8 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// The communicator of another rank that stands where `group` stands in sum `g` of this one: the ranks have the
-/// same sums.
+/// The communicator of another rank that stands where `group` stands in sum `g` of this one: the ranks have
+/// the same sums.
 int group_like(const program& p, const sum& mine, int group, std::size_t g, int rank) {
   std::size_t at = 0;
   while (mine.over[at].communicator != group) ++at;
