@@ -26,8 +26,8 @@ void need(std::initializer_list<const char*> tools) {
     if (!is_there(tool)) std::_Exit(77);
 }
 
-/// As long as this lives, programs that are started have one core: threads of OpenBLAS that spin for each other
-/// take seconds for a step on a machine that is busy.
+/// While this lives, programs that are started have one core: OpenBLAS threads that spin for each other take
+/// seconds for a step on a busy machine.
 class one_core {
  public:
   one_core() {
