@@ -148,14 +148,15 @@ TEST_CASE("signals: in a save the second one is answered, and the third one ends
 #endif
 
 TEST_CASE("signals: eval ends by them") {
-  for (const bool processes : both_launches)
+  enum class told { threads, launcher, one_rank };
+  for (const told whom : {told::threads, told::launcher, told::one_rank})
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-      CAPTURE(processes);
+      CAPTURE(whom);
       CAPTURE(signal);
       const scratch files;
-      running r(files, {.words = {"eval", "--steps", "1000000"}, .processes = processes});
+      running r(files, {.words = {"eval", "--steps", "1000000"}, .processes = whom != told::threads});
       std::this_thread::sleep_for(100ms);
-      kill(r.launcher(), signal);
+      kill(whom == told::one_rank ? r.rank(1) : r.launcher(), signal);
       const running::end e = r.wait();
       CAPTURE(e.err);
       CHECK(e.code == 128 + signal);
@@ -244,16 +245,17 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
 }
 
 TEST_CASE("signals: closed or broken standard files get no text into other files, and end nothing") {
-  for (const bool processes : both_launches) {
-    CAPTURE(processes);
-    const scratch files;
-    const std::string metrics = files.path("metrics");
-    CHECK(run(files, with_launch("train --steps 3 --metrics " + metrics, processes) + " <&- >&- 2>&-").code ==
-          0);
-    const std::string lines = contents(metrics);
-    CHECK(std::count(lines.begin(), lines.end(), '\n') == 3);
-    CHECK(lines.starts_with("{\"step\":1,"));
-  }
+  for (const bool processes : both_launches)
+    for (const std::string closed : {" >&-", " <&- >&- 2>&-"}) {
+      CAPTURE(processes);
+      CAPTURE(closed);
+      const scratch files;
+      const std::string metrics = files.path("metrics");
+      CHECK(run(files, with_launch("train --steps 3 --metrics " + metrics, processes) + closed).code == 0);
+      const std::string lines = contents(metrics);
+      CHECK(std::count(lines.begin(), lines.end(), '\n') == 3);
+      CHECK(lines.starts_with("{\"step\":1,"));
+    }
   const scratch files;
   const std::string refused = program + " train --steps 1 --data /none.txt";
   CHECK(run(files, refused + " 2>&-").code == 1);
