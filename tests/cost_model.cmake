@@ -8,3 +8,12 @@ target_link_libraries(rankc_cost_model_test PRIVATE rankc_tool_commands rankc_ex
 add_test(NAME cost_model COMMAND rankc_cost_model_test)
 add_test(NAME cost_model_long COMMAND rankc_cost_model_test "--test-case=bounds prune nothing*")
 set_tests_properties(cost_model_long PROPERTIES LABELS long TIMEOUT 7200 ENVIRONMENT RANKC_PROBLEMS=1000)
+
+# A search and predictions while compiling.
+add_executable(rankc_cost_model_compiled_test EXCLUDE_FROM_ALL cost_model/while_compiling_test.cpp)
+target_link_libraries(rankc_cost_model_compiled_test PRIVATE rankc::dsl rankc_test_main)
+add_test(NAME cost_model/while_compiling_build
+  COMMAND ${CMAKE_COMMAND} --build "${PROJECT_BINARY_DIR}" --target rankc_cost_model_compiled_test)
+add_test(NAME cost_model/while_compiling COMMAND rankc_cost_model_compiled_test)
+set_tests_properties(cost_model/while_compiling_build PROPERTIES LABELS long FIXTURES_SETUP cost_model_compiled TIMEOUT 3600)
+set_tests_properties(cost_model/while_compiling PROPERTIES LABELS long FIXTURES_REQUIRED cost_model_compiled)

@@ -67,6 +67,8 @@ std::string cluster_text(const plan_request& r) {
                      c.memory, c.flops, c.within_node, c.between_nodes, c.gpu);
 }
 
+constexpr std::string_view predicted = "\n// Predicted: ";
+
 std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
   const std::string stages =
@@ -91,8 +93,6 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
                     "// namespace plans\n",
                     cluster_text(r));
 }
-
-constexpr std::string_view predicted = "\n// Predicted: ";
 
 /// Errors: failure (2) where a name is that of a file of something else, or both are one.
 void refuse_other_files(const plan_files& files) {

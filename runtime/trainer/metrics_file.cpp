@@ -26,7 +26,7 @@ class earlier_file {
 
  private:
   bool open_and_lock(const fs::path& file) {
-    descriptor_ = open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    descriptor_ = ::open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (descriptor_ < 0 && errno == ENOENT) return false;
     if (descriptor_ < 0) fail_to_write(file, 1);
     if (try_lock(descriptor_) != lock::taken) return true;
@@ -37,7 +37,7 @@ class earlier_file {
   /// Whether the name has not gone to another file before this one was locked.
   bool is_still(const fs::path& file) const {
     struct stat opened{}, named{};
-    return fstat(descriptor_, &opened) == 0 && stat(file.c_str(), &named) == 0 &&
+    return ::fstat(descriptor_, &opened) == 0 && ::stat(file.c_str(), &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
 
@@ -89,8 +89,8 @@ std::size_t copy_until(std::int64_t step, const fs::path& from, output_file& to)
 
 metrics_file::metrics_file(const fs::path& file, std::optional<std::int64_t> after) : out_(file, 1) {
   remove_unfinished(file.parent_path(), file.filename().string());
+  bool is_free = !fs::exists(fs::symlink_status(file));
   const earlier_file earlier(file);
-  bool is_free = !earlier.is_there();
   if (earlier.is_there() && after) {
     if (const std::size_t removed = copy_until(*after, file, out_); removed > 0)
       notes_.push_back(fmt::format("{}: {} lines of steps after {} are removed, for these come again",

@@ -114,39 +114,3 @@ TEST_CASE("no GPU is faster than its datasheet says") {
   CHECK(cost_model::nemo_2025.waits_for_tensor <= 1);
   CHECK(cost_model::nemo_2025_fp8.products.speed <= 2);
 }
-
-namespace {
-
-constexpr plan on_two_nodes{
-    .model = models::gpt2{.layers = 4, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 51200},
-    .dims = {.world = 16, .tp = 8, .pp = 2},
-    .schedule = schedules::one_f_one_b{4},
-    .recipe = {.seq = 1024, .global_batch = 8, .recompute = {.full = true}},
-    .cluster = clusters::a100<2>};
-constexpr double compiled(const cost_model::framework& f) {
-  report out;
-  return cost_model::predict_step(rankc::detail::count_plan(out, on_two_nodes), cost_model::a100, f).step;
-}
-
-constexpr double compiled_memory() {
-  report out;
-  return memory_of(rankc::detail::count_plan(out, on_two_nodes));
-}
-
-}  // namespace
-
-TEST_CASE("a compiler predicts programs of others as a run does, to the last bit") {
-  constexpr double of_2021 = compiled(cost_model::megatron_2021),
-                   of_2022 = compiled(cost_model::megatron_2022);
-  constexpr double in_8_bits = compiled(cost_model::nemo_2025_fp8), own = compiled(cost_model::rankc_itself);
-  const plan_data p = make_plan("on two nodes", on_two_nodes);
-  REQUIRE(accepts(p.diagnostics));
-  CHECK(of_2021 == cost_model::predict_step(p, cost_model::a100, cost_model::megatron_2021).step);
-  CHECK(of_2022 == cost_model::predict_step(p, cost_model::a100, cost_model::megatron_2022).step);
-  CHECK(in_8_bits == cost_model::predict_step(p, cost_model::a100, cost_model::nemo_2025_fp8).step);
-  CHECK(own == cost_model::predict_step(p, cost_model::a100).step);
-  constexpr double bytes = compiled_memory();
-  CHECK(bytes == memory_of(p));
-  CHECK(of_2021 > of_2022);  // sums over tp that nothing hides, and gradients that are added apart
-  CHECK(of_2022 > own);      // scores in memory, dropouts, and kernels of their own
-}

@@ -80,7 +80,7 @@ constexpr axis shared_over(placement p, int dim, axis over) {
 }
 /// The shards that dim i of a value is split into over an axis.
 constexpr int shards_over(const type& t, int i, axis a, const parallel_dims& d) {
-  const placement p = t[a];
+  const placement& p = t[a];
   const bool is_split = p.k == placement::V && (p.along == i || p.outer == i);
   return is_split ? ranks_along(d, shared_over(p, i, a)) : 1;
 }

@@ -37,7 +37,7 @@ std::string bin(const std::vector<std::uint16_t>& tokens, int count, int magic =
   return bytes;
 }
 
-std::string open(const std::string& spec, int vocab, int seq = 4) {
+std::string opened(const std::string& spec, int vocab, int seq = 4) {
   return refusal_of([&] { dataset(parse_data_spec(spec), vocab, seq); });
 }
 
@@ -115,71 +115,71 @@ TEST_CASE("entropy of single tokens") {
 TEST_CASE("files that cannot serve are refused by name, value and rule") {
   const scratch files;
   const std::string none = files.path("none.txt");
-  CHECK(open(none, 256) == "1: " + none + ": cannot be read: No such file or directory");
+  CHECK(opened(none, 256) == "1: " + none + ": cannot be read: No such file or directory");
   const std::string small = files.write("small.txt", "abcd");
-  CHECK(open(small, 256) ==
+  CHECK(opened(small, 256) ==
         "1: " + small + ": holds 4 tokens, but one sample takes 5 (seq 4 and the token after it)");
-  CHECK(open(small, 255) ==
+  CHECK(opened(small, 255) ==
         "1: " + small +
             ": bytes are tokens 0 to 255, but this plan's vocabulary has 255; use a plan with vocab "
             ">= 256, a .bin file, arith:SEED or rand:SEED");
   const std::vector<std::uint16_t> tokens = {1, 2, 3, 4, 5, 499};
   const std::string wide = files.write("wide.bin", bin(tokens, 6));
-  CHECK(open(wide, 500) == "nothing was thrown");
-  CHECK(open(wide, 499) ==
+  CHECK(opened(wide, 500) == "nothing was thrown");
+  CHECK(opened(wide, 499) ==
         "1: " + wide +
             ": token 499 at position 5 (byte 1034) is outside this plan's vocabulary; tokens are 0 to 498");
   const std::string cut = files.write("cut.bin", bin(tokens, 7));
-  CHECK(open(cut, 500) ==
+  CHECK(opened(cut, 500) ==
         "1: " + cut +
             ": its header counts 7 tokens of 2 bytes, but 12 bytes follow it; the file is truncated");
   const std::string longer = files.write("longer.bin", bin(tokens, 5));
   CHECK(
-      open(longer, 500) ==
+      opened(longer, 500) ==
       "1: " + longer +
           ": its header counts 5 tokens of 2 bytes, but 12 bytes follow it; the file is longer than it says");
   const std::string odd = files.write("odd.bin", bin(tokens, 6) + "x");
-  CHECK(open(odd, 500).find("counts 6 tokens of 2 bytes, but 13 bytes follow") != std::string::npos);
+  CHECK(opened(odd, 500).find("counts 6 tokens of 2 bytes, but 13 bytes follow") != std::string::npos);
   const std::string negative = files.write("negative.bin", bin(tokens, -6));
-  CHECK(open(negative, 500).find("counts -6 tokens") != std::string::npos);
+  CHECK(opened(negative, 500).find("counts -6 tokens") != std::string::npos);
   const std::string raw = files.write("raw.bin", bin(tokens, 6, 12345));
   CHECK(
-      open(raw, 500) ==
+      opened(raw, 500) ==
       "1: " + raw +
           ": starts with 12345, but llm.c's files start with 20240520 (uint16 tokens) or 20240801 (uint32); "
           "Megatron's have a .idx file beside them");
   const std::string questions = files.write("questions.bin", bin(tokens, 6, 20240522));
-  CHECK(open(questions, 500).find("llm.c's file of questions for evaluation") != std::string::npos);
+  CHECK(opened(questions, 500).find("llm.c's file of questions for evaluation") != std::string::npos);
   for (const int version : {0, 2}) {
     const std::string other = files.write("other.bin", bin(tokens, 6, 20240520, version));
-    CHECK(open(other, 500) == "1: " + other + ": is of version " + std::to_string(version) +
-                                  ", but of files that start with 20240520 only version 1 is read");
+    CHECK(opened(other, 500) == "1: " + other + ": is of version " + std::to_string(version) +
+                                    ", but of files that start with 20240520 only version 1 is read");
   }
   const std::string header = files.write("header.bin", bin(tokens, 6).substr(0, 1000));
-  CHECK(open(header, 500) ==
+  CHECK(opened(header, 500) ==
         "1: " + header + ": holds 1000 bytes, fewer than the 1024 of llm.c's header (256 int32)");
   const std::string empty = files.write("empty.txt", "");
-  CHECK(open(empty, 256).find("holds 0 tokens") != std::string::npos);
+  CHECK(opened(empty, 256).find("holds 0 tokens") != std::string::npos);
 }
 
 TEST_CASE("what --data cannot mean is a usage error") {
-  CHECK(open("arith:x", 500) ==
+  CHECK(opened("arith:x", 500) ==
         "2: --data arith:x: the seed is a whole number from 0 to 2^64 - 1, as in arith:1234");
-  CHECK(open("rand:-1", 500) ==
+  CHECK(opened("rand:-1", 500) ==
         "2: --data rand:-1: the seed is a whole number from 0 to 2^64 - 1, as in rand:1234");
-  CHECK(open("arith:18446744073709551616", 500).starts_with("2: "));
+  CHECK(opened("arith:18446744073709551616", 500).starts_with("2: "));
   const std::string legal =
       "; legal are arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, "
       "a folder or a quoted "
       "pattern of these, or several with weights: A:0.7,B:0.3";
-  CHECK(open("words", 500) == "2: --data words: there is no file or folder words" + legal);
-  CHECK(open("", 500) == "2: --data '': names nothing where a source should be" + legal);
-  CHECK(open("arith:1:0.5,rand:2", 500) ==
+  CHECK(opened("words", 500) == "2: --data words: there is no file or folder words" + legal);
+  CHECK(opened("", 500) == "2: --data '': names nothing where a source should be" + legal);
+  CHECK(opened("arith:1:0.5,rand:2", 500) ==
         "2: --data arith:1:0.5,rand:2: of several sources each has a weight above 0, as in A:0.7,B:0.3; "
         "'rand:2' has none");
   for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf",
                            "arith:1:0.5,", "a.txt,b.txt"})
-    CHECK(open(none, 500).find("each has a weight above 0") != std::string::npos);
+    CHECK(opened(none, 500).find("each has a weight above 0") != std::string::npos);
 }
 
 TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {

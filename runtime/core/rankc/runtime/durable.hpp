@@ -31,7 +31,7 @@ class durable_file {
  public:
   /// Create a file. It is an error that the name is taken, also by a link.
   explicit durable_file(const std::filesystem::path& file, int code = checkpoint_code)
-      : durable_file(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), file,
+      : durable_file(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), file,
                      code) {
     if (descriptor_ < 0) fail();
   }
@@ -56,24 +56,25 @@ class durable_file {
 
   /// Append all of a record or, where that fails, nothing of it.
   void append_whole(std::string_view record) {
-    const off_t before = lseek(descriptor_, 0, SEEK_END);
+    const off_t before = ::lseek(descriptor_, 0, SEEK_END);
     try {
       append(record.data(), record.size());
     } catch (const failure&) {
-      [[maybe_unused]] const int none = ftruncate(descriptor_, before);  // of a pipe it cannot be taken back
+      [[maybe_unused]] const int none =
+          ::ftruncate(descriptor_, before);  // of a pipe it cannot be taken back
       throw;
     }
   }
 
   /// Replace bytes that were written before.
   void replace(std::size_t offset, std::string_view bytes) {
-    if (lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail();
+    if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail();
     append(bytes.data(), bytes.size());
   }
 
   /// Wait until all of it is on disk. A pipe or a terminal has none.
   void flush() {
-    if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail();
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail();
   }
 
   void close() {
@@ -93,11 +94,11 @@ class durable_file {
 
 /// Wait until the entries of a folder are on disk.
 inline void flush_folder(const std::filesystem::path& folder, int code = checkpoint_code) {
-  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail_to_write(folder, code);
-  const int result = fsync(descriptor);
+  const int result = ::fsync(descriptor);
   const int error = errno;
-  close(descriptor);
+  ::close(descriptor);
   if (result != 0) fail_to_write(folder, code, error);
 }
 
@@ -119,7 +120,7 @@ inline void rename_durably(const std::filesystem::path& from, const std::filesys
 /// The same, to a name that is free. Returns: false where it is taken, and nothing has changed.
 inline bool rename_if_free(const std::filesystem::path& from, const std::filesystem::path& to,
                            int code = checkpoint_code) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
     flush_folder(to.parent_path(), code);
     return true;
   }
@@ -133,7 +134,7 @@ inline bool rename_if_free(const std::filesystem::path& from, const std::filesys
 /// Let two files or folders of one folder change names at one moment, and wait until it says so on disk.
 /// Returns: false where the file system cannot, and nothing has changed.
 inline bool exchange_durably(const std::filesystem::path& one, const std::filesystem::path& other) {
-  if (renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
+  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
     if (errno == EINVAL || errno == ENOSYS) return false;
     fail_to_write(other, checkpoint_code);
   }

@@ -18,10 +18,11 @@ namespace rankc::runtime {
 /// no place to be renamed to.
 inline bool is_stream(const std::filesystem::path& path) {
   struct stat there{};
-  if (stat(path.c_str(), &there) != 0) return false;
+  if (::stat(path.c_str(), &there) != 0) return false;
   if (!S_ISREG(there.st_mode)) return !S_ISDIR(there.st_mode);
   std::error_code error;
-  const std::string folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
+  const std::string folder =
+      std::filesystem::canonical(std::filesystem::absolute(path, error).parent_path(), error);
   return folder == "/dev" || folder.starts_with("/proc/");
 }
 
@@ -29,7 +30,7 @@ enum class lock { held, taken, unsupported };
 
 /// Lock an open file against other processes, without waiting. The lock goes when the file is closed.
 inline lock try_lock(int descriptor) {
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock::held;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock::held;
   return errno == EWOULDBLOCK ? lock::taken : lock::unsupported;
 }
 
@@ -51,10 +52,10 @@ inline void remove_unfinished(const std::filesystem::path& folder, const std::st
     if (is_ours) left.push_back(entry.path());
   }
   for (const std::filesystem::path& path : left) {
-    const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) continue;
     if (try_lock(descriptor) == lock::held) std::filesystem::remove(path, error);
-    close(descriptor);
+    ::close(descriptor);
   }
 }
 
@@ -64,12 +65,12 @@ class output_file {
  public:
   output_file(std::filesystem::path place, int code) : place_(std::move(place)), code_(code) {
     struct stat there{};
-    const bool exists = stat(place_.c_str(), &there) == 0;
+    const bool exists = ::stat(place_.c_str(), &there) == 0;
     if (exists && S_ISDIR(there.st_mode)) fail_to_write(place_, code_, EISDIR);
     if (is_stream(place_)) {
       open_stream();
     } else {
-      if (exists && access(place_.c_str(), W_OK) != 0) fail_to_write(place_, code_);
+      if (exists && ::access(place_.c_str(), W_OK) != 0) fail_to_write(place_, code_);
       while (!create()) {
       }
     }
@@ -108,7 +109,7 @@ class output_file {
 
  private:
   void open_stream() {
-    const int descriptor = open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    const int descriptor = ::open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (descriptor < 0) fail_to_write(place_, code_);
     file_.emplace(descriptor, place_, code_);
   }
@@ -119,13 +120,13 @@ class output_file {
     const std::string name = "." + place_.filename().string().substr(0, 200) + "." +
                              std::to_string(getpid()) + "-" + std::to_string(count++);
     const std::filesystem::path beside = place_.parent_path() / (name + std::string(unfinished_end));
-    const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST) return false;
     if (descriptor < 0) fail_to_write(place_, code_);
     const lock got = try_lock(descriptor);
     struct stat made{};
-    if (got == lock::taken || fstat(descriptor, &made) != 0 || made.st_nlink == 0) {
-      close(descriptor);
+    if (got == lock::taken || ::fstat(descriptor, &made) != 0 || made.st_nlink == 0) {
+      ::close(descriptor);
       return false;
     }
     file_.emplace(descriptor, place_, code_);

@@ -14,7 +14,7 @@ class output_folder {
       : folder_(folder),
         unfinished_(folder / ".rankc.unfinished"),
         code_(code),
-        descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (descriptor_ < 0) fail_to_write(folder, code);
     try {
       if (try_lock(descriptor_) == lock::taken)
@@ -41,7 +41,8 @@ class output_folder {
 
   /// Write a file there. A failure names its place.
   void write(const std::string& name, std::string_view text) {
-    const int descriptor = open((unfinished_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int descriptor =
+        ::open((unfinished_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) fail_to_write(folder_ / name, code_);
     durable_file out(descriptor, folder_ / name, code_);
     out.append(text.data(), text.size());
