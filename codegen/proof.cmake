@@ -4,12 +4,14 @@ find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_proof STATIC
   proof/structure.cpp
+  proof/contents.cpp
   proof/by_rows.cpp
   proof/matching.cpp
   proof/order.cpp
   proof/clocks.cpp
   proof/accesses.cpp
   proof/sum_facts.cpp
+  proof/shard_groups.cpp
   proof/sums.cpp
   proof/prove.cpp
   proof/certificate.cpp

@@ -4,8 +4,6 @@
 // last that has surely ended before it and the next, which must surely start after it.
 #include "passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -118,39 +116,53 @@ class arena {
       int stop = c + 1;
       if (found.kind != fault_kind::none) {
         while (stop < last && look(reader, a.value, stop) == found) ++stop;
-        wrong.add(sentence(reader, a.value, found, bounds_[c], bounds_[stop]));
+        report(reader, a.value, found, {bounds_[c], bounds_[stop]}, wrong);
       }
       c = stop;
     }
   }
 
-  std::string sentence(int reader, int value, const fault& f, std::size_t begin, std::size_t end) const {
-    const auto who = table_.name(reader);
+  void report(int reader, int value, const fault& f, byte_range bytes, findings& wrong) const {
+    const int rank = table_.rank[reader];
+    const std::string& name = table_.ops[reader]->name;
     if (f.kind == fault_kind::unwritten)
-      return fmt::format("{} reads bytes {}..{}, which hold nothing yet", who, begin, end);
-    const auto& other = *table_.ops[f.op];
+      return wrong.add("RC7067: rank {}: op \"{}\" reads bytes {}..{}, which nothing has written yet", rank,
+                       name, bytes.begin, bytes.end);
+    const op& other = *table_.ops[f.op];
     if (f.kind == fault_kind::race) {
-      const bool source = std::any_of(other.writes.begin(), other.writes.end(), [&](const access& w) {
-        return w.value == value && w.begin < end && begin < w.end;
-      });
-      return source ? fmt::format(
-                          "{} reads bytes {}..{} before \"{}\" has surely written them: no event orders "
-                          "the two",
-                          who, begin, end, other.name)
-                    : fmt::format(
-                          "{} may write bytes {}..{} before \"{}\" is done with them: no event orders "
-                          "the two",
-                          table_.name(f.op), begin, end, table_.ops[reader]->name);
+      if (writes(other, value, bytes))
+        return wrong.add(
+            "RC7068: rank {}: op \"{}\" may read bytes {}..{} before op \"{}\" has written them: no event "
+            "orders the two",
+            rank, name, bytes.begin, bytes.end, other.name);
+      return wrong.add(
+          "RC7069: rank {}: op \"{}\" may write bytes {}..{} before op \"{}\" has read them: no event orders "
+          "the two",
+          rank, other.name, bytes.begin, bytes.end, name);
     }
-    return fmt::format("{} reads bytes {}..{} for what \"{}\" wrote, but they may hold what \"{}\" wrote",
-                       who, begin, end, writer_of(value), other.name);
+    if (const op* writer = writer_of(value))
+      return wrong.add(
+          "RC7070: rank {}: op \"{}\" reads bytes {}..{} to get the result of op \"{}\", but they may hold "
+          "the result of op \"{}\"",
+          rank, name, bytes.begin, bytes.end, writer->name, other.name);
+    wrong.add(
+        "RC7071: rank {}: op \"{}\" reads bytes {}..{} to get value {}, which no op of the rank writes; they "
+        "may hold the result of op \"{}\"",
+        rank, name, bytes.begin, bytes.end, value, other.name);
   }
 
-  std::string writer_of(int value) const {
+  static bool writes(const op& o, int value, byte_range bytes) {
+    return std::any_of(o.writes.begin(), o.writes.end(), [&](const access& w) {
+      return w.value == value && w.begin < bytes.end && bytes.begin < w.end;
+    });
+  }
+
+  /// The first op of the rank that writes a value; null where none does.
+  const op* writer_of(int value) const {
     for (int i = first_op_; i < last_op_; ++i)
       for (const auto& a : table_.ops[i]->writes)
-        if (a.value == value) return table_.ops[i]->name;
-    return "no op of the rank";
+        if (a.value == value) return table_.ops[i];
+    return nullptr;
   }
 
   const op_table& table_;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that go by rows: with a product, at once, in parts. A part of the one is touched while any part
-// of the other is, so that what the later of the two writes lies apart from all that the earlier touches, and
-// what runs meanwhile apart from all that the collective touches. The first of them waits for all; what is
-// gathered has arrived when the product ends, not before.
+// Row-pipelined collectives: a collective and its product run at once, in parts. Any part of one may run
+// while any part of the other does, so what the later of the two writes must lie apart from all that the
+// earlier uses, and what runs meanwhile apart from all that the collective uses. Only the first of them may
+// wait. Rows that are gathered have arrived when the product ends, not before.
 #include "passes.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
@@ -15,89 +13,134 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// Of what an op reads or writes, bytes that another op touches; empty: none.
-std::string fault_of_bytes(const std::vector<access>& of, const std::string& name, const char* how,
-                           const op& other) {
-  for (const access& w : of)
-    for (const auto* touched : {&other.reads, &other.writes})
-      for (const access& a : *touched)
-        if (w.begin < a.end && a.begin < w.end)
-          return fmt::format("goes by rows, and \"{}\" {} bytes {}..{} while \"{}\" touches {}..{}", name,
-                             how, w.begin, w.end, other.name, a.begin, a.end);
-  return "";
-}
+/// The ops that run at once: a collective, its product and what is between the two. Each check says whether
+/// it has found nothing wrong.
+class overlap {
+ public:
+  overlap(int rank, std::span<const op> ops, bool gathers, findings& wrong)
+      : rank_(rank),
+        ops_(ops),
+        gathers_(gathers),
+        collective_(gathers ? ops.front() : ops.back()),
+        product_(gathers ? ops.back() : ops.front()),
+        wrong_(wrong) {}
 
-/// What is wrong with a collective and the op that it goes with; empty: nothing.
-std::string fault_of_pair(const op& earlier, const op& later, bool gathers) {
-  const op &collective = gathers ? earlier : later, &product = gathers ? later : earlier;
-  if (collective.does != (gathers ? collective_kind::all_gather : collective_kind::reduce_scatter))
-    return "goes by rows; an all_gather does, or a reduce_scatter";
-  if (product.kind != op_kind::compute || product.stream != collective.stream)
-    return fmt::format("goes by rows with \"{}\", which is no kernel on its stream", product.name);
-  const auto is_result = [&](const access& r) {
-    return !earlier.writes.empty() && r.value == earlier.writes[0].value;
-  };
-  if (std::none_of(later.reads.begin(), later.reads.end(), is_result))
-    return fmt::format("goes by rows with \"{}\", and the one takes nothing of the other", product.name);
-  return fault_of_bytes(later.writes, later.name, "writes", earlier);
-}
+  bool check() {
+    if (!check_pair() || !check_bytes(ops_.back().writes, "write", ops_.back(), ops_.front())) return false;
+    for (const op& o : ops_.subspan(1, ops_.size() - 2))
+      if (!check_meanwhile(o)) return false;
+    return check_waits();
+  }
 
-/// What is wrong with an op that runs meanwhile.
-std::string fault_of_meanwhile(const op& meanwhile, const op& collective) {
-  if (meanwhile.kind != op_kind::compute || meanwhile.stream != collective.stream)
-    return fmt::format("goes by rows while \"{}\" runs, which is no kernel on its stream", meanwhile.name);
-  const std::string fault = fault_of_bytes(meanwhile.reads, meanwhile.name, "reads", collective);
-  return fault.empty() ? fault_of_bytes(meanwhile.writes, meanwhile.name, "writes", collective) : fault;
-}
+ private:
+  template <class... T>
+  bool refuse(runtime::sentence<int, std::string, std::type_identity_t<T>...> about, const T&... facts) {
+    wrong_.add(about, rank_, collective_.name, facts...);
+    return false;
+  }
 
-/// What is wrong with ops that go at once, from the earlier of a collective and its product to the later.
-std::string fault_of_ops(std::span<const op> all, bool gathers) {
-  std::string fault = fault_of_pair(all.front(), all.back(), gathers);
-  for (const op& o : all.subspan(1, all.size() - 2))
-    if (fault.empty()) fault = fault_of_meanwhile(o, gathers ? all.front() : all.back());
-  for (const op& o : all.subspan(1))
-    if (fault.empty() && !o.waits.empty())
-      fault = fmt::format("goes by rows, and \"{}\" waits; the first of them does, \"{}\"", o.name,
-                          all.front().name);
-  return fault;
-}
+  static bool is_kernel_on(const op& o, int stream) {
+    return o.kind == op_kind::compute && o.stream == stream;
+  }
+
+  bool check_pair() {
+    if (collective_.does != (gathers_ ? collective_kind::all_gather : collective_kind::reduce_scatter))
+      return refuse(
+          "RC7030: rank {}: op \"{}\" is row-pipelined: only an all_gather or a reduce_scatter may be");
+    if (!is_kernel_on(product_, collective_.stream))
+      return refuse(
+          "RC7031: rank {}: op \"{}\" is row-pipelined with op \"{}\", which is not a kernel on its stream",
+          product_.name);
+    const auto is_result = [&](const access& r) {
+      return !ops_.front().writes.empty() && r.value == ops_.front().writes[0].value;
+    };
+    if (std::none_of(ops_.back().reads.begin(), ops_.back().reads.end(), is_result))
+      return refuse(
+          "RC7032: rank {}: op \"{}\" is row-pipelined with op \"{}\", but the later of the two does not "
+          "read the result of the earlier",
+          product_.name);
+    return true;
+  }
+
+  bool check_meanwhile(const op& o) {
+    if (!is_kernel_on(o, collective_.stream))
+      return refuse(
+          "RC7033: rank {}: op \"{}\" is row-pipelined, and op \"{}\", which runs meanwhile, is not a kernel "
+          "on its stream",
+          o.name);
+    return check_bytes(o.reads, "read", o, collective_) && check_bytes(o.writes, "write", o, collective_);
+  }
+
+  /// Reads or writes of an op are apart from all that another touches. `kind`: read or write.
+  bool check_bytes(const std::vector<access>& accesses, const char* kind, const op& of, const op& other) {
+    for (const access& w : accesses)
+      for (const auto* touched : {&other.reads, &other.writes})
+        for (const access& a : *touched)
+          if (w.begin < a.end && a.begin < w.end)
+            return refuse(
+                "RC7034: rank {}: op \"{}\" is row-pipelined, and a {} of op \"{}\", bytes {}..{}, overlaps "
+                "bytes {}..{} that op \"{}\" uses",
+                kind, of.name, w.begin, w.end, a.begin, a.end, other.name);
+    return true;
+  }
+
+  bool check_waits() {
+    for (const op& o : ops_.subspan(1))
+      if (!o.waits.empty())
+        return refuse(
+            "RC7035: rank {}: op \"{}\" is row-pipelined, and op \"{}\" waits; of the ops that run at once "
+            "only the first, \"{}\", may wait",
+            o.name, ops_.front().name);
+    return true;
+  }
+
+  int rank_;
+  std::span<const op> ops_;
+  bool gathers_;
+  const op &collective_, &product_;
+  findings& wrong_;
+};
 
 }  // namespace
 
 void check_by_rows(const program& p, findings& wrong) {
-  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
+  for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
     const auto& ops = p.ranks[r].ops;
     std::size_t taken = 0;              // ops up to here are of pairs before
-    std::unordered_set<int> gone;       // values that were dealt out
-    std::unordered_set<int> under_way;  // gathers, and what runs meanwhile
+    std::unordered_set<int> gone;       // values that a reduce_scatter overwrites
+    std::unordered_set<int> under_way;  // all-gathers, and what runs meanwhile
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
       for (int w : ops[i].waits)
         if (under_way.count(w))
           wrong.add(
-              fmt::format("rank {}: \"{}\" waits for \"{}\", while which rows are under way; it may wait for "
-                          "their product",
-                          r, ops[i].name, ops[static_cast<std::size_t>(w)].name));
+              "RC7036: rank {}: op \"{}\" waits for op \"{}\", at whose end row-pipelined rows may still be "
+              "arriving: it may wait for their product instead",
+              r, ops[i].name, ops[static_cast<std::size_t>(w)].name);
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
-          wrong.add(fmt::format(
-              "rank {}: \"{}\" reads what was dealt out by rows, and its bytes were taken for what arrived",
-              r, ops[i].name));
+          wrong.add(
+              "RC7037: rank {}: op \"{}\" reads bytes {}..{}, which a row-pipelined reduce_scatter has "
+              "overwritten",
+              r, ops[i].name, a.begin, a.end);
       if (ops[i].by_rows == 0) continue;
       const bool gathers = ops[i].does == collective_kind::all_gather;
       const auto by = static_cast<std::size_t>(ops[i].by_rows);
       if (by > 2 || (gathers ? i + by >= ops.size() : i < by)) {
-        wrong.add(fmt::format("rank {}: \"{}\" goes by rows with an op {} from it; it is one of the next two",
-                              r, ops[i].name, ops[i].by_rows));
+        wrong.add(
+            "RC7038: rank {}: op \"{}\" is row-pipelined with the op {} places away: its product must be 1 "
+            "or 2 places away, after an all_gather and before a reduce_scatter",
+            r, ops[i].name, ops[i].by_rows);
         continue;
       }
       const std::size_t first = gathers ? i : i - by;
-      const std::string fault = first < taken ? "goes by rows with an op that goes with another"
-                                              : fault_of_ops(std::span(ops).subspan(first, by + 1), gathers);
+      if (first < taken)
+        wrong.add("RC7039: rank {}: op \"{}\" is row-pipelined with an op that is row-pipelined with another",
+                  r, ops[i].name);
+      else overlap(r, std::span(ops).subspan(first, by + 1), gathers, wrong).check();
       taken = first + by + 1;
       for (std::size_t k = first; gathers && k + 1 < taken; ++k) under_way.insert(static_cast<int>(k));
       if (!gathers)
         for (const access& a : ops[i].reads) gone.insert(a.value);
-      if (!fault.empty()) wrong.add(fmt::format("rank {}: \"{}\" {}", r, ops[i].name, fault));
     }
   }
 }

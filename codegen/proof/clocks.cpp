@@ -3,8 +3,6 @@
 // shared between ranks, so two ops of different ranks need no comparing.
 #include "passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace rankc::codegen::proof {
@@ -68,8 +66,9 @@ void check_communicators(const op_table& table, const clocks& clock, int rank, f
     if (o.kind != op_kind::send && o.kind != op_kind::receive && o.kind != op_kind::collective) continue;
     int& previous = last[o.communicator];
     if (previous >= 0 && !clock.before(previous, i))
-      wrong.add(fmt::format("{} and \"{}\" are both on communicator \"{}\": no event orders the two",
-                            table.name(previous), o.name, table.program.communicators[o.communicator].name));
+      wrong.add(
+          "RC7066: rank {}: op \"{}\" and op \"{}\" both use communicator \"{}\", and no event orders them",
+          rank, table.ops[previous]->name, o.name, table.program.communicators[o.communicator].name);
     previous = i;
   }
 }

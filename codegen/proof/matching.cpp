@@ -3,8 +3,6 @@
 // from a, and the n-th collectives of all members meet. Those that meet must mean the same message.
 #include "passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -12,11 +10,6 @@
 namespace rankc::codegen::proof {
 
 namespace {
-
-std::string message(const op_table& table, int i) {
-  const op& o = *table.ops[i];
-  return fmt::format("{} (message {}, {} bytes)", table.name(i), o.message, o.bytes);
-}
 
 bool same_message(const op& a, const op& b) {
   return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does &&
@@ -41,6 +34,15 @@ std::vector<std::string> sums_of(const op_table& table, int i) {
   return names;
 }
 
+void add_other_message(const op_table& table, int a, int b, const std::string& communicator,
+                       findings& wrong) {
+  const op &x = *table.ops[a], &y = *table.ops[b];
+  wrong.add(
+      "RC7060: rank {}: op \"{}\" (message {}, {} bytes) meets op \"{}\" (message {}, {} bytes) of rank {} "
+      "on communicator \"{}\": name, message, bytes and kind must agree",
+      table.rank[a], x.name, x.message, x.bytes, y.name, y.message, y.bytes, table.rank[b], communicator);
+}
+
 struct channel {
   std::vector<int> sends, receives;
 };
@@ -55,18 +57,17 @@ void match_channels(const op_table& table, const channels& all, std::vector<int>
     for (std::size_t n = 0; n < both && !wrong.full(); ++n) {
       const int s = c.sends[n], r = c.receives[n];
       leader[r] = s;
-      if (!same_message(*table.ops[s], *table.ops[r]))
-        wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
-                              message(table, s), message(table, r), name));
+      if (!same_message(*table.ops[s], *table.ops[r])) add_other_message(table, s, r, name, wrong);
       else if (!same_values(table.ops[s]->reads, table.ops[r]->writes))
-        wrong.add(
-            fmt::format("{} sends other values than {} says it receives", table.name(s), table.name(r)));
+        wrong.add("RC7061: rank {}: op \"{}\" sends other values than op \"{}\" of rank {} receives", from,
+                  table.ops[s]->name, table.ops[r]->name, to);
     }
     if (c.sends.size() == c.receives.size()) continue;
     const int lone = c.sends.size() > both ? c.sends[both] : c.receives[both];
-    wrong.add(fmt::format(
-        "rank {} sends {} times to rank {} on \"{}\", rank {} receives {} times; {} meets nothing", from,
-        c.sends.size(), to, name, to, c.receives.size(), table.name(lone)));
+    wrong.add(
+        "RC7062: rank {} sends {} messages to rank {}, which receives {}, on communicator \"{}\": op \"{}\" "
+        "of rank {} has no partner",
+        from, c.sends.size(), to, c.receives.size(), name, table.ops[lone]->name, table.rank[lone]);
   }
 }
 
@@ -81,16 +82,18 @@ void match_collectives(const op_table& table, const std::vector<std::vector<std:
       for (std::size_t n = 0; n < both && !wrong.full(); ++n) {
         leader[mine[n]] = first[n];
         if (!same_message(*table.ops[first[n]], *table.ops[mine[n]]))
-          wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
-                                message(table, first[n]), message(table, mine[n]), communicator.name));
+          add_other_message(table, first[n], mine[n], communicator.name, wrong);
         else if (sums_of(table, first[n]) != sums_of(table, mine[n]))
-          wrong.add(fmt::format("{} and {} are of other sums", table.name(first[n]), table.name(mine[n])));
+          wrong.add("RC7063: rank {}: op \"{}\" writes other sums than op \"{}\" of rank {}, which it meets",
+                    communicator.ranks[0], table.ops[first[n]]->name, table.ops[mine[n]]->name, r);
       }
       if (first.size() == mine.size()) continue;
       const int lone = first.size() > both ? first[both] : mine[both];
-      wrong.add(fmt::format("rank {} enters {} collectives on \"{}\", rank {} enters {}; {} meets nothing",
-                            communicator.ranks[0], first.size(), communicator.name, r, mine.size(),
-                            table.name(lone)));
+      wrong.add(
+          "RC7064: rank {} enters {} collectives on communicator \"{}\", rank {} enters {}: op \"{}\" of "
+          "rank {} has no partner",
+          communicator.ranks[0], first.size(), communicator.name, r, mine.size(), table.ops[lone]->name,
+          table.rank[lone]);
     }
   }
 }

@@ -22,8 +22,6 @@ op_table::op_table(const codegen::program& p) : program(p) {
   first_of_rank.push_back(size());
 }
 
-std::string op_table::name(int i) const { return fmt::format("rank {}: \"{}\"", rank[i], ops[i]->name); }
-
 lists predecessors(const op_table& table) {
   lists result;
   std::vector<int> last;  // on each stream; the begin op until the stream has one of its own
@@ -82,18 +80,18 @@ struct hang {
     return *std::find_if(members.begin(), members.end(), [&](int m) { return missing(m) >= 0; });
   }
 
-  std::string sentence(int any_op) const {
+  /// The ranks that wait for one another: rank 0 waits in "F0" for rank 1, which waits in "B0" for rank 0.
+  std::string circle(int any_op) const {
     std::vector<int> path;
     int at = stuck(any_op);
     auto seen = path.end();
     for (; (seen = std::find(path.begin(), path.end(), at)) == path.end(); at = stuck(absent(at)))
       path.push_back(at);
     path.erase(path.begin(), seen);
-    std::string text = "deadlock: ";
+    std::string text = fmt::format("rank {}", table.rank[path[0]]);
     for (std::size_t i = 0; i < path.size(); ++i)
-      text += fmt::format(
-          "{} waits in \"{}\" for rank {}{}", i == 0 ? fmt::format("rank {}", table.rank[path[i]]) : "which",
-          table.ops[path[i]]->name, table.rank[path[(i + 1) % path.size()]], i + 1 < path.size() ? ", " : "");
+      text += fmt::format("{} waits in \"{}\" for rank {}", i == 0 ? "" : ", which", table.ops[path[i]]->name,
+                          table.rank[path[(i + 1) % path.size()]]);
     return text;
   }
 };
@@ -121,7 +119,7 @@ std::vector<int> sequence(const op_table& table, const joint_events& events, con
   const hang state{table, events, predecessors, happened};
   for (int i = 0; i < table.size(); ++i)
     if (!happened[events.of[i]]) {
-      wrong.add(state.sentence(i));
+      wrong.add("RC7065: deadlock: {}", state.circle(i));
       break;
     }
   return order;

@@ -3,9 +3,11 @@
 // order of the joint events, and the happens-before of one rank's ops as clocks over its streams.
 #pragma once
 #include <rankc/codegen/program.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,10 @@ namespace rankc::codegen::proof {
 /// The first sentences about what is wrong; the rest would say the same again.
 class findings {
  public:
-  void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+  template <class... T>
+  void add(runtime::sentence<std::type_identity_t<T>...> about, const T&... facts) {
+    sentences_.push_back(runtime::say(about, facts...));
+  }
   bool full() const { return sentences_.size() >= 20; }
   bool none() const { return sentences_.empty(); }
   std::vector<std::string> take() { return std::move(sentences_); }
@@ -41,8 +46,6 @@ struct op_table {
   std::vector<int> first_of_rank;  // and the number of ops at the end
   std::vector<int> place;          // of each op on its stream, from 1
   int size() const { return static_cast<int>(ops.size()); }
-  /// The op as sentences name it: rank 2: "F0: stage 1 -> 2".
-  std::string name(int op) const;
 };
 
 /// Ops that happen together: a send with its receive, a collective's members; any other op alone.

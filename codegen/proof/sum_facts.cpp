@@ -4,8 +4,6 @@
 // parameter in the norm once.
 #include "passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -38,31 +36,31 @@ class facts {
 
  private:
   int ranks() const { return static_cast<int>(p_.ranks.size()); }
-  template <class... T>
-  void refuse(int rank, fmt::format_string<T...> text, T&&... facts) {
-    wrong_.add(fmt::format("rank {}: ", rank) + fmt::format(text, std::forward<T>(facts)...));
-  }
+  static const char* kind_of(const sum& s) { return sum_kind_names[static_cast<int>(s.kind)]; }
 
   void check_places(int r) {
     std::vector<byte_range> places;
     std::set<std::string> names;
     int norms = 0;
     for (const sum& s : p_.ranks[r].sums) {
-      if (!names.insert(s.name).second) refuse(r, "two sums are named \"{}\"", s.name);
+      if (!names.insert(s.name).second) wrong_.add("RC7045: rank {}: two sums are named \"{}\"", r, s.name);
       places.push_back(s.at);
       if (s.collected != byte_range{}) places.push_back(s.collected);
       places.insert(places.end(), s.updates.begin(), s.updates.end());
       if (!is_of_parameter(s.kind) && !s.updates.empty())
-        refuse(r, "\"{}\" is no gradient and updates nothing", s.name);
+        wrong_.add("RC7046: rank {}: the {} \"{}\" lists updates: a {} updates no weights", r, kind_of(s),
+                   s.name, kind_of(s));
       norms += s.kind == sum_kind::norm;
     }
-    if (norms > 1) refuse(r, "has {} norms", norms);
+    if (norms > 1) wrong_.add("RC7047: rank {} has {} norms; one is allowed", r, norms);
     std::sort(places.begin(), places.end());
     for (std::size_t i = 0; i < places.size(); ++i)
       if (places[i].begin >= places[i].end || places[i].end > p_.ranks[r].arena_bytes ||
           (i > 0 && places[i].begin < places[i - 1].end))
-        refuse(r, "bytes {}..{} cannot be the place of a sum, or of what it updates", places[i].begin,
-               places[i].end);
+        wrong_.add(
+            "RC7048: rank {}: bytes {}..{} are given to a sum or its updates: they must not be empty, must "
+            "lie in the arena of {} bytes and must overlap no other such bytes",
+            r, places[i].begin, places[i].end, p_.ranks[r].arena_bytes);
   }
 
   const sum::relation* find(const sum& s, int communicator) const {
@@ -75,11 +73,16 @@ class facts {
     std::set<int> seen;
     for (const auto& [communicator, as] : s.over) {
       if (communicator < 0 || communicator >= static_cast<int>(p_.communicators.size()))
-        return refuse(r, "\"{}\" is summed over communicator {} of {}", s.name, communicator,
-                      p_.communicators.size());
+        return wrong_.add(
+            "RC7049: rank {}: the {} \"{}\" names communicator {}; the program has {} communicators", r,
+            kind_of(s), s.name, communicator, p_.communicators.size());
       const auto& c = p_.communicators[communicator];
-      if (!seen.insert(communicator).second || std::find(c.ranks.begin(), c.ranks.end(), r) == c.ranks.end())
-        refuse(r, "\"{}\" is related over \"{}\" twice, or by a rank that is not in it", s.name, c.name);
+      if (!seen.insert(communicator).second)
+        wrong_.add("RC7050: rank {}: the {} \"{}\" names communicator \"{}\" twice", r, kind_of(s), s.name,
+                   c.name);
+      else if (std::find(c.ranks.begin(), c.ranks.end(), r) == c.ranks.end())
+        wrong_.add("RC7051: rank {}: the {} \"{}\" names communicator \"{}\", which does not list the rank",
+                   r, kind_of(s), s.name, c.name);
       for (int member : c.ranks) {
         const auto at = by_name_[member].find(s.name);
         const sum* other = at == by_name_[member].end() ? nullptr : at->second;
@@ -87,8 +90,10 @@ class facts {
         if (!back || back->as != as || other->kind != s.kind ||
             other->at.end - other->at.begin != s.at.end - s.at.begin ||
             other->collected.end - other->collected.begin != s.collected.end - s.collected.begin)
-          return refuse(r, "\"{}\" is {} over \"{}\", and something else to rank {}", s.name,
-                        placement_letters[static_cast<int>(as)], c.name, member);
+          return wrong_.add(
+              "RC7052: rank {}: the {} \"{}\" is {} over communicator \"{}\", but rank {} describes it "
+              "otherwise: kind, letter and sizes must agree",
+              r, kind_of(s), s.name, placement_letters[static_cast<int>(as)], c.name, member);
       }
     }
   }
@@ -111,7 +116,9 @@ class facts {
           for (int member : p_.communicators[o.communicator].ranks) root[top(member)] = top(r);
       for (int r : of)
         if (top(r) != top(of[0]))
-          return refuse(r, "\"{}\" is also on rank {}, and no communicator relates the two", name, of[0]);
+          return wrong_.add(
+              "RC7053: rank {}: sum \"{}\" is also on rank {}, and no communicator relates the two", r, name,
+              of[0]);
     }
   }
 
@@ -127,10 +134,15 @@ class facts {
       for (const sum& s : p_.ranks[member].sums)
         if (s.kind == sum_kind::gradient) times[s.name] += s.counted;
     for (const auto& [name, n] : times)
-      if (n != 1) return refuse(r, "\"{}\" is counted {} times in the norm", name, n);
+      if (n != 1)
+        return wrong_.add(
+            "RC7054: rank {}: the gradient \"{}\" is counted {} times in the norm, expected once", r, name,
+            n);
     const auto mine = std::count_if(p_.ranks[r].sums.begin(), p_.ranks[r].sums.end(),
                                     [](const sum& s) { return s.kind == sum_kind::gradient && s.counted; });
-    if (norm.terms != mine) refuse(r, "the norm counts {} gradients of {}", norm.terms, mine);
+    if (norm.terms != mine)
+      wrong_.add("RC7055: rank {}: the norm has {} terms, but counts {} gradients of the rank", r, norm.terms,
+                 mine);
   }
 
   const program& p_;

@@ -4,6 +4,7 @@
 // a sum. Contributions add up while nothing is reduced, a reduction is over a communicator that is left to
 // do, and what reads a sum for another purpose finds it whole.
 #include "passes.hpp"
+#include "shard_groups.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -51,8 +52,10 @@ class summation {
     }
     for (const place& p : places_)
       if (p.kind == place_kind::update && !updated_[p.bytes.begin])
-        wrong_.add(fmt::format("rank {}: bytes {}..{} of {} are not updated in the step", rank_,
-                               p.bytes.begin, p.bytes.end, name(p.sum)));
+        wrong_.add(
+            "RC7075: rank {}: the weights or moments of the {} \"{}\", bytes {}..{}, are not updated in the "
+            "step",
+            rank_, kind_of(p.sum), sums_[p.sum].name, p.bytes.begin, p.bytes.end);
   }
 
  private:
@@ -63,18 +66,18 @@ class summation {
     place_kind kind;
   };
 
-  std::string name(std::size_t s) const {
-    const bool gradient = sums_[s].kind == sum_kind::gradient;
-    return fmt::format("{}\"{}\"", gradient ? "the gradient of " : "", sums_[s].name);
-  }
+  const char* kind_of(std::size_t s) const { return sum_kind_names[static_cast<int>(sums_[s].kind)]; }
   std::string names(const std::set<int>& communicators) const {
     std::vector<std::string> all;
     for (int c : communicators) all.push_back(fmt::format("\"{}\"", table_.program.communicators[c].name));
     return fmt::format("{}", fmt::join(all, " and "));
   }
+  /// The first holes of the sentence are for the rank, the op, and the kind and the name of the sum.
   template <class... T>
-  void refuse(int op, fmt::format_string<T...> text, T&&... facts) {
-    wrong_.add(table_.name(op) + " " + fmt::format(text, std::forward<T>(facts)...));
+  void refuse(int op, std::size_t s,
+              runtime::sentence<int, std::string, const char*, std::string, std::type_identity_t<T>...> about,
+              const T&... facts) {
+    wrong_.add(about, rank_, table_.ops[op]->name, kind_of(s), sums_[s].name, facts...);
   }
 
   /// The place that an access is of, whole; a part of one is refused.
@@ -83,8 +86,10 @@ class summation {
                                    [&](const place& p) { return p.bytes.end <= a.begin; });
     if (at == places_.end() || at->bytes.begin >= a.end) return nullptr;
     if (at->bytes != byte_range{a.begin, a.end}) {
-      refuse(op, "touches bytes {}..{}, of which {} has {}..{}", a.begin, a.end, name(at->sum),
-             at->bytes.begin, at->bytes.end);
+      refuse(op, at->sum,
+             "RC7076: rank {}: op \"{}\" must use all bytes of the {} \"{}\", {}..{}, or none: it uses bytes "
+             "{}..{}",
+             at->bytes.begin, at->bytes.end, a.begin, a.end);
       return nullptr;
     }
     return &*at;
@@ -122,32 +127,51 @@ class summation {
       if (t.read && !t.write && check_whole(i, t)) whole.insert(t.sum);
     for (const touched& t : sums)
       if (t.write) is_contribution(o, t) ? contribute(i, t, whole) : reduce(i, t);
-    for (std::size_t s : updates)
-      if (!whole.count(s) || (norm_ >= 0 && !whole.count(static_cast<std::size_t>(norm_)))) {
-        refuse(i, "updates what belongs to {} without reading {}", name(s),
-               whole.count(s) ? "the norm" : "it");
-        break;
-      }
+    check_update_reads(i, updates, whole);
     if (o.kind == op_kind::end) check_kept(i, kept);
   }
 
+  /// Updates read their gradients and the norm. `whole`: sums that the op finds whole.
+  void check_update_reads(int i, const std::vector<std::size_t>& updates,
+                          const std::set<std::size_t>& whole) {
+    for (std::size_t s : updates) {
+      if (!whole.count(s))
+        return refuse(
+            i, s,
+            "RC7077: rank {}: op \"{}\" updates weights or moments of the {} \"{}\" without reading it");
+      if (norm_ >= 0 && !whole.count(static_cast<std::size_t>(norm_)))
+        return refuse(i, s,
+                      "RC7078: rank {}: op \"{}\" updates weights or moments of the {} \"{}\" without "
+                      "reading the norm");
+    }
+  }
+
   void update(int i, const place& p) {
-    if (table_.ops[i]->kind != op_kind::compute || updated_[p.bytes.begin])
-      refuse(i, "writes bytes {}..{} of {} {}", p.bytes.begin, p.bytes.end, name(p.sum),
-             updated_[p.bytes.begin] ? "again, after their update" : "and is no update");
+    if (updated_[p.bytes.begin])
+      refuse(i, p.sum,
+             "RC7079: rank {}: op \"{}\" writes weights or moments of the {} \"{}\", bytes {}..{}, after "
+             "their update",
+             p.bytes.begin, p.bytes.end);
+    else if (table_.ops[i]->kind != op_kind::compute)
+      refuse(i, p.sum,
+             "RC7080: rank {}: op \"{}\" writes weights or moments of the {} \"{}\", bytes {}..{}, and is "
+             "not a computation",
+             p.bytes.begin, p.bytes.end);
     updated_[p.bytes.begin] = true;
   }
 
   void check_kept(int i, const std::set<std::size_t>& kept) {
     for (const place& p : places_)
       if (p.kind == place_kind::update && !kept.count(p.bytes.begin))
-        refuse(i, "does not keep bytes {}..{} of {}", p.bytes.begin, p.bytes.end, name(p.sum));
+        refuse(i, p.sum,
+               "RC7081: rank {}: op \"{}\" does not keep weights or moments of the {} \"{}\", bytes {}..{}",
+               p.bytes.begin, p.bytes.end);
   }
 
   const partial_sum* known(int i, const touched& t) {
     const auto at = values_.find(t.read->value);
     if (at != values_.end() && at->second.of == t.sum) return &at->second;
-    refuse(i, "reads {} where nothing has been added to it", name(t.sum));
+    refuse(i, t.sum, "RC7082: rank {}: op \"{}\" reads the {} \"{}\" before anything has been added to it");
     return nullptr;
   }
 
@@ -155,9 +179,11 @@ class summation {
     const partial_sum* s = known(i, t);
     if (!s) return false;
     if (!s->pending.empty())
-      refuse(i, "reads {}, which is not yet summed over {}", name(t.sum), names(s->pending));
+      refuse(i, t.sum, "RC7083: rank {}: op \"{}\" reads the {} \"{}\", which is not yet summed over {}",
+             names(s->pending));
     else if (s->terms != sums_[t.sum].terms)
-      refuse(i, "reads {} with {} of its {} contributions", name(t.sum), s->terms, sums_[t.sum].terms);
+      refuse(i, t.sum, "RC7084: rank {}: op \"{}\" reads the {} \"{}\" with {} of its {} contributions",
+             s->terms, sums_[t.sum].terms);
     return s->pending.empty() && s->terms == sums_[t.sum].terms;
   }
 
@@ -184,21 +210,40 @@ class summation {
   /// Sums are made where they lie, or dealt out to their shards' place.
   void reduce(int i, const touched& t) {
     const op& o = *table_.ops[i];
-    if (o.kind != op_kind::collective) return refuse(i, "writes {} and does not compute it", name(t.sum));
+    if (o.kind != op_kind::collective)
+      return refuse(
+          i, t.sum,
+          "RC7085: rank {}: op \"{}\" writes the {} \"{}\" and is neither a computation nor a collective");
     const auto& communicator = table_.program.communicators[o.communicator].name;
     const bool deals = relation(t.sum, o.communicator) == placement::dealt;
     const bool moves = t.read && is_collected(t, *t.read) && t.write->begin == sums_[t.sum].at.begin &&
                        t.write->replaces < 0;
     const bool stays = t.read && t.write->replaces >= 0 && t.read->begin == t.write->begin;
-    if (deals ? !moves || o.does != collective_kind::reduce_scatter
-              : !stays || o.does != collective_kind::all_reduce)
-      return refuse(i, "writes {}, and is no sum of it over \"{}\"", name(t.sum), communicator);
+    if (deals && !(moves && o.does == collective_kind::reduce_scatter))
+      return refuse(i, t.sum,
+                    "RC7086: rank {}: op \"{}\" writes the {} \"{}\", which over communicator \"{}\" a "
+                    "reduce_scatter must move from bytes {}..{} to bytes {}..{}",
+                    communicator, place_of_terms(t.sum).begin, place_of_terms(t.sum).end,
+                    sums_[t.sum].at.begin, sums_[t.sum].at.end);
+    if (!deals && !(stays && o.does == collective_kind::all_reduce))
+      return refuse(i, t.sum,
+                    "RC7087: rank {}: op \"{}\" writes the {} \"{}\", which over communicator \"{}\" an "
+                    "all_reduce must sum in place",
+                    communicator);
     const partial_sum* before = known(i, t);
     if (!before) return;
     partial_sum after = *before;
-    if (after.pending.erase(o.communicator) == 0)
-      return refuse(i, "sums {} over \"{}\", over which it is no part of a sum{}", name(t.sum), communicator,
-                    after.pending.empty() ? "" : ": it still is one over " + names(after.pending));
+    if (after.pending.erase(o.communicator) == 0) {
+      if (after.pending.empty())
+        return refuse(i, t.sum,
+                      "RC7088: rank {}: op \"{}\" sums the {} \"{}\" over communicator \"{}\", but nothing "
+                      "is left to sum",
+                      communicator);
+      return refuse(i, t.sum,
+                    "RC7089: rank {}: op \"{}\" sums the {} \"{}\" over communicator \"{}\", but it is left "
+                    "to sum over {}",
+                    communicator, names(after.pending));
+    }
     remember(i, t, after);
   }
 
@@ -211,68 +256,45 @@ class summation {
     std::set<int> shards;
     bool first = true;
     for (std::size_t g : whole) {
-      const std::set<int> of = sums_of_shards(i, g);
-      if (!first && of != shards)
-        refuse(i, "adds to the norm both of shards over {} and of what is whole",
-               names(of.empty() ? shards : of));
+      const shard_groups groups = groups_of_shards(table_.program, rank_, g);
+      if (groups.count_twice)
+        refuse(i, g,
+               "RC7090: rank {}: op \"{}\" adds shards of the {} \"{}\" to the norm, whose sums over {} "
+               "count some of "
+               "them twice",
+               names(groups.communicators));
+      const std::set<int>& of = groups.communicators;
+      if (!first && of != shards) refuse_mixture(i, s, shards, of);
       shards = of;
       first = false;
     }
     pending.insert(shards.begin(), shards.end());
     return pending;
   }
-  /// The groups over which squares of a gradient's shards are summed: those over which there are shards, in
-  /// their order, but for those whose members the sums before them reach. Refused where these have a rank's
-  /// part twice.
-  std::set<int> sums_of_shards(int i, std::size_t g) {
-    std::vector<int> kept;
-    for (const auto& [communicator, as] : sums_[g].over) {
-      if (as != placement::sharded && as != placement::dealt) continue;
-      const std::set<int> reached = reached_by(g, kept);
-      if (!std::all_of(members(communicator).begin(), members(communicator).end(),
-                       [&](int r) { return reached.contains(r); }))
-        kept.push_back(communicator);
-    }
-    const std::set<int> all(kept.begin(), kept.end());
-    if (reached_by(g, kept).empty())
-      refuse(i, "adds to the norm shards of {}, of which sums over {} have some twice", name(g), names(all));
-    return all;
-  }
-  const std::vector<int>& members(int communicator) const {
-    return table_.program.communicators[communicator].ranks;
-  }
-  /// The ranks whose parts sums of a gradient over some groups have, one after the other; none where they
-  /// have one's twice.
-  std::set<int> reached_by(std::size_t g, const std::vector<int>& groups) const {
-    std::set<int> reached{rank_};
-    for (int group : groups) {
-      std::set<int> more;
-      for (int r : reached)
-        for (int member : members(group_like(group, g, r)))
-          if (!more.insert(member).second) return {};
-      reached = std::move(more);
-    }
-    return reached;
-  }
-  /// The group over which a gradient of another rank is, where this rank's is over a group: the ranks have
-  /// the same sums.
-  int group_like(int group, std::size_t g, int rank) const {
-    std::size_t at = 0;
-    while (sums_[g].over[at].communicator != group) ++at;
-    const auto& theirs = table_.program.ranks[rank].sums;
-    return g < theirs.size() && at < theirs[g].over.size() ? theirs[g].over[at].communicator : group;
+  void refuse_mixture(int i, std::size_t norm, const std::set<int>& a, const std::set<int>& b) {
+    if (a.empty() || b.empty())
+      return refuse(
+          i, norm, "RC7091: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and whole gradients",
+          names(a.empty() ? b : a));
+    refuse(i, norm, "RC7092: rank {}: op \"{}\" adds to the {} \"{}\" both shards over {} and shards over {}",
+           names(a), names(b));
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
     if (!is_collected(t, *t.write))
-      return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
+      return refuse(i, t.sum,
+                    "RC7093: rank {}: op \"{}\" adds to the {} \"{}\" where its reduced shards lie: the "
+                    "place of contributions is bytes {}..{}",
+                    place_of_terms(t.sum).begin, place_of_terms(t.sum).end);
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
     if (sums_[t.sum].kind == sum_kind::norm) {
       after.terms = static_cast<int>(whole.size());
       after.counted = whole;
     }
     for (std::size_t g : after.counted)
-      if (!sums_[g].counted) refuse(i, "counts {} in the norm, which another rank counts", name(g));
+      if (!sums_[g].counted)
+        refuse(i, g,
+               "RC7094: rank {}: op \"{}\" counts the {} \"{}\" in the norm, which another rank counts");
     if (t.read) {
       const partial_sum* before = known(i, t);
       if (!before) return;
@@ -280,13 +302,18 @@ class summation {
         std::set<int> done;
         std::set_difference(after.pending.begin(), after.pending.end(), before->pending.begin(),
                             before->pending.end(), std::inserter(done, done.end()));
-        return done.empty() ? refuse(i, "adds to {}, which is not yet summed over {}", name(t.sum),
-                                     names(before->pending))
-                            : refuse(i, "adds to {} after it was summed over {}", name(t.sum), names(done));
+        if (done.empty())
+          return refuse(i, t.sum,
+                        "RC7095: rank {}: op \"{}\" adds to the {} \"{}\", which is not yet summed over {}",
+                        names(before->pending));
+        return refuse(i, t.sum,
+                      "RC7096: rank {}: op \"{}\" adds to the {} \"{}\" after it was summed over {}",
+                      names(done));
       }
       after.terms += before->terms;
       for (std::size_t g : before->counted)
-        if (!after.counted.insert(g).second) refuse(i, "counts {} in the norm again", name(g));
+        if (!after.counted.insert(g).second)
+          refuse(i, g, "RC7097: rank {}: op \"{}\" counts the {} \"{}\" in the norm twice");
     }
     remember(i, t, after);
   }
@@ -294,7 +321,9 @@ class summation {
   void remember(int i, const touched& t, const partial_sum& s) {
     const auto [at, fresh] = values_.try_emplace(t.write->value, s);
     if (!fresh && !(at->second == s))
-      refuse(i, "makes of {} a value that another op has made otherwise", name(t.sum));
+      refuse(i, t.sum,
+             "RC7098: rank {}: op \"{}\" writes a value of the {} \"{}\" that another op writes with other "
+             "contributions");
   }
 
   const op_table& table_;

@@ -14,8 +14,8 @@ std::string verify(const std::string& json_text) {
       verifying::check_totals(document, schedule);
     }
     return {};
-  } catch (const verifying::refusal& sentence) {
-    return sentence.what();
+  } catch (const runtime::failure& refused) {
+    return refused.what();
   }
 }
 

@@ -30,20 +30,35 @@ void check_at_once(const document& d, const std::vector<instruction>& all, id me
   const instruction &mine = all[me.index], &earlier = all[first], &later = all[last];
   const auto& partner = me.index == first ? later : earlier;
   if (!share_values(earlier.writes, later.reads))
-    refuse(d, me, "goes by rows with \"{}\", and takes or gives nothing there", partner.name);
+    refuse(d, me,
+           "RC7190: certificate, rank {}: op \"{}\" is row-pipelined with op \"{}\", but the later of the "
+           "two uses nothing that the earlier makes",
+           partner.name);
   if (share_bytes(later.writes, earlier.reads) || share_bytes(later.writes, earlier.writes))
-    refuse(d, me, "goes by rows with \"{}\", and the later writes bytes of the earlier", partner.name);
+    refuse(d, me,
+           "RC7191: certificate, rank {}: op \"{}\" is row-pipelined with op \"{}\", and the later of the "
+           "two writes bytes that the earlier uses",
+           partner.name);
   for (int k = first + 1; k < last; ++k) {
     const instruction& x = all[k];
     if (x.kind != "compute" || x.stream != mine.stream)
-      refuse(d, me, "goes by rows, and \"{}\" is no kernel on its stream", x.name);
+      refuse(d, me,
+             "RC7192: certificate, rank {}: op \"{}\" is row-pipelined while op \"{}\" runs, which is not a "
+             "kernel on its stream",
+             x.name);
     for (const auto* touched : {&mine.reads, &mine.writes})
       if (share_bytes(x.reads, *touched) || share_bytes(x.writes, *touched))
-        refuse(d, me, "goes by rows while \"{}\" runs, and both touch the same bytes", x.name);
+        refuse(d, me,
+               "RC7193: certificate, rank {}: op \"{}\" is row-pipelined while op \"{}\" runs, and both use "
+               "the same bytes",
+               x.name);
   }
   for (int k = first + 1; k <= last; ++k)
     if (!all[k].waits.empty())
-      refuse(d, me, "goes by rows, and \"{}\" waits, which is not the first of those at work", all[k].name);
+      refuse(d, me,
+             "RC7194: certificate, rank {}: op \"{}\" is row-pipelined, and op \"{}\" waits, which is not "
+             "the first of the ops that run at once",
+             all[k].name);
 }
 
 }  // namespace
@@ -57,21 +72,37 @@ void check_by_rows(const document& d) {
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (int before : all[i].waits)
         if (open.count(before))
-          refuse(d, {rank, i}, "waits for op {}, and rows that go with it may be under way then", before);
+          refuse(d, {rank, i},
+                 "RC7195: certificate, rank {}: op \"{}\" waits for op {}, at whose end row-pipelined rows "
+                 "may still be arriving",
+                 before);
       for (const range& x : all[i].reads)
-        if (gone.count(x.value)) refuse(d, {rank, i}, "reads bytes that were dealt out by rows");
+        if (gone.count(x.value))
+          refuse(d, {rank, i},
+                 "RC7196: certificate, rank {}: op \"{}\" reads bytes {}..{}, which a row-pipelined "
+                 "reduce_scatter has overwritten",
+                 x.begin, x.end);
       const int by = all[i].by_rows;
       if (by == 0) continue;
       const id me{rank, i};
       const bool gathers = all[i].does == "all_gather";
       if (!gathers && all[i].does != "reduce_scatter")
-        refuse(d, me, "is of kind {} and goes by rows", all[i].does);
+        refuse(d, me,
+               "RC7197: certificate, rank {}: op \"{}\" is row-pipelined and of kind {}: only an all_gather "
+               "or a reduce_scatter may be row-pipelined",
+               all[i].does);
       const int partner = gathers ? i + by : i - by, first = std::min(i, partner),
                 last = std::max(i, partner);
       if (first < 0 || last >= static_cast<int>(all.size()) || all[partner].kind != "compute" ||
           all[partner].stream != all[i].stream)
-        refuse(d, me, "goes by rows, and no kernel is beside it on its stream");
-      if (first <= last_paired) refuse(d, me, "goes by rows with an op that is of another pair");
+        refuse(d, me,
+               "RC7198: certificate, rank {}: op \"{}\" is row-pipelined, but the op {} places away is not a "
+               "kernel on its stream",
+               by);
+      if (first <= last_paired)
+        refuse(d, me,
+               "RC7199: certificate, rank {}: op \"{}\" is row-pipelined with an op that is row-pipelined "
+               "with another");
       last_paired = last;
       check_at_once(d, all, me, first, last);
       if (gathers)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON read strictly: what is not of the kind that is asked for is refused, with where it stands.
 #pragma once
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -15,7 +14,8 @@ namespace rankc::codegen::verifying {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what);
+/// A value as sentences show it: a number, a short string, or only the kind of what is longer.
+std::string found(const json&);
 
 /// The object's fields are these and no others.
 void expect_fields(const json&, const std::vector<const char*>& names, const std::string& where);
@@ -36,7 +36,7 @@ load_balance to_balance(const json& rate, const json& mean, const std::string& w
 
 template <class Each>
 auto to_list(const json& j, const std::string& where, Each each) {
-  if (!j.is_array()) refuse(where, "must be a list");
+  if (!j.is_array()) refuse("RC7113: certificate: {} must be a list, found {}", where, found(j));
   std::vector<decltype(each(j))> result;
   result.reserve(j.size());
   for (const auto& item : j) result.push_back(each(item));

@@ -46,17 +46,26 @@ class memory {
   void walk(int index, const bits& ended) {
     const instruction& s = at(index);
     if (const int before = uses_[index]; before >= 0 && !has(ended, before))
-      refuse(index, "and \"{}\" share a communicator and are not ordered", at(before).name);
+      refuse(index,
+             "RC7185: certificate, rank {}: op \"{}\" and op \"{}\" use one communicator, and no event "
+             "orders them",
+             at(before).name);
     visit(s.reads, [&](stretch& here, std::uint64_t byte, int value) {
-      if (here.writes.empty()) refuse(index, "reads byte {}, which nothing has written", byte);
+      if (here.writes.empty())
+        refuse(index, "RC7186: certificate, rank {}: op \"{}\" reads byte {}, which nothing has written",
+               byte);
       for (const auto& [writer, what] : here.writes)
         if (!has(ended, writer) || what != value)
-          refuse(index, "reads byte {} and may find it as \"{}\" leaves it", byte, at(writer).name);
+          refuse(index,
+                 "RC7187: certificate, rank {}: op \"{}\" reads byte {} and may find another value there, "
+                 "written by op \"{}\"",
+                 byte, at(writer).name);
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int) {
       for (int reader : here.reads)
         if (!has(ended, reader))
-          refuse(index, "writes byte {} while \"{}\" may read it", byte, at(reader).name);
+          refuse(index, "RC7188: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may read it",
+                 byte, at(reader).name);
     });
     visit(s.reads, [&](stretch& here, std::uint64_t, int) {
       std::erase_if(here.reads, [&](int reader) { return reader == index || has(ended, reader); });
@@ -65,7 +74,8 @@ class memory {
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
       std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
       for (const auto& [writer, what] : here.writes)
-        if (writer == index && what != value) refuse(index, "writes two values to byte {}", byte);
+        if (writer == index && what != value)
+          refuse(index, "RC7189: certificate, rank {}: op \"{}\" writes two values to byte {}", byte);
       here.writes.emplace_back(index, value);
     });
   }
@@ -79,8 +89,9 @@ class memory {
 
   const instruction& at(int index) const { return verifying::at(d_, {rank_, index}); }
   template <class... T>
-  [[noreturn]] void refuse(int index, fmt::format_string<T...> text, T&&... facts) const {
-    verifying::refuse(d_, {rank_, index}, text, std::forward<T>(facts)...);
+  [[noreturn]] void refuse(int index, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
+                           const T&... facts) const {
+    verifying::refuse(d_, {rank_, index}, about, facts...);
   }
   template <class Visit>
   void visit(const std::vector<range>& ranges, Visit each) {
@@ -203,7 +214,7 @@ void check_memory(const document& d, const schedule& s) {
       try {
         history.walk_alone(r);
         known = state::holds_alone;
-      } catch (const refusal&) {
+      } catch (const runtime::failure&) {
         known = state::needs_others;
       }
     }

@@ -7,14 +7,16 @@ namespace rankc::codegen::verifying {
 namespace {
 
 specification::tensor to_tensor(const json& j) {
-  if (!j.is_array() || j.size() != 2) refuse("a value of the model", "must be [shape, unit]");
+  if (!j.is_array() || j.size() != 2)
+    refuse("RC7145: certificate: a value of the model must be [shape, unit]");
   return {to_counts(j[0], "a shape of the model"), to_count(j[1], "a unit of the model")};
 }
 
 specification::op to_model_op(const json& j) {
   if (!j.is_array() || j.size() < 6 || j.size() > 7)
-    refuse("an op of the model",
-           "must be [row, in, out, rows, seq, number], with a seventh where rotary positions are slowed");
+    refuse(
+        "RC7146: certificate: an op of the model must be [row, in, out, rows, seq, number], and a scaling "
+        "where rotary positions are scaled");
   specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
   o.rows = to_count(j[3], "rows");
   o.seq = to_count(j[4], "seq");
@@ -42,14 +44,18 @@ specification::layer to_layer(const json& j) {
   if (has_starts) l.starts = to_int(j["starts"], "starts");
   if (has_statistics) {
     const std::vector<int> of = to_ints(j["statistics"], "statistics");
-    if (of.size() != 2) refuse("statistics", "must be [handed in, handed on]");
+    if (of.size() != 2)
+      refuse("RC7147: certificate: the statistics of a layer must be [input, output], found {} values",
+             of.size());
     l.statistics = of[0];
     l.statistics_result = of[1];
   }
   l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
     constexpr const char* what = "a parameter of the model";
     if (!p.is_array() || (p.size() != 3 && p.size() != 5) || !p[2].is_boolean())
-      refuse(what, "must be [name, value, trainable], with a step and a mean where it is a router's bias");
+      refuse(
+          "RC7148: certificate: a parameter of the model must be [name, value, trainable], and a rate and a "
+          "mean where a router's bias is balanced");
     specification::parameter made{to_text(p[0], what), to_int(p[1], what), p[2].get<bool>()};
     if (p.size() > 3) made.balances = to_balance(p[3], p[4], what);
     return made;
@@ -59,13 +65,15 @@ specification::layer to_layer(const json& j) {
 
 specification::update to_optimizer(const json& j) {
   if (!j.is_array() || j.size() != 5 || !j[2].is_boolean() || !j[3].is_boolean() || !j[4].is_boolean())
-    refuse("the optimizer", "must be [row, moments, weights in bf16, moments in bf16, reductions in bf16]");
+    refuse(
+        "RC7149: certificate: the optimizer must be [row, moments, weights in bf16, moments in bf16, "
+        "reductions in bf16]");
   specification::update o{to_word(j[0], {"adamw", "sgd"}, "the optimizer"), to_int(j[1], "the optimizer"),
                           j[2].get<bool>(), j[3].get<bool>(), j[4].get<bool>()};
   const bool is_known = o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1;
   if (!is_known)
-    refuse("the optimizer",
-           fmt::format("is {} with {} moments; adamw has 2, sgd 1 or none", o.row, o.moments));
+    refuse("RC7150: certificate: the optimizer is {} with {} moments; adamw has 2, sgd has 0 or 1", o.row,
+           o.moments);
   return o;
 }
 
@@ -80,18 +88,23 @@ specification to_model(const json& j) {
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
   if (has_precision) {
     const json& by = j["fp8_linears"];
-    if (!by.is_boolean() && by != "rows") refuse("fp8_linears", "must be true, \"rows\" or false");
+    if (!by.is_boolean() && by != "rows")
+      refuse("RC7151: certificate: fp8_linears must be true, \"rows\" or false, found {}", found(by));
     using rounding = specification::rounding;
     if (by == "rows") s.linears = rounding::fp8_rows;
     else if (by.get<bool>()) s.linears = rounding::fp8;
   }
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
-    if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
+    if (!u.is_array() || u.size() != 3)
+      refuse("RC7152: certificate: uses of the model must be [layer, name, parameters]");
     specification::use made{to_int(u[0], "uses"), to_text(u[1], "uses"),
                             to_list(u[2], "uses", [](const json& n) { return to_text(n, "uses"); })};
     if (made.layer < 0 || made.layer >= static_cast<int>(s.layers.size()) ||
         made.parameters.size() != s.layers[static_cast<std::size_t>(made.layer)].parameters.size())
-      refuse("uses", "must name a layer of the model and each of its parameters");
+      refuse(
+          "RC7153: certificate: the model uses layer {} as \"{}\" with {} parameters; it must name one of "
+          "the model's {} layers and give each of that layer's parameters",
+          made.layer, made.name, made.parameters.size(), s.layers.size());
     return made;
   });
   s.optimizer = to_optimizer(j["optimizer"]);

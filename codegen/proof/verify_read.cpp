@@ -15,11 +15,14 @@ namespace {
 
 constexpr const char* format = "rankc certificate 8";
 
+bool is_list_of(const json& j, std::size_t count) { return j.is_array() && j.size() == count; }
+
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
-    if (!item.is_array() || item.size() != (writes ? 5 : 4))
-      refuse(where, writes ? "must hold [begin, end, value, type, replaces]"
-                           : "must hold [begin, end, value, type]");
+    if (writes && !is_list_of(item, 5))
+      refuse("RC7115: certificate: {} must list [begin, end, value, type, replaces]", where);
+    if (!writes && !is_list_of(item, 4))
+      refuse("RC7116: certificate: {} must list [begin, end, value, type]", where);
     return range{to_size(item[0], where), to_size(item[1], where), to_int(item[2], where),
                  to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2", "e4m3_rows"}, where),
                  writes ? to_int(item[4], where) : -1};
@@ -27,7 +30,7 @@ std::vector<range> to_ranges(const json& j, bool writes, const std::string& wher
 }
 
 std::pair<std::uint64_t, std::uint64_t> to_stretch(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() != 2) refuse(where, "must be [begin, end]");
+  if (!is_list_of(j, 2)) refuse("RC7117: certificate: {} must have bytes [begin, end]", where);
   return {to_size(j[0], where), to_size(j[1], where)};
 }
 
@@ -35,40 +38,42 @@ total to_total(const json& j) {
   expect_fields(j, {"kind", "name", "at", "over", "from", "terms", "updates", "counted"}, "a sum");
   total t;
   t.name = to_text(j["name"], "name");
-  const auto where = fmt::format("sum \"{}\"", t.name);
+  const auto where = "sum \"" + t.name + "\"";
   t.kind = to_word(j["kind"], {"gradient", "loss", "norm", "choices"}, where);
   std::tie(t.begin, t.end) = to_stretch(j["at"], where);
   t.over = to_list(j["over"], where, [&](const json& o) {
-    if (!o.is_array() || o.size() != 2) refuse(where, "must be over pairs [communicator, letter]");
+    if (!is_list_of(o, 2)) refuse("RC7118: certificate: {} must be over pairs [communicator, letter]", where);
     return std::pair(to_int(o[0], where), to_word(o[1], {"P", "R", "S", "D"}, where)[0]);
   });
   t.from = to_stretch(j["from"], where);
   t.terms = to_int(j["terms"], where);
   t.updates = to_list(j["updates"], where, [&](const json& u) { return to_stretch(u, where); });
-  if (!j["counted"].is_boolean()) refuse(where, "is counted or not: true or false");
-  t.counted = j["counted"].get<bool>();
+  t.counted = to_flag(j["counted"], where + ": counted");
   return t;
 }
 
 port_view to_view(const json& j, const std::string& where) {
-  if (!j.is_array() || (j.size() != 8 && j.size() != 10))
-    refuse(where,
-           "must hold views [port, use, first, count, offset, shape, unit, stride], with a step and a mean "
-           "where a bias is moved");
+  if (!is_list_of(j, 8) && !is_list_of(j, 10))
+    refuse(
+        "RC7119: certificate: {} must list [port, use, first, count, offset, shape, unit, stride], and a "
+        "rate and a mean where a router's bias is balanced",
+        where);
   port_view v{to_text(j[0], where),  to_word(j[1], {"in", "out", "add"}, where),
               to_int(j[2], where),   to_int(j[3], where),
               to_size(j[4], where),  to_counts(j[5], where),
               to_count(j[6], where), to_count(j[7], where)};
-  if (v.shape.size() > 2) refuse(where, "has a view of more than two dims");
+  if (v.shape.size() > 2)
+    refuse("RC7120: certificate: {} must have two dims at most, found {}", where, v.shape.size());
   if (j.size() > 8) v.balances = to_balance(j[8], j[9], where);
   return v;
 }
 
 held to_held(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() < 6 || j.size() > 7)
-    refuse(where,
-           "must hold [kind, name, counts, positions, dim, theta], with a seventh where rotary positions are "
-           "slowed");
+  if (!is_list_of(j, 6) && !is_list_of(j, 7))
+    refuse(
+        "RC7121: certificate: {} must list [kind, name, counts, positions, dim, theta], and a scaling where "
+        "rotary positions are scaled",
+        where);
   return {to_word(j[0],
                   {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids",
                    "targets", "starts", "loss", "norm"},
@@ -84,10 +89,10 @@ held to_held(const json& j, const std::string& where) {
 instruction to_instruction(const json& j) {
   instruction s;
   if (!j.is_object() || !j.contains("kind") || !j.contains("name"))
-    refuse("an op", "must have kind and name");
+    refuse("RC7122: certificate: an op must be an object with a kind and a name");
   s.kind = to_text(j["kind"], "kind");
   s.name = to_text(j["name"], "name");
-  const auto where = fmt::format("op \"{}\"", s.name);
+  const auto where = "op \"" + s.name + "\"";
   s.point_to_point = s.kind == "send" || s.kind == "receive";
   s.communicates = s.point_to_point || s.kind == "collective";
   std::vector<const char*> fields{"kind",  "name",   "action", "stream",  "waits",
@@ -105,7 +110,10 @@ instruction to_instruction(const json& j) {
   if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
   else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
   else if (!s.communicates)
-    refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
+    refuse(
+        "RC7123: certificate: {} must be of kind begin, compute, send, receive, collective or end, found "
+        "\"{}\"",
+        where, s.kind);
   expect_fields(j, fields, where);
   to_int(j["action"], where + ": action");
   s.stream = to_int(j["stream"], where + ": stream");
@@ -138,7 +146,8 @@ instruction to_instruction(const json& j) {
   if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
   s.in_bf16 = to_flag(j["in_bf16"], where + ": in_bf16");
   s.by_rows = to_int(j["by_rows"], where + ": by_rows");
-  if (s.by_rows < 0 || s.by_rows > 2) refuse(where + ": by_rows", "must be 0, 1 or 2");
+  if (s.by_rows < 0 || s.by_rows > 2)
+    refuse("RC7124: certificate: {}: by_rows must be 0, 1 or 2, found {}", where, s.by_rows);
   return s;
 }
 
@@ -148,7 +157,10 @@ std::vector<int> to_values(const json& j, std::size_t most) {
   for (const auto& run : to_list(j, "values", [](const json& r) { return to_ints(r, "values"); })) {
     if (run.size() != 2 || run[1] < 1 || static_cast<std::size_t>(run[1]) > most - values.size() ||
         run[0] > std::numeric_limits<int>::max() - run[1])
-      refuse("values", "must be pairs [first, count], no more together than the rank's ops name");
+      refuse(
+          "RC7125: certificate: the values of a rank must be pairs [first, count] of as many values as its "
+          "ops name, {}",
+          most);
     for (int i = 0; i < run[1]; ++i) values.push_back(run[0] + i);
   }
   return values;
@@ -160,12 +172,14 @@ std::vector<std::int64_t> to_firsts(const json& j, std::size_t count) {
   for (const auto& run : to_list(j, "firsts", [](const json& r) { return to_counts(r, "firsts"); })) {
     if (run.size() != 2 || run[1] < 1 || static_cast<std::size_t>(run[1]) > count - all.size())
       refuse(
-          "firsts",
-          "must be pairs [number, how often], as many together as the rank's ops have views and boxes' dims");
+          "RC7126: certificate: the firsts of a rank must be pairs [number, count] of as many numbers as its "
+          "ops have views and box dims, {}",
+          count);
     all.insert(all.end(), static_cast<std::size_t>(run[1]), run[0]);
   }
   if (all.size() != count)
-    refuse("firsts", fmt::format("are {} for ops that have {} views and boxes' dims", all.size(), count));
+    refuse("RC7127: certificate: a rank has {} firsts for ops that have {} views and box dims", all.size(),
+           count);
   return all;
 }
 
@@ -206,31 +220,36 @@ class reader {
         text,
         [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
         false);
-    if (j.is_discarded()) refuse("the text", "is not JSON");
+    if (j.is_discarded()) refuse("RC7128: certificate: the text is not JSON");
     if (j.is_object() && j.contains("format"))
-      for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"),
-                                         std::pair("rankc certificate 2", "what kernels are given"),
-                                         std::pair("rankc certificate 3", "where sums are dealt out from"),
-                                         std::pair("rankc certificate 4", "the optimizer"),
-                                         std::pair("rankc certificate 5", "what sums are sent in"),
-                                         std::pair("rankc certificate 6", "rows that move beside products"),
-                                         std::pair("rankc certificate 7", "what runs while rows move")})
+      for (const auto& [older, lacks] :
+           {std::pair("rankc certificate 1", "gradients"), std::pair("rankc certificate 2", "views"),
+            std::pair("rankc certificate 3", "places from which sums are reduce-scattered"),
+            std::pair("rankc certificate 4", "optimizer"),
+            std::pair("rankc certificate 5", "types that sums are sent in"),
+            std::pair("rankc certificate 6", "row-pipelined collectives"),
+            std::pair("rankc certificate 7", "ops that run while rows move")})
         if (j["format"] == older)
-          refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
-                                       lacks, format));
+          refuse(
+              "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
+              "certificate again",
+              older, lacks, format);
     expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "model", "steps"},
                   "the document");
-    if (j["format"] != format) refuse("format", fmt::format("must be \"{}\"", format));
+    if (j["format"] != format)
+      refuse("RC7130: certificate: the format must be \"{}\", found {}", format, found(j["format"]));
     to_text(j["plan"], "plan");
     if (to_text(j["trusted"], "trusted") != trusted)
-      refuse("trusted", "must say what no checker can know from the file, in full");
+      refuse(
+          "RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file");
     const auto hash = to_text(j["plan_hash"], "plan_hash");
     if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
-      refuse("plan_hash", "must be 16 hexadecimal digits");
+      refuse("RC7132: certificate: plan_hash must be 16 hexadecimal digits in lower case, found {}",
+             found(j["plan_hash"]));
     world_ = to_int(j["world"], "world");
     auto steps = to_list(j["steps"], "steps", [&](const json& s) { return to_step(s); });
-    if (steps.empty()) refuse("steps", "must name a program");
-    if (taken_ != bodies_.size()) refuse("programs", "are named twice");
+    if (steps.empty()) refuse("RC7133: certificate: steps must have a step");
+    if (taken_ != bodies_.size()) refuse("RC7134: certificate: a step has \"programs\" twice");
     for (const auto& s : steps) check_world(s, j["represented"]);
     return {std::move(steps), to_model(j["model"])};
   }
@@ -242,7 +261,7 @@ class reader {
       path_.resize(static_cast<std::size_t>(depth) / 2);
       path_.push_back(parsed.get<std::string>());
       if (depth == 5 && is_at({"steps", "programs", "ops"}) && !instructions_.empty())
-        refuse("a program", "has ops twice");
+        refuse("RC7135: certificate: a program has \"ops\" twice");
     }
     if (event != json::parse_event_t::object_end) return true;
     path_.resize(static_cast<std::size_t>(depth) / 2);
@@ -258,7 +277,7 @@ class reader {
   routine to_routine(const json& j) {
     expect_fields(j, {"arena_bytes", "ops", "sums"}, "a program");
     if (!j["ops"].is_array() || !j["ops"].empty() || taken_ == bodies_.size())
-      refuse("ops", "must be a list of ops");
+      refuse("RC7136: certificate: the ops of a program must be a list of objects");
     return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++]),
             to_list(j["sums"], "sums", to_total)};
   }
@@ -287,11 +306,12 @@ class reader {
                   {},
                   {}};
       if (made.routine < 0 || made.routine >= static_cast<int>(values.size()))
-        refuse("program", fmt::format("is {} of {}", made.routine, values.size()));
+        refuse("RC7137: certificate: a rank runs program {}; the step has {} programs", made.routine,
+               values.size());
       const std::size_t named = values[made.routine];
       made.values = to_values(w["values"], named);
       if (made.values.size() != named)
-        refuse("values", fmt::format("are {} for ops that name {}", made.values.size(), named));
+        refuse("RC7138: certificate: a rank has {} values for ops that name {}", made.values.size(), named);
       made.firsts = to_firsts(w["firsts"], firsts[made.routine]);
       return made;
     });
@@ -300,15 +320,20 @@ class reader {
 
   static void check_world(const document& d, const json& represented) {
     const int ranks = static_cast<int>(d.workers.size()), world = d.world;
-    if (world < ranks || represented.is_null() != (world == ranks))
+    if (world < ranks) refuse("RC7139: certificate: the world has {} ranks, but a step has {}", world, ranks);
+    if (represented.is_null() && world > ranks)
       refuse(
-          "world",
-          fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for",
-                      world, ranks));
+          "RC7140: certificate: the world has {} ranks and a step has {}: \"represented\" must say which "
+          "ranks these stand for",
+          world, ranks);
+    if (!represented.is_null() && world == ranks)
+      refuse("RC7141: certificate: a step has all {} ranks of the world: \"represented\" must be null",
+             world);
     for (int r = 0; r < ranks; ++r)
       if (const int number = d.workers[r].number;
           number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
-        refuse("rank", fmt::format("is {}; ranks ascend from 0 to {}", number, world - 1));
+        refuse("RC7142: certificate: rank {} is out of order: the ranks of a step must rise within 0..{}",
+               number, world - 1);
   }
 
   int world_ = 0;

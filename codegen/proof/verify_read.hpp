@@ -3,19 +3,21 @@
 // range of its type, and no field that the checker would ignore.
 #pragma once
 #include <rankc/codegen/specification.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace rankc::codegen::verifying {
 
-/// Ends the check; the text is the answer.
-struct refusal : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+/// Ends the check: the sentence is the answer.
+template <class... T>
+[[noreturn]] void refuse(runtime::sentence<std::type_identity_t<T>...> about, const T&... facts) {
+  throw runtime::failure(1, about, facts...);
+}
 
 struct range {
   std::uint64_t begin, end;
@@ -112,7 +114,7 @@ struct file {
   specification model;  // without layers: the file has none
 };
 
-/// Errors: throws refusal.
+/// Errors: runtime::failure where the text is not a certificate.
 file read(const std::string& json_text);
 
 }  // namespace rankc::codegen::verifying

@@ -26,7 +26,8 @@ class schedule_checker {
       seen[d_.workers[r].routine] = true;
       check_messages(r);
     }
-    if (std::find(seen.begin(), seen.end(), false) != seen.end()) throw refusal("a program is of no rank");
+    if (const auto unused = std::find(seen.begin(), seen.end(), false); unused != seen.end())
+      verifying::refuse("RC7155: certificate: program {} is run by no rank", unused - seen.begin());
     meet();
     for (const auto& r : d_.routines) result_.causes.push_back(causes_of(r));
     for (int r = 0; r < ranks(); ++r) check_order(r);
@@ -37,20 +38,28 @@ class schedule_checker {
   int ranks() const { return static_cast<int>(d_.workers.size()); }
   const instruction& at(id i) const { return verifying::at(d_, i); }
   template <class... T>
-  [[noreturn]] void refuse(id i, fmt::format_string<T...> text, T&&... facts) const {
-    verifying::refuse(d_, i, text, std::forward<T>(facts)...);
+  [[noreturn]] void refuse(id i, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
+                           const T&... facts) const {
+    verifying::refuse(d_, i, about, facts...);
   }
 
   void check_groups() const {
-    if (ranks() == 0) throw refusal("the certificate has no ranks");
+    if (ranks() == 0) verifying::refuse("RC7156: certificate: a step has no ranks");
     for (const auto& g : d_.groups) {
       const std::set<int> distinct(g.ranks.begin(), g.ranks.end());
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())
-        throw refusal(fmt::format("communicator \"{}\" must list distinct ranks of the program", g.name));
-      if (const int listed = static_cast<int>(g.ranks.size());
-          g.size < listed || (d_.world == ranks() && g.size != listed))
-        throw refusal(fmt::format("communicator \"{}\" cannot have {} members", g.name, g.size));
+        verifying::refuse("RC7157: certificate: communicator \"{}\" must list ranks of 0..{}, each once",
+                          g.name, ranks() - 1);
+      const int listed = static_cast<int>(g.ranks.size());
+      if (g.size < listed)
+        verifying::refuse("RC7158: certificate: communicator \"{}\" lists {} ranks, more than its size of {}",
+                          g.name, listed, g.size);
+      if (d_.world == ranks() && g.size != listed)
+        verifying::refuse(
+            "RC7159: certificate: communicator \"{}\" lists {} ranks and has a size of {}: both must be "
+            "equal where the step has all ranks of the world",
+            g.name, listed, g.size);
     }
   }
 
@@ -58,25 +67,43 @@ class schedule_checker {
     const auto& w = routine_of(d_, r);
     const int n = static_cast<int>(w.instructions.size());
     std::vector<const std::string*> types(d_.workers[r].values.size());
-    if (n < 2) throw refusal(fmt::format("rank {} has no begin and end", r));
+    if (n < 2)
+      verifying::refuse("RC7160: certificate, rank {}: {} ops are too few for a begin and an end", r, n);
     for (int i = 0; i < n; ++i) {
       const id me{r, i};
       const instruction& s = at(me);
-      if ((s.kind == "begin") != (i == 0)) refuse(me, "breaks the rule that begin comes first, and once");
-      if ((s.kind == "end") != (i == n - 1)) refuse(me, "breaks the rule that end comes last, and once");
-      if (s.stream < 0 || s.stream >= d_.streams) refuse(me, "is on stream {} of {}", s.stream, d_.streams);
-      if (s.position < 0) refuse(me, "has no position in the order");
+      if ((s.kind == "begin") != (i == 0))
+        refuse(me,
+               "RC7161: certificate, rank {}: op \"{}\" breaks the rule that the first op, and no other, is "
+               "a begin");
+      if ((s.kind == "end") != (i == n - 1))
+        refuse(me,
+               "RC7162: certificate, rank {}: op \"{}\" breaks the rule that the last op, and no other, is "
+               "an end");
+      if (s.stream < 0 || s.stream >= d_.streams)
+        refuse(me, "RC7163: certificate, rank {}: op \"{}\" is on stream {}; the step has streams 0..{}",
+               s.stream, d_.streams - 1);
+      if (s.position < 0)
+        refuse(me, "RC7164: certificate, rank {}: op \"{}\" has position {}, expected 0 or more", s.position);
       for (int before : s.waits)
-        if (before < 0 || before >= i) refuse(me, "waits for op {}, which is not earlier", before);
+        if (before < 0 || before >= i)
+          refuse(
+              me,
+              "RC7165: certificate, rank {}: op \"{}\" waits for op {}, which is not issued earlier: 0..{}",
+              before, i - 1);
       for (const auto* ranges : {&s.reads, &s.writes})
         for (const auto& x : *ranges)
           if (x.begin >= x.end || x.end > w.arena_bytes || x.value < 0)
-            refuse(me, "uses bytes {}..{} (value {}) of an arena of {}", x.begin, x.end, x.value,
-                   w.arena_bytes);
+            refuse(me,
+                   "RC7166: certificate, rank {}: op \"{}\" uses bytes {}..{} for value {}: bytes must not "
+                   "be empty, must lie in the arena of {} bytes and must hold a value of 0 or more",
+                   x.begin, x.end, x.value, w.arena_bytes);
       for (const auto* ranges : {&s.reads, &s.writes})
         for (const auto& x : *ranges)
           if (const std::string*& type = types[x.value]; type && *type != x.type)
-            refuse(me, "uses bytes {}..{} as {}, they are {}", x.begin, x.end, x.type, *type);
+            refuse(me,
+                   "RC7167: certificate, rank {}: op \"{}\" uses bytes {}..{} as {}, but their value is {}",
+                   x.begin, x.end, x.type, *type);
           else type = &x.type;
       check_overwriting(me);
       if (s.point_to_point) check_move(me);
@@ -88,14 +115,21 @@ class schedule_checker {
     const instruction& s = at(me);
     const int reads = static_cast<int>(s.reads.size());
     for (const range& w : s.writes) {
-      if (w.replaces < -1 || w.replaces >= reads) refuse(me, "writes over read {} of {}", w.replaces, reads);
+      if (w.replaces < -1 || w.replaces >= reads)
+        refuse(me,
+               "RC7168: certificate, rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, but it "
+               "has {} reads",
+               w.begin, w.end, w.replaces, reads);
       for (int i = 0; i < reads; ++i) {
         const range& x = s.reads[i];
         const bool exact =
             w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
         const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
         if (i == w.replaces ? !exact : !apart && !exact)
-          refuse(me, "writes bytes {}..{} over what it reads", w.begin, w.end);
+          refuse(me,
+                 "RC7169: certificate, rank {}: op \"{}\" writes bytes {}..{} over its read of bytes {}..{}: "
+                 "it may do so only in place, byte for byte",
+                 w.begin, w.end, x.begin, x.end);
       }
     }
   }
@@ -144,8 +178,10 @@ class schedule_checker {
                 s.reads[i].type == s.writes[i].type;
     if (s.does == "shift" || s.does == "shift_back") right = right && s.reads.size() == 2;
     if (!right)
-      refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members,
-             in, out);
+      refuse(me,
+             "RC7170: certificate, rank {}: op \"{}\" reads {} bytes and writes {}: sizes, types or number "
+             "of its tensors do not fit {} of {} bytes over {} ranks",
+             in, out, s.does, s.bytes, members);
   }
 
   static std::uint64_t bytes_of(const std::vector<range>& ranges) {
@@ -156,35 +192,48 @@ class schedule_checker {
   void check_move(id me) const {
     const instruction& s = at(me);
     const bool sends = s.kind == "send";
-    if (!(sends ? s.writes : s.reads).empty()) refuse(me, "must not {}", sends ? "write" : "read");
-    if (bytes_of(sends ? s.reads : s.writes) != s.bytes)
-      refuse(me, "does not move the {} bytes it says", s.bytes);
+    if (sends && !s.writes.empty())
+      refuse(me, "RC7171: certificate, rank {}: op \"{}\" is a send and must not write");
+    if (!sends && !s.reads.empty())
+      refuse(me, "RC7172: certificate, rank {}: op \"{}\" is a receive and must not read");
+    if (const std::uint64_t moved = bytes_of(sends ? s.reads : s.writes); moved != s.bytes)
+      refuse(me, "RC7173: certificate, rank {}: op \"{}\" moves {} bytes of the arena for a message of {}",
+             moved, s.bytes);
   }
 
   /// What the numbers of communicators, peers and values are to a rank.
   void check_messages(int r) const {
     const worker& w = d_.workers[r];
     for (const int v : w.values)
-      if (v < 0) throw refusal(fmt::format("rank {} has values that are none", r));
+      if (v < 0) verifying::refuse("RC7174: certificate, rank {}: a value is {}, expected 0 or more", r, v);
     const std::set<int> distinct(w.groups.begin(), w.groups.end());
     if (distinct.size() != w.groups.size())
-      throw refusal(fmt::format("rank {} has two numbers for a communicator", r));
+      verifying::refuse("RC7175: certificate, rank {}: the rank lists a communicator twice", r);
     for (const int g : w.groups) {
       if (g < 0 || g >= static_cast<int>(d_.groups.size()))
-        throw refusal(fmt::format("rank {} uses communicator {} of {}", r, g, d_.groups.size()));
+        verifying::refuse(
+            "RC7176: certificate, rank {}: the rank lists communicator {}; the step has {} communicators", r,
+            g, d_.groups.size());
       const auto& ranks = d_.groups[g].ranks;
       if (std::find(ranks.begin(), ranks.end(), r) == ranks.end())
-        throw refusal(
-            fmt::format("rank {} uses communicator \"{}\", which it is not in", r, d_.groups[g].name));
+        verifying::refuse(
+            "RC7177: certificate, rank {}: the rank lists communicator \"{}\", which does not list the rank",
+            r, d_.groups[g].name);
     }
     for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
       const instruction& s = at({r, i});
       if (!s.communicates) continue;
       if (s.communicator < 0 || s.communicator >= static_cast<int>(w.groups.size()))
-        refuse({r, i}, "uses communicator {} of the rank's {}", s.communicator, w.groups.size());
+        refuse(
+            {r, i},
+            "RC7178: certificate, rank {}: op \"{}\" uses communicator {}; the rank lists {} communicators",
+            s.communicator, w.groups.size());
       const auto& ranks = d_.groups[w.groups[s.communicator]].ranks;
       if (s.point_to_point && (s.peer < 0 || s.peer >= static_cast<int>(ranks.size()) || ranks[s.peer] == r))
-        refuse({r, i}, "cannot have peer {}", s.peer);
+        refuse({r, i},
+               "RC7179: certificate, rank {}: op \"{}\" has peer {}, which must be another of the "
+               "communicator's members 0..{}",
+               s.peer, ranks.size() - 1);
       if (!s.point_to_point) check_collective({r, i});
     }
   }
@@ -225,7 +274,9 @@ class schedule_checker {
       std::vector<id> who;
       for (const auto& [rank, ops] : q.of_side)
         if (n < ops.size()) who.push_back(ops[n]);
-      if (who.size() != sides) refuse(who[0], "meets {} of its partners", who.size() - 1);
+      if (who.size() != sides)
+        refuse(who[0], "RC7180: certificate, rank {}: op \"{}\" meets {} of its {} partners", who.size() - 1,
+               sides - 1);
       for (const id& other : who) check_meeting(who[0], other);
       if (q.pair) check_values(who[0], who[1]);
       result_.add(who);
@@ -236,8 +287,15 @@ class schedule_checker {
     const instruction &x = at(a), &y = at(b);
     if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does ||
         x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
-      refuse(a, "meets rank {}: \"{}\", another message", b.rank, y.name);
-    if (x.position != y.position) refuse(a, "and its partner on rank {} have different positions", b.rank);
+      refuse(a,
+             "RC7181: certificate, rank {}: op \"{}\" meets op \"{}\" of rank {}: name, message, bytes and "
+             "kind must agree",
+             y.name, b.rank);
+    if (x.position != y.position)
+      refuse(a,
+             "RC7182: certificate, rank {}: op \"{}\" has position {} and its partner on rank {} position "
+             "{}: both must be equal",
+             x.position, b.rank, y.position);
   }
 
   void check_values(id a, id b) const {
@@ -247,7 +305,11 @@ class schedule_checker {
         sizes.emplace_back(x.end - x.begin, d_.workers[i.rank].values[x.value], x.type);
       return sizes;
     };
-    if (moved(a) != moved(b)) refuse(a, "carries other values than rank {} takes them for", b.rank);
+    if (moved(a) != moved(b))
+      refuse(a,
+             "RC7183: certificate, rank {}: op \"{}\" and its partner on rank {} name other values, or other "
+             "sizes or types of them",
+             b.rank);
   }
 
   /// For each op the ops whose end its start waits for directly.
@@ -272,7 +334,10 @@ class schedule_checker {
     for (int i = 0; i < static_cast<int>(causes.size()); ++i)
       for (int c : causes[i])
         if (at({r, c}).position >= at({r, i}).position)
-          refuse({r, i}, "comes before \"{}\", which it waits for", at({r, c}).name);
+          refuse({r, i},
+                 "RC7184: certificate, rank {}: op \"{}\" has position {}, but op \"{}\", which it waits "
+                 "for, has position {}",
+                 at({r, i}).position, at({r, c}).name, at({r, c}).position);
   }
 
   const document& d_;

@@ -4,11 +4,10 @@
 #pragma once
 #include "verify_read.hpp"
 
-#include <fmt/format.h>
-
 #include <compare>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,7 +44,7 @@ class schedule {
   std::vector<id> members_;
 };
 
-/// Errors: throws refusal.
+/// Errors: runtime::failure where the certificate does not hold, from all of these.
 schedule check_schedule(const document&);
 void check_memory(const document&, const schedule&);
 /// Ops that go at once, beyond what the schedule says of them.
@@ -58,10 +57,12 @@ void follow_totals(const document&, int rank);
 inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
 inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }
 
+/// A sentence about an op: its first holes are for the rank and the op.
 template <class... T>
-[[noreturn]] void refuse(const document& d, id i, fmt::format_string<T...> text, T&&... facts) {
-  throw refusal(fmt::format("rank {}: \"{}\" ", i.rank, at(d, i).name) +
-                fmt::format(text, std::forward<T>(facts)...));
+[[noreturn]] void refuse(const document& d, id i,
+                         runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
+                         const T&... facts) {
+  refuse(about, i.rank, at(d, i).name, facts...);
 }
 
 }  // namespace rankc::codegen::verifying

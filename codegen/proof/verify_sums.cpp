@@ -23,23 +23,34 @@ class follower {
     for (std::size_t t = 0; t < r_.totals.size(); ++t) {
       const total& x = r_.totals[t];
       std::set<int> slots;
-      for (const auto& [slot, letter] : x.over)
-        if (!slots.insert(slot).second || slot > 62)
-          throw refusal(fmt::format("\"{}\" is over a communicator twice, or over too many", x.name));
-      if (!names.insert(x.name).second) throw refusal(fmt::format("two sums are \"{}\"", x.name));
+      for (const auto& [slot, letter] : x.over) {
+        if (!slots.insert(slot).second)
+          verifying::refuse("RC7210: certificate, rank {}: sum \"{}\" is over a communicator twice", rank,
+                            x.name);
+        if (slot > 62)
+          verifying::refuse(
+              "RC7211: certificate, rank {}: sum \"{}\" is over the rank's communicator {}; at most the "
+              "first 63 are supported",
+              rank, x.name, slot);
+      }
+      if (!names.insert(x.name).second)
+        verifying::refuse("RC7212: certificate, rank {}: two sums are named \"{}\"", rank, x.name);
       claim(x.begin, x.end, static_cast<int>(t), false);
       if (x.from != std::pair(x.begin, x.end)) claim(x.from.first, x.from.second, static_cast<int>(t), false);
       for (const auto& [begin, end] : x.updates) claim(begin, end, static_cast<int>(t), true);
       if (x.kind != "gradient" && x.kind != "choices" && !x.updates.empty())
-        throw refusal(fmt::format("\"{}\" updates nothing", x.name));
+        verifying::refuse("RC7213: certificate, rank {}: sum \"{}\" lists updates: a {} updates no weights",
+                          rank, x.name, x.kind);
       if (x.kind == "norm" && std::exchange(norm_, static_cast<int>(t)) >= 0)
-        throw refusal("a rank has two norms");
+        verifying::refuse("RC7214: certificate, rank {}: the rank has two norms", rank);
     }
     std::uint64_t last = 0;
     for (const auto& [begin, c] : claims_) {
       if (begin >= c.end || begin < last || c.end > r_.arena_bytes)
-        throw refusal(
-            fmt::format("bytes {}..{} are no place for \"{}\"", begin, c.end, r_.totals[c.of].name));
+        verifying::refuse(
+            "RC7215: certificate, rank {}: bytes {}..{} of sum \"{}\" must not be empty, must lie in the "
+            "arena of {} bytes and must overlap no other sum",
+            rank, begin, c.end, r_.totals[c.of].name, r_.arena_bytes);
       last = c.end;
     }
   }
@@ -67,19 +78,23 @@ class follower {
 
   const instruction& at(int i) const { return r_.instructions[i]; }
   template <class... T>
-  [[noreturn]] void refuse(int i, fmt::format_string<T...> text, T&&... facts) const {
-    verifying::refuse(d_, {rank_, i}, text, std::forward<T>(facts)...);
+  [[noreturn]] void refuse(int i, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
+                           const T&... facts) const {
+    verifying::refuse(d_, {rank_, i}, about, facts...);
   }
   void claim(std::uint64_t begin, std::uint64_t end, int of, bool update) {
     if (!claims_.try_emplace(begin, claimed{end, of, update}).second)
-      throw refusal(fmt::format("two sums claim byte {}", begin));
+      verifying::refuse("RC7216: certificate, rank {}: two places of sums begin at byte {}", rank_, begin);
   }
   const claimed* claim_on(int i, const range& x) const {
     auto c = claims_.lower_bound(x.end);
     if (c == claims_.begin() || std::prev(c)->second.end <= x.begin) return nullptr;
     --c;
     if (c->first != x.begin || c->second.end != x.end)
-      refuse(i, "uses bytes {}..{}, a part of \"{}\"", x.begin, x.end, r_.totals[c->second.of].name);
+      refuse(i,
+             "RC7217: certificate, rank {}: op \"{}\" uses bytes {}..{}, but of sum \"{}\" it must use all "
+             "bytes, {}..{}, or none",
+             x.begin, x.end, r_.totals[c->second.of].name, c->first, c->second.end);
     return &c->second;
   }
   std::uint64_t mask(int t, char letter) const {
@@ -88,12 +103,12 @@ class follower {
       if (as == letter) bits |= std::uint64_t{1} << slot;
     return bits;
   }
+  const std::string& group_name(int slot) const { return d_.groups[d_.workers[rank_].groups[slot]].name; }
   std::string names(std::uint64_t bits) const {
     std::string text;
     for (int slot = 0; slot < 63; ++slot)
-      if (bits >> slot & 1)
-        text += (text.empty() ? "\"" : ", \"") + d_.groups[d_.workers[rank_].groups[slot]].name + "\"";
-    return text;
+      if (bits >> slot & 1) text += (text.empty() ? "\"" : ", \"") + group_name(slot) + "\"";
+    return text.empty() ? "no communicator" : text;
   }
 
   /// Of the groups over which a gradient has shards those that lead from the rank to others: each next one
@@ -116,7 +131,8 @@ class follower {
     std::vector<int> ends = ends_of(t, ways);
     std::sort(ends.begin(), ends.end());
     if (std::adjacent_find(ends.begin(), ends.end()) != ends.end())
-      refuse(i, "counts shards of \"{}\" twice in a sum over {}", r_.totals[t].name, names(bits));
+      refuse(i, "RC7218: certificate, rank {}: op \"{}\" counts shards of sum \"{}\" twice in a sum over {}",
+             r_.totals[t].name, names(bits));
     return bits;
   }
   /// The members of a group of a sum, as a rank has that sum.
@@ -125,8 +141,8 @@ class follower {
     const bool has_it = t < static_cast<int>(theirs.size()) && theirs[t].name == r_.totals[t].name &&
                         g < theirs[t].over.size();
     if (!has_it)
-      throw refusal(
-          fmt::format("rank {} has no such sum of \"{}\" as rank {}", rank, r_.totals[t].name, rank_));
+      verifying::refuse("RC7219: certificate, rank {}: the rank has no sum \"{}\" like that of rank {}", rank,
+                        r_.totals[t].name, rank_);
     return d_.groups.at(d_.workers[rank].groups.at(theirs[t].over[g].first)).ranks;
   }
   /// Where all ways end that go along one group of a sum after the other, from the rank.
@@ -168,22 +184,37 @@ class follower {
                                 : added(i, t, before, reads, writes);
       if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
           !fresh && known->second != after)
-        refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
+        refuse(i,
+               "RC7220: certificate, rank {}: op \"{}\" writes a value of sum \"{}\" that another op writes "
+               "with other contributions",
+               r_.totals[t].name);
     }
     for (const range* x : updates) {
       const int of = claims_.at(x->begin).of;
+      const auto only_reads = [&](int t) { return reads.count(t) && !writes.count(t); };
       if (s.kind != "compute" || !updated_.insert(x->begin).second)
-        refuse(i, "writes bytes {}..{}, which an update writes once", x->begin, x->end);
-      if (!reads.count(of) || writes.count(of) ||
-          (norm_ >= 0 && (!reads.count(norm_) || writes.count(norm_))))
-        refuse(i, "updates what \"{}\" is the gradient of and does not read it, or not the norm",
+        refuse(i,
+               "RC7221: certificate, rank {}: op \"{}\" writes bytes {}..{}, which one update must write, "
+               "and nothing else",
+               x->begin, x->end);
+      if (!only_reads(of))
+        refuse(i,
+               "RC7222: certificate, rank {}: op \"{}\" updates weights or moments of sum \"{}\" without "
+               "reading it",
+               r_.totals[of].name);
+      if (norm_ >= 0 && !only_reads(norm_))
+        refuse(i,
+               "RC7223: certificate, rank {}: op \"{}\" updates weights or moments of sum \"{}\" without "
+               "reading the norm",
                r_.totals[of].name);
     }
     if (s.kind != "end") return;
     for (const auto& [begin, c] : claims_)
       if (c.update && (!kept.count(begin) || !updated_.count(begin)))
-        refuse(i, "does not find bytes {}..{} updated, as \"{}\" is there for", begin, c.end,
-               r_.totals[c.of].name);
+        refuse(i,
+               "RC7224: certificate, rank {}: op \"{}\" must find weights or moments of sum \"{}\", bytes "
+               "{}..{}, after one update",
+               r_.totals[c.of].name, begin, c.end);
   }
 
   /// Whether an op makes a shard of a microbatch's sum.
@@ -195,16 +226,21 @@ class follower {
   content of_value(int i, int t, const range& x) const {
     const auto known = contents_.find(x.value);
     if (known == contents_.end() || known->second.of != t)
-      refuse(i, "reads \"{}\", which nothing has been added to", r_.totals[t].name);
+      refuse(i,
+             "RC7225: certificate, rank {}: op \"{}\" reads sum \"{}\" before anything has been added to it",
+             r_.totals[t].name);
     return known->second;
   }
 
   void expect_whole(int i, int t, const range& x) const {
     const content c = of_value(i, t, x);
     if (c.unsummed)
-      refuse(i, "reads \"{}\", which is still to be summed over {}", r_.totals[t].name, names(c.unsummed));
+      refuse(i,
+             "RC7226: certificate, rank {}: op \"{}\" reads sum \"{}\", which is still to be summed over {}",
+             r_.totals[t].name, names(c.unsummed));
     if (c.terms != r_.totals[t].terms)
-      refuse(i, "reads \"{}\" with {} contributions of {}", r_.totals[t].name, c.terms, r_.totals[t].terms);
+      refuse(i, "RC7227: certificate, rank {}: op \"{}\" reads sum \"{}\" with {} of {} contributions",
+             r_.totals[t].name, c.terms, r_.totals[t].terms);
   }
 
   content reduced(int i, int t, const range& x, const range* from, std::optional<content> before) const {
@@ -214,10 +250,23 @@ class follower {
     const bool takes = deals ? from && from->begin == r_.totals[t].from.first &&
                                    x.begin == r_.totals[t].begin && x.replaces < 0
                              : from && from->begin == x.begin && x.replaces >= 0;
-    if (!before || !takes || s.does != (deals ? "reduce_scatter" : "all_reduce"))
-      refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
+    const bool fits = before && takes;
+    if (deals && !(fits && s.does == "reduce_scatter"))
+      refuse(i,
+             "RC7228: certificate, rank {}: op \"{}\" writes sum \"{}\", which over communicator \"{}\" a "
+             "reduce_scatter must move from bytes {}..{} to bytes {}..{}",
+             r_.totals[t].name, group_name(s.communicator), r_.totals[t].from.first, r_.totals[t].from.second,
+             r_.totals[t].begin, r_.totals[t].end);
+    if (!deals && !(fits && s.does == "all_reduce"))
+      refuse(i,
+             "RC7229: certificate, rank {}: op \"{}\" writes sum \"{}\", which over communicator \"{}\" an "
+             "all_reduce must sum in place",
+             r_.totals[t].name, group_name(s.communicator));
     if (!(before->unsummed & bit))
-      refuse(i, "sums \"{}\" over {}, where nothing is to be summed", r_.totals[t].name, names(bit));
+      refuse(i,
+             "RC7230: certificate, rank {}: op \"{}\" reduces sum \"{}\" over communicator \"{}\", but "
+             "nothing is left to sum",
+             r_.totals[t].name, group_name(s.communicator));
     before->unsummed &= ~bit;
     return *before;
   }
@@ -225,9 +274,15 @@ class follower {
   content added(int i, int t, const std::optional<content>& before, const std::map<int, const range*>& reads,
                 const std::map<int, const range*>& writes) const {
     if (at(i).kind != "compute" && at(i).kind != "collective")
-      refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
+      refuse(i,
+             "RC7231: certificate, rank {}: op \"{}\" writes sum \"{}\" and is neither a computation nor a "
+             "collective",
+             r_.totals[t].name);
     if (writes.at(t)->begin != r_.totals[t].from.first)
-      refuse(i, "adds to \"{}\" where it is dealt out to", r_.totals[t].name);
+      refuse(i,
+             "RC7232: certificate, rank {}: op \"{}\" adds to sum \"{}\" where its reduced shards lie: the "
+             "place of contributions is bytes {}..{}",
+             r_.totals[t].name, r_.totals[t].from.first, r_.totals[t].from.second);
     content mine{t, 1, mask(t, 'P') | mask(t, 'D')};
     if (t == norm_) {
       mine.terms = 0;
@@ -235,9 +290,17 @@ class follower {
       for (const auto& [g, x] : reads) {
         if (writes.count(g)) continue;
         const std::uint64_t of = spanning(i, g);
-        if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
+        if (shards.value_or(of) != of)
+          refuse(i,
+                 "RC7233: certificate, rank {}: op \"{}\" adds sum \"{}\" to the norm, but it is sharded "
+                 "over other communicators than the rest",
+                 r_.totals[g].name);
         shards = of;
-        if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
+        if (!r_.totals[g].counted)
+          refuse(i,
+                 "RC7234: certificate, rank {}: op \"{}\" counts sum \"{}\" in the norm, which another rank "
+                 "counts",
+                 r_.totals[g].name);
         mine.counted.push_back(g);
         ++mine.terms;
       }
@@ -245,13 +308,15 @@ class follower {
     }
     if (!before) return mine;
     if (before->unsummed != mine.unsummed)
-      refuse(i, "adds to \"{}\", which is to be summed over {} yet, what is to be summed over {}",
+      refuse(i,
+             "RC7235: certificate, rank {}: op \"{}\" adds to sum \"{}\", which is still to be summed over "
+             "{}, a contribution that is to be summed over {}",
              r_.totals[t].name, names(before->unsummed), names(mine.unsummed));
     mine.terms += before->terms;
     mine.counted.insert(mine.counted.end(), before->counted.begin(), before->counted.end());
     std::sort(mine.counted.begin(), mine.counted.end());
     if (std::adjacent_find(mine.counted.begin(), mine.counted.end()) != mine.counted.end())
-      refuse(i, "counts a gradient twice");
+      refuse(i, "RC7236: certificate, rank {}: op \"{}\" counts a gradient in the norm twice");
     return mine;
   }
 

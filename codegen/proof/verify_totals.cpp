@@ -26,8 +26,8 @@ class agreement {
       }
     for (const auto& [name, ranks] : holders)
       if (const auto reached = reach(name, ranks[0]); reached.size() != ranks.size())
-        throw refusal(
-            fmt::format("\"{}\" is on {} ranks, {} of them are related", name, ranks.size(), reached.size()));
+        refuse("RC7200: certificate: sum \"{}\" is on {} ranks, but its communicators relate {} of them",
+               name, ranks.size(), reached.size());
   }
 
  private:
@@ -41,8 +41,9 @@ class agreement {
   void check_members(int r, const total& t, int slot, char letter) const {
     const auto& known = d_.workers[r].groups;
     if (slot < 0 || slot >= static_cast<int>(known.size()))
-      throw refusal(fmt::format("rank {}: \"{}\" is over communicator {} of the rank's {}", r, t.name, slot,
-                                known.size()));
+      refuse(
+          "RC7201: certificate, rank {}: sum \"{}\" is over communicator {}; the rank lists {} communicators",
+          r, t.name, slot, known.size());
     for (int member : d_.groups[known[slot]].ranks) {
       const total* other = find(member, t.name);
       bool same = other && other->kind == t.kind && other->end - other->begin == t.end - t.begin &&
@@ -53,8 +54,10 @@ class agreement {
                       of[o.first] == known[slot];
              });
       if (!same)
-        throw refusal(fmt::format("rank {}: \"{}\" is {} over \"{}\", rank {} does not say so", r, t.name,
-                                  letter, d_.groups[known[slot]].name, member));
+        refuse(
+            "RC7202: certificate, rank {}: sum \"{}\" is {} over communicator \"{}\", but rank {} describes "
+            "it otherwise: kind, letter and sizes must agree",
+            r, t.name, letter, d_.groups[known[slot]].name, member);
     }
   }
 
@@ -83,11 +86,15 @@ class agreement {
         if (t.kind != "gradient") continue;
         all.insert(t.name);
         if (t.counted && !counted.insert(t.name).second)
-          throw refusal(fmt::format("\"{}\" is counted twice in the norm", t.name));
+          refuse("RC7203: certificate, rank {}: the norm counts gradient \"{}\" twice", r, t.name);
         mine += member == r && t.counted;
       }
-    if (counted != all || norm.terms != mine)
-      throw refusal(fmt::format("rank {}: the norm leaves out a gradient", r));
+    if (counted != all)
+      refuse("RC7204: certificate, rank {}: the norm counts {} of {} gradients, expected all", r,
+             counted.size(), all.size());
+    if (norm.terms != mine)
+      refuse("RC7205: certificate, rank {}: the norm has {} terms, but the rank counts {} gradients", r,
+             norm.terms, mine);
   }
 
   const document& d_;
@@ -116,7 +123,10 @@ void check_totals(const document& d, const schedule& s) {
       const id me{r, i};
       if (at(d, me).kind != "collective" || s.together(me)[0] != me) continue;
       for (const id& other : s.together(me))
-        if (written(d, other) != written(d, me)) refuse(d, me, "sums something else on rank {}", other.rank);
+        if (written(d, other) != written(d, me))
+          refuse(d, me,
+                 "RC7206: certificate, rank {}: op \"{}\" and its partner on rank {} write different sums",
+                 other.rank);
     }
 }
 

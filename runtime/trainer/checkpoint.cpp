@@ -5,7 +5,6 @@
 #include "checkpoint_names.hpp"
 #include "weights_names.hpp"
 #include "hugging_face_source.hpp"
-#include <rankc/launch/refusal.hpp>
 #include "tensor_names.hpp"
 #include <rankc/trainer/parallel.hpp>
 #include <rankc/trainer/parameters.hpp>
@@ -66,8 +65,9 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
   const auto parts = saved_parts(about);
   try {
     check_tensors(*tensors, parameters, parts);
-  } catch (const failure& f) {
-    throw failure::reported(65, f.what());  // not damaged, but another model's
+  } catch (failure& f) {
+    f.code = 65;  // not damaged, but another model's
+    throw;
   }
   check_values(*tensors, parameters, parts, where);
   return {folder, read_run_state(about, folder / run_file), std::move(tensors), {}};
@@ -77,8 +77,8 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
 std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& first) {
   const std::string name = first_line(path / latest_file);
   if (name.empty() || path == first || name == first.filename() || step_of(name) == step_of(first)) return {};
-  return {fmt::format("{}: names '{}', where there is no checkpoint; {} is taken",
-                      (path / latest_file).string(), name, first.string())};
+  return {
+      say("RC6500: {} names \"{}\", which is not a checkpoint; {} is used", path / latest_file, name, first)};
 }
 
 /// The names of those checkpoints of a path that every process sees, in the order of the first.
@@ -131,11 +131,11 @@ std::vector<fs::path> find_checkpoints(const fs::path& path) {
 }
 
 fs::path find_checkpoint(const fs::path& path) {
-  if (!fs::is_directory(path)) throw refusal(65, "{}: there is no such folder", path.string());
+  if (!fs::is_directory(path)) throw failure(65, "RC6501: checkpoint folder {} does not exist", path);
   const std::vector<fs::path> all = find_checkpoints(path);
   if (all.empty())
-    throw refusal(65, "{}: holds no checkpoint: neither {} nor a folder with it is there", path.string(),
-                  commit_file);
+    throw failure(65, "RC6502: {} holds no checkpoint: neither it nor a folder {}* in it has the file {}",
+                  path, step_prefix, commit_file);
   return all.front();
 }
 
@@ -143,8 +143,9 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
   const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
   if (all.empty()) {
     const fs::path newest = find_checkpoint(path);  // refuses a path without any
-    throw refusal(65, "{}: no checkpoint is there for every rank; this one has {}", path.string(),
-                  newest.string());
+    throw failure(
+        65, "RC6503: {} holds no checkpoint that all processes see; this one sees {}. Use shared storage",
+        path, newest);
   }
   std::vector<std::string> notes = notes_of_latest(path, all.front()), faults;
   for (const fs::path& folder : all) {
@@ -161,13 +162,15 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
         if (fault.empty()) fault = other;
     if (fault.empty()) {
       for (const std::string& earlier : faults)
-        notes.push_back(earlier + "; " + folder.string() + " is taken");
+        notes.push_back(say("RC6504: checkpoint {} is used instead of a damaged one: {}", folder, earlier));
       found.notes = std::move(notes);
       return found;
     }
     faults.push_back(fault);
   }
-  throw refusal(65, "{}{}", faults.front(), all.size() > 1 ? "; none of the others is whole either" : "");
+  if (all.size() == 1) throw failure::reported(65, faults.front());
+  throw failure(65, "RC6505: all {} checkpoints of {} are damaged; the first: {}", all.size(), path,
+                faults.front());
 }
 
 void load_checkpoint(engine& e, const open_checkpoint& from) {
@@ -184,8 +187,9 @@ std::unique_ptr<tensor_source> open_weights(const description& about, const fs::
   check_tensors(*in, parameters, weights_alone);
   check_values(*in, parameters, weights_alone, {});
   return in;
-} catch (const failure& f) {
-  throw failure::reported(65, f.what());
+} catch (failure& f) {
+  f.code = 65;
+  throw;
 }
 
 std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {

@@ -2,7 +2,6 @@
 #include <rankc/trainer/checkpoint_index.hpp>
 
 #include "json_checksum.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
 #include <fmt/format.h>
@@ -15,16 +14,16 @@ using nlohmann::ordered_json;
 
 constexpr dtype types[]{dtype::f32, dtype::f64, dtype::bf16};
 
-dtype type_named(const std::string& name) {
+dtype type_named(const std::filesystem::path& file, const std::string& tensor, const std::string& name) {
   for (const dtype type : types)
     if (name == name_of(type)) return type;
-  throw std::invalid_argument("dtype " + name);
+  throw failure(1, "RC6510: {}: tensor {} has dtype {}; expected F32, F64 or BF16", file, tensor, name);
 }
 
-region region_named(const std::string& name) {
+region region_named(const std::filesystem::path& file, const std::string& tensor, const std::string& name) {
   for (const region r : {region::weights, region::first_moment, region::second_moment})
     if (name == region_names[static_cast<int>(r)]) return r;
-  throw std::invalid_argument("region " + name);
+  throw failure(1, "RC6511: {}: tensor {} has the unknown region {}", file, tensor, name);
 }
 
 std::size_t rows_of(const std::vector<std::size_t>& shape) { return shape.at(0); }
@@ -80,7 +79,8 @@ std::vector<saved_tensor> saved_tensors(const description& about,
       for (const shard& s : p.sources)
         if (area_of(s).count() > 0) t.pieces.push_back({file_of_rank(s.rank), area_of(s)});
       if (!is_whole(t))
-        throw refusal(70, "parameter {}: its ranks do not hold every element exactly once", p.name);
+        throw failure(70, "RC6512: the ranks' shards of parameter {} do not hold each element exactly once",
+                      p.name);
       all.push_back(std::move(t));
     }
   return all;
@@ -104,17 +104,22 @@ std::vector<saved_tensor> read_index(const std::filesystem::path& file) {
   std::vector<saved_tensor> all;
   try {
     for (const auto& [name, from] : root.at("tensors").items()) {
-      saved_tensor t{
-          name, region_named(from.at("region")), type_named(from.at("dtype")), from.at("shape"), {}};
+      saved_tensor t{name,
+                     region_named(file, name, from.at("region")),
+                     type_named(file, name, from.at("dtype")),
+                     from.at("shape"),
+                     {}};
       for (const ordered_json& piece : from.at("pieces")) t.pieces.push_back(piece_of(piece));
       all.push_back(std::move(t));
     }
+  } catch (const failure&) {
+    throw;
   } catch (const std::exception& e) {
-    throw refusal(1, "{}: was not written by this version: {}", file.string(), e.what());
+    refuse_other_version(file, 1, e);
   }
   for (const saved_tensor& t : all)
     if (!is_whole(t))
-      throw refusal(1, "{}: tensor {}: its pieces overlap or leave a hole", file.string(), t.name);
+      throw failure(1, "RC6513: {}: the pieces of tensor {} overlap or leave a hole", file, t.name);
   return all;
 }
 

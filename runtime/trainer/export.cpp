@@ -5,7 +5,6 @@
 #include "hugging_face_export.hpp"
 #include "merged_source.hpp"
 #include "weights_names.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/safetensors.hpp>
@@ -47,8 +46,7 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
   refuse_other_models(out);
   const std::vector<global_parameter> all = global_parameters(about);
   if (how.merge && about.lora_scale == 0)
-    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out",
-                  about.name);
+    throw failure(1, "RC6520: --merge: plan {} has no LoRA adapters to merge; remove the option", about.name);
   std::unique_ptr<tensor_source> in = open_weights(about, find_checkpoint(checkpoint)), merged;
   std::vector<global_parameter> written = all;
   if (how.merge) {

@@ -4,7 +4,6 @@
 #include "hugging_face_config.hpp"
 #include "json_checksum.hpp"
 #include "weights_names.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
 #include <fmt/ranges.h>
@@ -67,8 +66,8 @@ void refuse_other_models(const fs::path& folder) {
   for (const fs::path& file : model_files(folder))
     if (!is_ours(file)) others.push_back(file.filename().string());
   if (others.empty()) return;
-  throw refusal(2, "--out {}: no export has written its {}; move what is there, or give another folder",
-                folder.string(), fmt::join(others, ", "));
+  throw failure(2, "RC6525: --out {} has files that no export wrote: {}; move them or name another folder",
+                folder, fmt::format("{}", fmt::join(others, ", ")));
 }
 
 void replace_model(output_folder& to) {

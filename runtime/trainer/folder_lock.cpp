@@ -2,7 +2,9 @@
 #include <rankc/trainer/folder_lock.hpp>
 
 #include "../core/host_name.hpp"
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/durable.hpp>
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,16 +18,16 @@ namespace rankc::runtime {
 folder_lock::folder_lock(const std::filesystem::path& folder) {
   const std::string file = (folder / ".lock").string();
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw refusal(65, "{}: cannot be written: {}", file, std::strerror(errno));
+  if (descriptor_ < 0) fail_to_write(file, checkpoint_code);
   char owner[320]{};
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;
     const std::string why = std::strerror(errno);
     if (::read(descriptor_, owner, sizeof owner - 1) < 0) owner[0] = 0;
     close(descriptor_);
-    if (!taken) throw refusal(65, "{}: cannot be locked: {}", file, why);
-    throw refusal(65, "{}: another run saves there ({}); give this one a folder of its own", folder.string(),
-                  owner);
+    if (!taken) throw failure(checkpoint_code, "RC6530: {} cannot be locked: {}", file, why);
+    throw failure(checkpoint_code, "RC6531: another run saves in {} ({}); give this run another folder",
+                  folder, owner);
   }
   const std::string mine = fmt::format("process {} on {}", getpid(), host_name());
   if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0)

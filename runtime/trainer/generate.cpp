@@ -120,7 +120,7 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
 }
 
 void generate(const description& about, const install_engine& install, const options& o) {
-  if (o.where.is_one_rank() && about.world() > 1)
+  if (o.where.is_one_rank())
     throw refusal(2,
                   "generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
   layout_with_logits(about);

@@ -2,8 +2,8 @@
 #include "hugging_face_config.hpp"
 
 #include "json_checksum.hpp"
-#include <rankc/launch/refusal.hpp>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <vector>
@@ -54,7 +54,7 @@ described_model model_of(const description& about) {
   const json sizes = root.is_object() ? root.value("model", json()) : json();
   const model_family* family = sizes.is_object() ? find_family(sizes.value("family", "")) : nullptr;
   if (family == nullptr)
-    throw refusal(1, "the plan {}: its model is none that Hugging Face's files are known of ({})", about.name,
+    throw failure(1, "RC6535: plan {}: no Hugging Face mapping for this model; supported: {}", about.name,
                   family_names());
   return {family, sizes.dump(), sizes.value("experts", std::size_t{0})};
 }
@@ -63,13 +63,13 @@ std::size_t check_config(const description& about, const described_model& model,
                          const std::filesystem::path& file) {
   const json config = json::parse(contents_of_file(file, 1), nullptr, false),
              sizes = json::parse(model.sizes);
-  if (!config.is_object()) throw refusal(1, "{}: is no JSON object", file.string());
+  if (!config.is_object()) throw failure(1, "RC6536: Hugging Face config {} is not a JSON object", file);
   if (const json type = config.value("model_type", json()); type != model.family->name)
-    throw refusal(1, "{}: model_type is {}, and the plan {} has a {}", file.string(), type.dump(), about.name,
+    throw failure(1, "RC6537: {}: model_type is {}, but plan {} is a {} model", file, type.dump(), about.name,
                   model.family->name);
   std::vector<std::string> differences;
   const auto differs = [&](std::string_view key, const json& found, const json& expected) {
-    differences.push_back(fmt::format("{} is {}, and the plan has {}", key, found.dump(), expected.dump()));
+    differences.push_back(fmt::format("{} is {}, expected {}", key, found.dump(), expected.dump()));
   };
   for (const config_rule& rule : model.family->config) {
     if (is_free(rule, sizes)) continue;
@@ -78,11 +78,11 @@ std::size_t check_config(const description& about, const described_model& model,
   }
   const json positions = find(config, std::string(model.family->positions));
   if (!positions.is_number_unsigned() || positions < about.seq)
-    differences.push_back(fmt::format("{} is {}, and the plan has sequences of {}", model.family->positions,
-                                      positions.dump(), about.seq));
+    differences.push_back(
+        fmt::format("{} is {}, expected at least {}", model.family->positions, positions.dump(), about.seq));
   if (!differences.empty())
-    throw refusal(1, "{}: is of another model than the plan {}: {}", file.string(), about.name,
-                  fmt::join(differences, "; "));
+    throw failure(1, "RC6538: {} does not match plan {}: {}", file, about.name,
+                  fmt::format("{}", fmt::join(differences, "; ")));
   return positions.get<std::size_t>();
 }
 

@@ -3,10 +3,10 @@
 
 #include "hugging_face_config.hpp"
 #include "weights_names.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <algorithm>
 
@@ -41,9 +41,7 @@ std::vector<joined> join(const description& about, const described_model& model,
   const dtype type = type_of_files(about);
   std::vector<joined> all;
   for (const global_parameter& p : parameters) {
-    const named_rule named = rule_of(family, p.name);
-    if (named.theirs.empty())
-      throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, family.name);
+    const named_rule named = rule_of(family, about.name, p.name);
     const std::vector<std::string> theirs = named.names(model.experts);
     const std::size_t rows = p.rows / theirs.size();
     for (std::size_t n = 0; n < theirs.size(); ++n) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face_families.hpp"
 
+#include <rankc/runtime/failure.hpp>
+
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <array>
@@ -182,7 +184,7 @@ std::vector<std::string> named_rule::names(std::size_t experts) const {
   return all;
 }
 
-named_rule rule_of(const model_family& family, const std::string& ours) {
+named_rule rule_of(const model_family& family, std::string_view plan, const std::string& ours) {
   constexpr std::string_view layers = "layers.";
   std::string general = ours, number;
   if (ours.starts_with(layers)) {
@@ -197,7 +199,8 @@ named_rule rule_of(const model_family& family, const std::string& ours) {
     if (const auto at = theirs.find('#'); at != theirs.npos) theirs.replace(at, 1, number);
     return {rule, rule.ours == "lm_head" ? theirs : std::string(family.prefix) + theirs};
   }
-  return {};
+  throw failure(1, "RC6545: plan {}: parameter {} has no tensor in Hugging Face's {} models", plan, ours,
+                family.name);
 }
 
 }  // namespace rankc::runtime

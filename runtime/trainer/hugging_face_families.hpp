@@ -48,13 +48,14 @@ const model_family* find_family(std::string_view name);
 /// Their names, for messages.
 std::string family_names();
 
-/// The rule for a tensor of ours, and its name there; an empty name where the family has none.
+/// The rule for a tensor of ours, and its name there.
 struct named_rule {
   tensor_rule rule;
   std::string theirs;
   /// The names there of all that ours is made of: one, or one for each of so many experts.
   std::vector<std::string> names(std::size_t experts) const;
 };
-named_rule rule_of(const model_family&, const std::string& ours);
+/// Errors: failure (1) that names the plan, where the family has none.
+named_rule rule_of(const model_family&, std::string_view plan, const std::string& ours);
 
 }  // namespace rankc::runtime

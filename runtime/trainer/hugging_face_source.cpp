@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face_source.hpp"
 
-#include "json_checksum.hpp"
-#include <rankc/launch/refusal.hpp>
+#include "read_file.hpp"
 #include "tensor_names.hpp"
 #include "weights_names.hpp"
 
@@ -24,7 +23,7 @@ std::unique_ptr<piece_source> open_files(const fs::path& folder) {
   if (root.is_object() && root.contains("weight_map") && root["weight_map"].is_object())
     for (const auto& [tensor, file] : root["weight_map"].items())
       if (file.is_string()) files.insert(folder / file.get<std::string>());
-  if (files.empty()) throw refusal(1, "{}: names no files in weight_map", index.string());
+  if (files.empty()) throw failure(1, "RC6550: {} names no files in its weight_map", index);
   return std::make_unique<piece_source>(folder.string(), std::vector(files.begin(), files.end()));
 }
 
@@ -51,10 +50,7 @@ hugging_face_source::hugging_face_source(const description& about,
   const bool bare =
       std::none_of(found.begin(), found.end(), [&](const auto& t) { return t.first.starts_with(prefix); });
   for (const global_parameter& p : parameters) {
-    named_rule named = rule_of(*model.family, p.name);
-    if (named.theirs.empty())
-      throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name,
-                    model.family->name);
+    named_rule named = rule_of(*model.family, about.name, p.name);
     if (bare && named.theirs.starts_with(prefix)) named.theirs.erase(0, prefix.size());
     const std::vector<std::string> theirs = named.names(model.experts);
     for (const std::string& name : theirs)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/not_finite.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
@@ -27,17 +26,24 @@ std::size_t count_not_finite(engine& e, const shard& s, region where) {
   return count;
 }
 
-/// Of the ranks of this process: how late it comes, and what it is. Texts are in the order of their causes.
+std::string not_finite_text(region where, const shard& s, const std::string& name, std::size_t count) {
+  const std::size_t all = s.rows * s.columns;
+  if (where == region::weights)
+    return say("RC6560: rank {}: {} of {} elements of weight {} are NaN or Inf", s.rank, count, all, name);
+  return say("RC6561: rank {}: {} of {} elements of the gradient of {} are NaN or Inf", s.rank, count, all,
+             name);
+}
+
+/// The first tensor of this process's ranks that is not finite. A line before the text sorts all texts by
+/// their causes.
 std::string find_own(engine& e) {
   const std::vector<global_parameter> all = global_parameters(e.about());
   const auto look = [&](region where, std::size_t p, std::size_t turn) -> std::string {
     for (const shard& s : all[p].holders) {
       const std::size_t count = e.holds(s.rank) ? count_not_finite(e, s, where) : 0;
       if (count > 0)
-        return fmt::format("{} {:08} {:08}\nrank {}: {} {}: {} of {} elements are not finite",
-                           static_cast<int>(where), turn, s.rank, s.rank,
-                           where == region::weights ? "the weight" : "the gradient of", all[p].name, count,
-                           s.rows * s.columns);
+        return fmt::format("{} {:08} {:08}\n{}", static_cast<int>(where), turn, s.rank,
+                           not_finite_text(where, s, all[p].name, count));
     }
     return "";
   };
@@ -81,8 +87,9 @@ std::string find_origin(engine& e, const placement& where, const step_input& in,
   const std::string first = first_of_all(where, "origin of what is not finite", mine);
   if (!first.empty()) return without_order(first);
   if (!is_finite(again->out)) return gradient;
-  return gradient + (gradient.empty() ? "" : "; ") +
-         "run again, the same step gives finite numbers: memory or a processor of that machine fails";
+  const std::string fault =
+      say("RC6562: the repeated step gives finite numbers; memory or a processor of a machine is faulty");
+  return gradient.empty() ? fault : gradient + "; " + fault;
 }
 
 }  // namespace
@@ -101,15 +108,22 @@ void refuse_if_not_finite(engine& e, const placement& where, const step_input& i
   const std::string found = first_of_all(where, "what is not finite", find_own(e));
   if (!is_applied && !is_weight(found))
     if (const std::string full = find_overflow(e, where); !full.empty())
-      throw refusal(70, "step {}: {}; no rank has applied the step; take a larger capacity, or overflow=drop",
-                    in.step, full);
+      throw failure(
+          70, "RC6563: step {}: {}; no rank has applied the step. Use a larger capacity or overflow=drop",
+          in.step, full);
   const std::string first =
       is_applied || is_weight(found) ? without_order(found) : find_origin(e, where, in, without_order(found));
-  throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,
-                out.loss, out.grad_norm, in.lr,
-                is_applied ? "the step has been applied, since its gradients are finite"
-                           : "no rank has applied the step",
-                first.empty() ? "" : "; ", first);
+  const std::string cause = first.empty() ? "unknown" : first;
+  if (is_applied)
+    throw failure(70,
+                  "RC6564: step {}: the loss is {} and the gradient norm is {} at learning rate {}; the step "
+                  "has been applied, because its gradients are finite. Cause: {}",
+                  in.step, out.loss, out.grad_norm, in.lr, cause);
+  throw failure(
+      70,
+      "RC6565: step {}: the loss is {} and the gradient norm is {} at learning rate {}; no rank has "
+      "applied the step. Cause: {}",
+      in.step, out.loss, out.grad_norm, in.lr, cause);
 }
 
 }  // namespace rankc::runtime

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/parameters.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/parallel.hpp>
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <map>
 
@@ -89,8 +87,8 @@ std::vector<global_parameter> global_parameters(const description& about) {
       if (is_new) all.push_back(tensor);
       global_parameter& g = all[known->second];
       if (g.rows != tensor.rows || g.columns != tensor.columns)
-        throw refusal(70, "parameter {} has two shapes in this program: {}x{} and {}x{}", p.name, g.rows,
-                      g.columns, tensor.rows, tensor.columns);
+        throw failure(70, "RC6570: parameter {} has two shapes in this program: {}x{} and {}x{}", p.name,
+                      g.rows, g.columns, tensor.rows, tensor.columns);
       for (std::size_t rank = 0; rank < about.ranks.size(); ++rank) {
         const rank_row& row = about.ranks[rank];
         if (row.pp != static_cast<int>(pp)) continue;
@@ -104,8 +102,9 @@ std::vector<global_parameter> global_parameters(const description& about) {
     std::size_t held = 0;
     for (const shard& s : g.sources) held += s.rows * s.columns;
     if (held != g.count())
-      throw refusal(70,
-                    "parameter {} has {} elements, but its ranks hold {} (copies and replicas not counted)",
+      throw failure(70,
+                    "RC6571: parameter {} has {} elements, but its ranks hold {} (copies and replicas not "
+                    "counted)",
                     g.name, g.count(), held);
   }
   return all;

@@ -2,7 +2,6 @@
 #include <rankc/trainer/piece_source.hpp>
 
 #include "json_checksum.hpp"
-#include <rankc/launch/refusal.hpp>
 
 #include <algorithm>
 #include <sstream>
@@ -18,13 +17,15 @@ std::map<std::string, std::string> read_commit(const std::filesystem::path& file
 }
 
 /// Errors: failure (1) where COMMIT has another checksum of a file.
-void check_file(const std::filesystem::path& file, const char* what, const std::string& found,
+void check_file(const std::filesystem::path& file, const std::string& found,
                 const std::map<std::string, std::string>& checksums) {
   const auto expected = checksums.find(file.filename().string());
-  if (expected == checksums.end() || expected->second != found)
-    throw refusal(1, "{}: {} is {}, but {} beside it says {}; the file is damaged, or of another save",
-                  file.string(), what, found, commit_file,
-                  expected == checksums.end() ? "nothing of it" : expected->second);
+  if (expected == checksums.end())
+    throw failure(1, "RC6575: {} is not listed in {}; the checkpoint is damaged", file,
+                  file.parent_path() / commit_file);
+  if (expected->second != found)
+    throw failure(1, "RC6576: {} has checksum \"{}\", but {} lists {}; it is damaged or of another save",
+                  file, found, commit_file, expected->second);
 }
 
 /// All of a tensor; of more than two dims the later ones are one.
@@ -39,7 +40,7 @@ area whole(const std::vector<std::size_t>& shape) {
 piece_source::piece_source(const std::filesystem::path& folder, bool weights_alone)
     : folder_(folder), name_(folder.string()), checksums_(read_commit(folder / commit_file)) {
   for (const char* name : {run_file, index_file})
-    check_file(folder / name, "its checksum", checksum::of(contents_of_file(folder / name, 1)), checksums_);
+    check_file(folder / name, checksum::of(contents_of_file(folder / name, 1)), checksums_);
   for (saved_tensor& t : read_index(folder / index_file)) {
     if (weights_alone && t.where != region::weights) continue;
     shapes_[t.name] = t.shape;
@@ -53,8 +54,8 @@ piece_source::piece_source(const std::string& name, const std::vector<std::files
     const auto& in = *(files_[file.string()] = std::make_unique<safetensors_reader>(file));
     for (const auto& [tensor, found] : in.tensors()) {
       if (!shapes_.try_emplace(tensor, found.shape).second)
-        throw refusal(1, "{}: tensor {}: {} has it too", file.string(), tensor,
-                      tensors_[tensor].pieces.front().file);
+        throw failure(1, "RC6577: tensor {} is in both {} and {}", tensor,
+                      tensors_[tensor].pieces.front().file, file);
       tensors_[tensor] = {found.shape.size(), {{file.string(), whole(found.shape)}}};
     }
   }
@@ -65,7 +66,7 @@ const safetensors_reader& piece_source::open(const std::string& file) {
   std::unique_ptr<safetensors_reader>& in = files_[file];
   if (in != nullptr) return *in;
   auto opened = std::make_unique<safetensors_reader>(folder_ / file);
-  check_file(folder_ / file, "its header's checksum", opened->checksum_of_header(), checksums_);
+  check_file(folder_ / file, opened->checksum_of_header(), checksums_);
   in = std::move(opened);
   return *in;
 }
@@ -80,11 +81,13 @@ void piece_source::check(const std::string& name, const area& wanted) {
       if (!checked_.insert({p.file, name}).second) continue;
     }
     const auto found = in.tensors().find(name);
-    if (found == in.tensors().end() || found->second.count != p.where.count())
-      throw refusal(
-          1, "{}: tensor {}: {} says that {} of it lie there, but {}", (folder_ / p.file).string(), name,
-          index_file, shape_text(shape_of(p.where, t.dims)),
-          found == in.tensors().end() ? "it is not there" : shape_text(found->second.shape) + " do");
+    const std::string expected = shape_text(shape_of(p.where, t.dims));
+    if (found == in.tensors().end())
+      throw failure(1, "RC6578: {} lacks tensor {}; {} expects {}", folder_ / p.file, name, index_file,
+                    expected);
+    if (found->second.count != p.where.count())
+      throw failure(1, "RC6579: {}: tensor {} has shape {}, but {} expects {}", folder_ / p.file, name,
+                    shape_text(found->second.shape), index_file, expected);
     in.check(name);
   }
 }

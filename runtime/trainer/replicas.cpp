@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/replicas.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/launch/hello.hpp>
 #include <rankc/trainer/checksum.hpp>
 
@@ -13,7 +12,6 @@ namespace rankc::runtime {
 namespace {
 
 constexpr std::size_t digits = 16;  // of a hash
-constexpr const char* nouns[]{"the weight", "the gradient of", "the first moment of", "the second moment of"};
 
 std::string hash_of(engine& e, const shard& s, region where) {
   constexpr std::size_t at_once = std::size_t{1} << 20;
@@ -124,14 +122,15 @@ void replicas::refuse(const group& g, const std::vector<std::string>& hashes, st
     std::vector<std::string> parts;
     for (const std::vector<int>& some : parted(g.ranks, of_piece))
       parts.push_back(fmt::format("rank{} {}", some.size() > 1 ? "s" : "", ranks_text(some)));
-    throw refusal(70,
-                  "step {}: {} {} should be the same on ranks {} and is not: {} differ; a memory or a "
-                  "processor has changed it",
-                  step, nouns[static_cast<int>(g.pieces[i].where)], g.pieces[i].name, ranks_text(g.ranks),
-                  fmt::join(parts, " and "));
+    throw failure(
+        70,
+        "RC6590: step {}: {} of parameter {} must be the same on ranks {}, but {} differ; memory or "
+        "a processor is faulty",
+        step, region_names[static_cast<int>(g.pieces[i].where)], g.pieces[i].name, ranks_text(g.ranks),
+        fmt::format("{}", fmt::join(parts, " and ")));
   }
-  throw refusal(70, "step {}: what ranks {} replicate has changed while it was compared", step,
-                ranks_text(g.ranks));
+  throw failure(70, "RC6591: step {}: the replicated tensors of ranks {} changed while they were compared",
+                step, ranks_text(g.ranks));
 }
 
 }  // namespace rankc::runtime

@@ -2,7 +2,6 @@
 #include <rankc/trainer/run_state.hpp>
 
 #include "json_checksum.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/runtime/output_file.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 
@@ -60,7 +59,7 @@ void write_run_state(const run_state& state, const description& about, const std
 }
 
 run_state read_run_state(const description& about, const std::filesystem::path& file) {
-  const ordered_json root = read_checked_json(file, 65);
+  const ordered_json root = read_checked_json(file, checkpoint_code);
   try {
     run_state state{.step = root.at("step"),
                     .samples = root.at("samples"),
@@ -83,7 +82,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
     state.train.rounding_seed = r.at("rounding_seed");
     return state;
   } catch (const std::exception& e) {
-    throw refusal(65, "{}: was not written by this version: {}", file.string(), e.what());
+    refuse_other_version(file, checkpoint_code, e);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/safetensors.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include "read_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,8 +46,6 @@ const known_type* type_named(const std::string& name) {
                                [&](const known_type& t) { return t.name == name; });
   return at == std::end(known_types) ? nullptr : at;
 }
-
-constexpr const char read_are[] = "read are F32, F64, BF16 and F16";
 
 double from_half(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
@@ -105,6 +103,17 @@ std::optional<std::vector<std::size_t>> whole_numbers(const json& value) {
   return numbers;
 }
 
+void refuse_unless_floating(const std::string& file, const std::string& name,
+                            const safetensors_reader::tensor& t) {
+  if (t.type == element::other)
+    throw failure(1, "RC6613: {}: tensor {} is not floating point; expected F32, F64, BF16 or F16", file,
+                  name);
+}
+
+failure not_finite(const std::string& file, const std::string& name, std::size_t element, double value) {
+  return {1, "RC6614: {}: element {} of tensor {} is {}; weights must be finite", file, element, name, value};
+}
+
 }  // namespace
 
 std::string shape_text(const std::vector<std::size_t>& shape) {
@@ -118,25 +127,28 @@ void safetensors_reader::closes::operator()(const int* descriptor) const {
 
 safetensors_reader::safetensors_reader(const std::filesystem::path& file) : name_(file.string()) {
   const int descriptor = open(name_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw refusal(1, "{}: cannot be read: {}", name_, std::strerror(errno));
+  if (descriptor < 0) fail_to_read(name_, 1);
   descriptor_.reset(new int(descriptor));
   std::error_code error;
   size_ = std::filesystem::file_size(file, error);
-  if (error) throw refusal(1, "{}: cannot be read: {}", name_, error.message());
+  if (error) fail_to_read(name_, 1, error.value());
   read_tensors(read_header());
 }
 
 std::string safetensors_reader::read_header() {
   if (size_ < 8)
-    throw refusal(1, "{}: holds {} bytes, fewer than the 8 that a safetensors file starts with", name_,
+    throw failure(1, "RC6600: {} has {} bytes, fewer than the 8 at the start of each safetensors file", name_,
                   size_);
   std::uint64_t length = 0;
   read_bytes(0, &length, 8);
-  if (length > largest_header || length > size_ - 8)
-    throw refusal(1,
-                  "{}: its header should have {} bytes, but {} follow, and {} are the limit; the file is "
-                  "truncated or no safetensors file",
-                  name_, length, size_ - 8, largest_header);
+  if (length > largest_header)
+    throw failure(1, "RC6601: {} states a header of {} bytes; at most {} are allowed in a safetensors file",
+                  name_, length, largest_header);
+  if (length > size_ - 8)
+    throw failure(1,
+                  "RC6602: {} states a header of {} bytes, but only {} follow; it is truncated or not a "
+                  "safetensors file",
+                  name_, length, size_ - 8);
   std::string header(length, '\0');
   read_bytes(8, header.data(), length);
   data_ = 8 + length;
@@ -144,11 +156,9 @@ std::string safetensors_reader::read_header() {
 }
 
 void safetensors_reader::read_tensors(const std::string& header) {
-  const auto refuse = [&](const std::string& tensor, const std::string& why) {
-    return refusal(1, "{}: tensor {}: {}", name_, tensor, why);
-  };
   const json root = json::parse(header, nullptr, false);
-  if (!root.is_object()) throw refusal(1, "{}: its header is no JSON object; the file is damaged", name_);
+  if (!root.is_object())
+    throw failure(1, "RC6603: the header of {} is not a JSON object; the file is damaged", name_);
   std::size_t covered = 0;
   std::vector<tensor*> in_order;
   for (const auto& [name, value] : root.items()) {
@@ -158,27 +168,30 @@ void safetensors_reader::read_tensors(const std::string& header) {
       continue;
     }
     if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string())
-      throw refuse(name, "has no dtype");
+      throw failure(1, "RC6604: {}: tensor {} has no dtype", name_, name);
     const auto dtype = value["dtype"].get<std::string>();
     const known_type* type = type_named(dtype);
-    if (type == nullptr) throw refuse(name, fmt::format("has dtype {}; {}", dtype, read_are));
+    if (type == nullptr)
+      throw failure(1, "RC6605: {}: tensor {} has the unknown dtype {}", name_, name, dtype);
     const auto shape = whole_numbers(value.value("shape", json()));
     const auto offsets = whole_numbers(value.value("data_offsets", json()));
-    if (!shape) throw refuse(name, "has no shape of whole numbers");
-    if (!offsets || offsets->size() != 2) throw refuse(name, "has no two data_offsets");
+    if (!shape)
+      throw failure(1, "RC6606: {}: the shape of tensor {} is not a list of whole numbers", name_, name);
+    if (!offsets || offsets->size() != 2)
+      throw failure(1, "RC6607: {}: the data_offsets of tensor {} are not two whole numbers", name_, name);
     const std::size_t begin = (*offsets)[0], end = (*offsets)[1];
     if (begin > end || end > size_ - data_)
-      throw refuse(
-          name, fmt::format("lies at bytes {} to {}, but the file has {} bytes of data; it is truncated or "
-                            "damaged",
-                            begin, end, size_ - data_));
+      throw failure(
+          1,
+          "RC6608: {}: tensor {} is at bytes {} to {} of {} bytes of data; the file is truncated or damaged",
+          name_, name, begin, end, size_ - data_);
     std::optional<std::size_t> count = 1;
     for (const std::size_t extent : *shape)
       if (count) count = product(*count, extent);
     const auto bytes = count ? product(*count, type->width) : std::nullopt;
     if (bytes != end - begin)
-      throw refuse(name, fmt::format("has shape {} of {}, which is not the size of its {} bytes",
-                                     shape_text(*shape), dtype, end - begin));
+      throw failure(1, "RC6609: {}: tensor {} has shape {} of {}, which does not fit its {} bytes", name_,
+                    name, shape_text(*shape), dtype, end - begin);
     in_order.push_back(&(tensors_[name] = {type->type, *shape, data_ + begin, *count, type->width, {}}));
   }
   std::sort(in_order.begin(), in_order.end(), [](const tensor* a, const tensor* b) {
@@ -186,13 +199,14 @@ void safetensors_reader::read_tensors(const std::string& header) {
   });
   for (const tensor* t : in_order) {
     if (t->offset != data_ + covered)
-      throw refusal(1, "{}: its tensors overlap or leave a hole at byte {} of the data; the file is damaged",
+      throw failure(1,
+                    "RC6610: {}: tensors overlap or leave a hole at byte {} of the data; the file is damaged",
                     name_, std::min(covered, t->offset - data_));
     covered += t->count * t->width;
   }
   if (covered != size_ - data_)
-    throw refusal(1, "{}: its tensors take {} bytes, but {} bytes of data follow the header", name_, covered,
-                  size_ - data_);
+    throw failure(1, "RC6611: {}: the tensors take {} bytes, but {} bytes of data follow the header", name_,
+                  covered, size_ - data_);
   read_checksums(header, in_order);
 }
 
@@ -202,40 +216,36 @@ void safetensors_reader::read_checksums(std::string header, std::vector<tensor*>
   const auto given = metadata_.find(checksums_key);
   if (given == metadata_.end()) return;
   const std::string all = given->second;
-  const auto refuse = [&](const std::string& found, const std::string& expected) {
-    return refusal(1, "{}: its header's checksum is {}, but it was written with {}; the file is damaged",
-                   name_, found, expected);
-  };
   header_checksum_ = all.substr(0, 16);
   if (const auto at = header.find(all); at != header.npos)
     header.replace(at, header_checksum_.size(), header_checksum_.size(), '0');
   if (const std::string found = checksum::of(header);
       all.size() != 16 * (1 + in_order.size()) || found != header_checksum_)
-    throw refuse(found, header_checksum_);
+    throw failure(1, "RC6612: the header of {} has checksum {}, but was written with {}; the file is damaged",
+                  name_, found, header_checksum_);
   for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->checksum = all.substr(16 * (i + 1), 16);
 }
 
 void safetensors_reader::check(const std::string& name) const {
   const tensor& t = tensors_.at(name);
   const std::size_t width = t.width;
-  if (t.type == element::other)
-    throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
+  refuse_unless_floating(name_, name, t);
   std::vector<unsigned char> bytes(std::min(chunk, t.count) * width);
   std::vector<double> values(std::min(chunk, t.count));
   checksum sum;
-  std::string odd;  // the first value that is none
+  std::optional<failure> odd;  // the first value that is not finite
   for (std::size_t first = 0; first < t.count; first += chunk) {
     const std::size_t count = std::min(chunk, t.count - first);
     read_bytes(t.offset + first * width, bytes.data(), count * width);
     sum.add(bytes.data(), count * width);
     decode(bytes.data(), t.type, count, values.data());
-    for (std::size_t i = 0; i < count && odd.empty(); ++i)
-      if (!std::isfinite(values[i])) odd = fmt::format("element {} is {}", first + i, values[i]);
+    for (std::size_t i = 0; i < count && !odd; ++i)
+      if (!std::isfinite(values[i])) odd = not_finite(name_, name, first + i, values[i]);
   }
   if (!t.checksum.empty() && sum.text() != t.checksum)
-    throw refusal(1, "{}: tensor {}: its checksum is {}, but it was written with {}; the file is damaged",
+    throw failure(1, "RC6615: {}: tensor {} has checksum {}, but was written with {}; the file is damaged",
                   name_, name, sum.text(), t.checksum);
-  if (!odd.empty()) throw refusal(1, "{}: tensor {}: {}, but weights must be finite", name_, name, odd);
+  if (odd) throw *odd;
 }
 
 void safetensors_reader::check() const {
@@ -246,15 +256,12 @@ void safetensors_reader::read(const std::string& name, std::size_t first, std::s
                               double* to) const {
   const tensor& t = tensors_.at(name);
   const std::size_t width = t.width;
-  if (t.type == element::other)
-    throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
+  refuse_unless_floating(name_, name, t);
   std::vector<unsigned char> bytes(count * width);
   read_bytes(t.offset + first * width, bytes.data(), bytes.size());
   decode(bytes.data(), t.type, count, to);
   for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(to[i]))
-      throw refusal(1, "{}: tensor {}: element {} is {}, but weights must be finite", name_, name, first + i,
-                    to[i]);
+    if (!std::isfinite(to[i])) throw not_finite(name_, name, first + i, to[i]);
 }
 
 void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t bytes) const {
@@ -262,7 +269,11 @@ void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t by
   while (bytes > 0) {
     const ssize_t got = pread(*descriptor_, into, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw refusal(1, "{}: cannot be read at byte {}", name_, offset);
+    if (got < 0)
+      throw failure(1, "RC6616: {} cannot be read at byte {}: {}", name_, offset, std::strerror(errno));
+    if (got == 0)
+      throw failure(1, "RC6617: {} ends at byte {}; it has been truncated since it was opened", name_,
+                    offset);
     into += got;
     offset += static_cast<std::size_t>(got);
     bytes -= static_cast<std::size_t>(got);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/safetensors.hpp>
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/runtime/bf16.hpp>
 
 #include <fmt/format.h>
@@ -106,7 +105,8 @@ std::string safetensors_writer::close() {
   append_stored(nullptr, 0);  // tensors without elements are whole
   std::size_t missing = bytes_left_;
   for (std::size_t i = next_ + 1; i < tensors_.size(); ++i) missing += bytes_of(tensors_[i]);
-  if (missing != 0) throw refusal(65, "{}: {} bytes of its tensors were never given", name_, missing);
+  if (missing != 0)
+    throw failure(checkpoint_code, "RC6620: {} lacks the last {} bytes of its tensors", name_, missing);
   const std::string of_header = checksum::of(header(no_checksum));
   file_.replace(sizeof(std::uint64_t), header(of_header));
   file_.close();

@@ -3,7 +3,6 @@
 
 #include <rankc/trainer/checkpoint.hpp>
 
-#include <fmt/format.h>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -28,7 +27,8 @@ void saver::begin(engine& e, const run_state& state) {
     try {
       ended.line = "saved " + write_checkpoint(about_, *from, directory_, where_, keep_).string();
     } catch (const std::exception& f) {
-      ended = {false, fmt::format("step {} is not saved: {}", from->state().step, f.what())};
+      ended = {false,
+               say("RC6625: the checkpoint of step {} was not saved: {}", from->state().step, f.what())};
     }
     const std::lock_guard lock(mutex_);
     last_saved_ = ended.saved;

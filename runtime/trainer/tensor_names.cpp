@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_names.hpp"
 
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
+#include <fmt/ranges.h>
 #include <algorithm>
 
 namespace rankc::runtime {
@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::size_t names_listed = 20;
 
-void list(std::vector<std::string>& faults, const char* what, const std::vector<std::string>& names) {
+void list(std::vector<std::string>& faults, const char* fault, const std::vector<std::string>& names) {
   if (names.empty()) return;
   const std::size_t shown = std::min(names.size(), names_listed);
   const auto rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  faults.push_back(fmt::format("{} {}{}", what, fmt::join(names.begin(), names.begin() + shown, ", "), rest));
+  faults.push_back(
+      fmt::format("{}: {}{}", fault, fmt::join(names.begin(), names.begin() + shown, ", "), rest));
 }
 
 }  // namespace
@@ -31,11 +32,12 @@ void check_shapes(const std::string& source, const shape_map& found, const shape
   for (const auto& [name, shape] : found)
     if (!expected.contains(name)) unexpected.push_back(name);
   std::vector<std::string> faults;
-  list(faults, "it lacks", missing);
-  list(faults, "it has, unexpectedly,", unexpected);
-  list(faults, "it has other shapes:", shapes);
+  list(faults, "missing", missing);
+  list(faults, "unexpected", unexpected);
+  list(faults, "wrong shape", shapes);
   if (!faults.empty())
-    throw refusal(1, "{}: does not hold this model's tensors: {}", source, fmt::join(faults, "; "));
+    throw failure(1, "RC6630: {} does not hold this model's tensors; {}", source,
+                  fmt::format("{}", fmt::join(faults, "; ")));
 }
 
 void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters,

@@ -3,7 +3,6 @@
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
-#include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/checksum.hpp>
 #include <rankc/runtime/durable.hpp>
 
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 void create_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw refusal(65, "{}: cannot be created: {}", folder.string(), error.message());
+  if (error) fail_to_write(folder, checkpoint_code, error.value());
 }
 
 void discard(const fs::path& path) {
@@ -42,7 +41,7 @@ std::string by_all(const placement& where, const std::string& name, const std::f
   }
   std::string all;
   for (const std::string& text : where.exchange ? where.exchange(name, mine) : std::vector{mine}) {
-    if (text.starts_with('-')) throw failure::reported(65, text.substr(1));
+    if (text.starts_with('-')) throw failure::reported(checkpoint_code, text.substr(1));
     all += text.substr(1);
   }
   return all;
@@ -114,8 +113,7 @@ void remove_leftovers(const fs::path& directory) {
 
 void prepare_save(const fs::path& directory) {
   create_folder(directory);
-  if (access(directory.c_str(), W_OK | X_OK) != 0)
-    throw refusal(65, "{}: cannot be written: {}", directory.string(), std::strerror(errno));
+  if (access(directory.c_str(), W_OK | X_OK) != 0) fail_to_write(directory, checkpoint_code);
 }
 
 fs::path write_checkpoint(const description& about, const snapshot& from, const fs::path& directory,
@@ -123,8 +121,8 @@ fs::path write_checkpoint(const description& about, const snapshot& from, const 
   const std::string name = fmt::format("step_{:06}", from.state().step);
   const fs::path folder = directory / name, unfinished = directory / ("." + name + ".unfinished");
   if (where.is_one_rank() && about.world() > 1 && !where.exchange)
-    throw refusal(65, "{}: cannot be written: the processes of this run have no way to agree on it",
-                  folder.string());
+    throw failure(checkpoint_code, "RC6635: {} cannot be saved: the processes of this run cannot communicate",
+                  folder);
   by_speaker(where, "save " + name + ": begin", [&] {
     create_folder(directory);
     remove_leftovers(directory);

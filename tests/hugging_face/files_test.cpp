@@ -5,6 +5,7 @@
 #include <rankc/trainer/safetensors.hpp>
 #include <set>
 
+#include "../exit_with.hpp"
 #include "../runtime/trainer/scratch.hpp"
 #include "command.hpp"
 #include "models.hpp"
@@ -13,6 +14,7 @@ namespace files_test {
 
 using namespace hugging_face;
 using namespace rankc::runtime;
+using rankc::test::exit_of, rankc::test::exit_with;
 
 namespace {
 
@@ -55,10 +57,10 @@ fs::path changed(const scratch& files, const std::string& model, const json& cha
   return files.path("changed");
 }
 
-std::string refused(const std::string& program, const fs::path& folder) {
+exit_with refused(const std::string& program, const fs::path& folder) {
   run r(program_of(program, "one"));
   const tensors before = r.tensors(region::weights);
-  const std::string said = refusal_of([&] { load_weights(*r.engine, folder); });
+  const exit_with said = exit_of([&] { load_weights(*r.engine, folder); });
   CHECK((r.tensors(region::weights) == before));
   return said;
 }
@@ -144,10 +146,10 @@ TEST_CASE(
   const scratch files;
   const fs::path folder = folder_of("llama_tied_bf16");
   const fs::path other = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
-  CHECK(refused("llama_tied_bf16", other) ==
-        "1: " + (other / "config.json").string() +
-            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-05, and the "
-            "plan has 1e-06");
+  CHECK(refused("llama_tied_bf16", other) == exit_with{1,
+                                                       {6538,
+                                                        {other / "config.json", "hf_llama_tied_bf16_one_host",
+                                                         "rms_norm_eps is 1e-05, expected 1e-06"}}});
   const tensors expected = tensors_of(folder);
   CHECK(expected.size() == 2 + 2 * 9);
   for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
@@ -173,65 +175,60 @@ TEST_CASE(
 
 TEST_CASE("another model is refused with all that differs, and no rank is touched") {
   const scratch files;
-  const auto said = [&](const std::string& program, const std::string& model, const json& changes) {
-    const std::string text = refused(program, changed(files, model, changes)),
-                      begin = "1: " + files.path("changed/config.json") + ": ";
-    REQUIRE_MESSAGE(text.starts_with(begin), text);
-    return text.substr(begin.size());
+  const auto differences = [&](const std::string& program, const std::string& model, const json& changes) {
+    const exit_with said = refused(program, changed(files, model, changes));
+    REQUIRE(said.message.arguments.size() == 3);
+    const std::string list = said.message.arguments[2];
+    const exit_with expected{
+        1, {6538, {files.path("changed/config.json"), "hf_" + program + "_one_host", list}}};
+    CHECK(said == expected);
+    return list;
   };
-  CHECK(said("gpt2", "llama_gqa", {}) == "model_type is \"llama\", and the plan hf_gpt2_one_host has a gpt2");
-  CHECK(said("gpt2", "gpt2",
-             {{"n_layer", 3},
-              {"n_head", 8},
-              {"n_inner", 64},
-              {"n_positions", 16},
-              {"layer_norm_epsilon", 1e-6},
-              {"activation_function", "relu"}}) ==
-        "is of another model than the plan hf_gpt2_one_host: n_layer is 3, and the plan has 2; n_head is 8, "
-        "and the plan has 4; n_inner is 64, and "
-        "the plan has 128; activation_function is \"relu\", and the plan has \"gelu_new\"; "
-        "layer_norm_epsilon is 1e-06, and the plan has 1e-05; "
-        "n_positions is 16, and the plan has sequences of 32");
-  CHECK(said("llama_gqa", "llama_gqa",
-             {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}},
-              {"tie_word_embeddings", true},
-              {"head_dim", 16}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: rope_theta is 500000.0, and the plan has "
-        "10000.0; rope_type is \"llama3\", and "
-        "the plan has \"default\"; tie_word_embeddings is true, and the plan has false; head_dim is 16, and "
-        "the plan has 8");
-  CHECK(said("llama_gqa", "llama_gqa",
-             {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; "
-        "rms_norm_eps is 1e-06, and the plan "
-        "has 1e-05; num_key_value_heads is 4, and the plan has 2");
-  CHECK(said("qwen3", "qwen3",
-             {{"head_dim", nullptr},
-              {"use_sliding_window", true},
-              {"num_key_value_heads", nullptr},
-              {"attention_bias", true}}) ==
-        "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has "
-        "false; num_key_value_heads is 4, and the plan "
-        "has 2; head_dim is 128, and the plan has 16; use_sliding_window is true, and the plan has false");
+  CHECK(refused("gpt2", changed(files, "llama_gqa", {})) ==
+        exit_with{1, {6537, {files.path("changed/config.json"), "\"llama\"", "hf_gpt2_one_host", "gpt2"}}});
+  CHECK(differences("gpt2", "gpt2",
+                    {{"n_layer", 3},
+                     {"n_head", 8},
+                     {"n_inner", 64},
+                     {"n_positions", 16},
+                     {"layer_norm_epsilon", 1e-6},
+                     {"activation_function", "relu"}}) ==
+        "n_layer is 3, expected 2; n_head is 8, expected 4; n_inner is 64, expected 128; activation_function "
+        "is "
+        "\"relu\", expected \"gelu_new\"; layer_norm_epsilon is 1e-06, expected 1e-05; n_positions is 16, "
+        "expected at least 32");
+  CHECK(differences("llama_gqa", "llama_gqa",
+                    {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}},
+                     {"tie_word_embeddings", true},
+                     {"head_dim", 16}}) ==
+        "rope_theta is 500000.0, expected 10000.0; rope_type is \"llama3\", expected \"default\"; "
+        "tie_word_embeddings is true, expected false; head_dim is 16, expected 8");
+  CHECK(differences("llama_gqa", "llama_gqa",
+                    {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
+        "vocab_size is 100, expected 128; rms_norm_eps is 1e-06, expected 1e-05; num_key_value_heads is 4, "
+        "expected 2");
+  CHECK(differences("qwen3", "qwen3",
+                    {{"head_dim", nullptr},
+                     {"use_sliding_window", true},
+                     {"num_key_value_heads", nullptr},
+                     {"attention_bias", true}}) ==
+        "attention_bias is true, expected false; num_key_value_heads is 4, expected 2; head_dim is 128, "
+        "expected 16; use_sliding_window is true, expected false");
   CHECK(refused("no_family", folder_of("gpt2")) ==
-        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, "
-        "llama, qwen3, qwen3_moe, mixtral)");
-  CHECK(said("qwen3_moe_mlp_only", "qwen3_moe_mlp_only",
-             {{"num_local_experts", 16},
-              {"num_experts_per_tok", nullptr},
-              {"norm_topk_prob", nullptr},
-              {"mlp_only_layers", {1}},
-              {"intermediate_size", 64}}) ==
-        "is of another model than the plan hf_qwen3_moe_mlp_only_one_host: intermediate_size is 64, and the "
-        "plan has 48; num_experts is 16, and the "
-        "plan has 8; num_experts_per_tok is 8, and the plan has 2; norm_topk_prob is false, and the plan has "
-        "true; mlp_only_layers is [1], and the "
-        "plan has [0]");
-  CHECK(said("mixtral", "mixtral",
-             {{"num_local_experts", 4}, {"sliding_window", 32}, {"router_jitter_noise", 0.5}}) ==
-        "is of another model than the plan hf_mixtral_one_host: num_local_experts is 4, and the plan has 8; "
-        "sliding_window is 32, and the plan has "
-        "null; router_jitter_noise is 0.5, and the plan has 0.0");
+        exit_with{1, {6535, {"hf_no_family_one_host", "gpt2, llama, qwen3, qwen3_moe, mixtral"}}});
+  CHECK(differences("qwen3_moe_mlp_only", "qwen3_moe_mlp_only",
+                    {{"num_local_experts", 16},
+                     {"num_experts_per_tok", nullptr},
+                     {"norm_topk_prob", nullptr},
+                     {"mlp_only_layers", {1}},
+                     {"intermediate_size", 64}}) ==
+        "intermediate_size is 64, expected 48; num_experts is 16, expected 8; num_experts_per_tok is 8, "
+        "expected 2; norm_topk_prob is false, expected true; mlp_only_layers is [1], expected [0]");
+  CHECK(
+      differences("mixtral", "mixtral",
+                  {{"num_local_experts", 4}, {"sliding_window", 32}, {"router_jitter_noise", 0.5}}) ==
+      "num_local_experts is 4, expected 8; sliding_window is 32, expected null; router_jitter_noise is 0.5, "
+      "expected 0.0");
 }
 
 TEST_CASE(
@@ -249,28 +246,30 @@ TEST_CASE(
   run again = start(program_of("llama_rope_llama3", "one"), out, "arith:1");
   CHECK((again.tensors(region::weights) == from.tensors(region::weights)));
 
-  const auto said = [&](const json& rope) {
-    const std::string text =
+  const auto differences = [&](const json& rope) {
+    const exit_with said =
         refused("llama_rope_llama3", changed(files, "llama_rope_llama3", {{"rope_parameters", rope}}));
-    return text.substr(text.find("_host: ") + 7);
+    CHECK(said.code == 1);
+    CHECK(said.message.id == 6538);
+    return said.message.arguments.at(2);
   };
   json other = theirs["rope_parameters"];
   other.update({{"factor", 4.0}, {"high_freq_factor", 2.0}, {"original_max_position_embeddings", 32}});
-  CHECK(said(other) ==
-        "factor is 4.0, and the plan has 8.0; high_freq_factor is 2.0, and the plan has 4.0; "
-        "original_max_position_embeddings is 32, and the plan has 16");
-  CHECK(said({{"rope_theta", 10000.0}, {"rope_type", "linear"}, {"factor", 8.0}}) ==
-        "rope_type is \"linear\", and the plan has \"llama3\"; low_freq_factor is null, and the plan has "
-        "1.0; high_freq_factor is null, and the "
-        "plan has 4.0; original_max_position_embeddings is null, and the plan has 16");
+  CHECK(differences(other) ==
+        "factor is 4.0, expected 8.0; high_freq_factor is 2.0, expected 4.0; "
+        "original_max_position_embeddings is 32, expected 16");
+  CHECK(
+      differences({{"rope_theta", 10000.0}, {"rope_type", "linear"}, {"factor", 8.0}}) ==
+      "rope_type is \"linear\", expected \"llama3\"; low_freq_factor is null, expected 1.0; high_freq_factor "
+      "is null, expected 4.0; original_max_position_embeddings is null, expected 16");
 }
 
 TEST_CASE("tensors that are missing, too many or of another shape are listed by their names") {
   const scratch files;
   const fs::path folder = changed(files, "gpt2_sharded", {});
   fs::remove(folder / "model-00003-of-00003.safetensors");
-  CHECK(refused("gpt2_sharded", folder) == "1: " + (folder / "model-00003-of-00003.safetensors").string() +
-                                               ": cannot be read: No such file or directory");
+  CHECK(refused("gpt2_sharded", folder) ==
+        exit_with{1, {6585, {folder / "model-00003-of-00003.safetensors", "No such file or directory"}}});
   safetensors_writer out(folder / "model-00003-of-00003.safetensors",
                          {{"ln_f.weight", {31}, dtype::f32},
                           {"h.2.ln_1.weight", {1}, dtype::f32},
@@ -279,11 +278,11 @@ TEST_CASE("tensors that are missing, too many or of another shape are listed by 
   out.append(std::vector<double>(32 + 32 * 128).data(), 32 + 32 * 128);
   out.close();
   CHECK(refused("gpt2_sharded", folder) ==
-        "1: " + folder.string() +
-            ": does not hold this model's tensors: it lacks h.1.mlp.c_fc.bias, h.1.mlp.c_proj.bias, "
-            "h.1.mlp.c_proj.weight, "
-            "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead "
-            "of [32]");
+        exit_with{1,
+                  {6630,
+                   {folder,
+                    "missing: h.1.mlp.c_fc.bias, h.1.mlp.c_proj.bias, h.1.mlp.c_proj.weight, ln_f.bias; "
+                    "unexpected: h.2.ln_1.weight; wrong shape: ln_f.weight [31] instead of [32]"}}});
 }
 
 TEST_CASE("an export takes the place of an earlier one of another layout or format, and of no other model") {
@@ -321,9 +320,7 @@ TEST_CASE("an export takes the place of an earlier one of another layout or form
   edited["eos_token_id"] = 0;
   for (const std::string& text : {edited.dump(2), config.dump(2) + "\n\n", std::string("{}")}) {
     files.write("exported/config.json", text);
-    CHECK(refusal_of([&] { write(5'000'000'000); }) ==
-          "2: --out " + out.string() +
-              ": no export has written its config.json; move what is there, or give another folder");
+    CHECK(exit_of([&] { write(5'000'000'000); }) == exit_with{2, {6525, {out, "config.json"}}});
     CHECK(contents(out / "config.json") == text);
     CHECK(names().size() == many);
   }
@@ -331,9 +328,7 @@ TEST_CASE("an export takes the place of an earlier one of another layout or form
     fs::remove_all(out);
     fs::create_directories(out);
     fs::copy(folder_of("gpt2") / "model.safetensors", out / name);
-    CHECK(refusal_of([&] { write(5'000'000'000); }) == "2: --out " + out.string() +
-                                                           ": no export has written its " + name +
-                                                           "; move what is there, or give another folder");
+    CHECK(exit_of([&] { write(5'000'000'000); }) == exit_with{2, {6525, {out, name}}});
   }
 }
 
@@ -358,10 +353,9 @@ TEST_CASE("weights with parts beside them are exported as dense weights") {
     CHECK(load_weights(*adapted.engine, folder_of(model)).size() == 8);
     for (int n = 0; n < 3; ++n) adapted.step();
     const fs::path saved = save(adapted, files);
-    CHECK(refusal_of([&] {
+    CHECK(exit_of([&] {
             export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face});
-          }) == "1: the plan hf_" + model + "_adapted_host: its parameter layers.0.wq.lora_a is none of a " +
-                    model);
+          }) == exit_with{1, {6545, {"hf_" + model + "_adapted_host", "layers.0.wq.lora_a", model}}});
     fs::remove_all(out);
     export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
     run dense = start(program_of(model, "one"), out, "arith:1234");

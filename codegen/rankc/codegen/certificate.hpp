@@ -33,7 +33,7 @@ struct certified {
   specification model;  // without layers: the certificate has none
 };
 /// Read a certificate that `verify` has accepted.
-/// Errors: std::runtime_error where it is none.
+/// Errors: runtime::failure where the text is not a certificate.
 certified read_certificate(const std::string& json_text);
 
 }  // namespace rankc::codegen

@@ -16,7 +16,7 @@ namespace rankc::codegen {
 ///         meet share a place, and so may ops that nothing orders. It is empty where the structure is broken.
 struct verdict {
   bool ok = false;
-  std::vector<std::string> reasons;  // what is wrong, a sentence each, about twenty at most; empty when ok
+  std::vector<std::string> reasons;  // sentences with ids, about twenty at most; empty when ok
   std::vector<std::vector<int>> position;
 };
 

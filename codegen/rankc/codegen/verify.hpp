@@ -7,7 +7,8 @@
 
 namespace rankc::codegen {
 
-/// Check a certificate; empty: every claim of `prove` holds. Otherwise one sentence that says what is wrong.
+/// Check a certificate; empty: every claim of `prove` holds. Otherwise one sentence, with its id,
+/// that says what is wrong.
 /// Errors: never throws; text that is no certificate is answered with a sentence too.
 std::string verify(const std::string& json_text);
 

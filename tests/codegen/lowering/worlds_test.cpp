@@ -13,6 +13,8 @@
 #include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
+#include "../../said.hpp"
+
 namespace worlds_test {
 
 using namespace rankc::codegen;
@@ -74,7 +76,7 @@ TEST_CASE("a certificate says for whom its ranks stand") {
     CHECK(j["represented"] == "ranks that differ in dp and tp alone, by those at 0 and 1");
     CHECK(j["steps"][0]["ranks"][2]["rank"] == 4);  // dp 1, tp 0
     j["represented"] = nullptr;
-    CHECK(verify(j.dump()).find("world is 128 for 8 ranks") != std::string::npos);
+    CHECK(rankc::test::said_in(verify(j.dump())) == rankc::test::said{7140, {"128", "8"}});
   }
 }
 

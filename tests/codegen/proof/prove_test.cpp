@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_program.hpp"
+#include "../../said.hpp"
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -16,6 +17,8 @@ namespace {
 
 using namespace rankc::codegen;
 using rankc::codegen::testing::pipeline_program;
+using rankc::test::said;
+using rankc::test::said_in;
 
 /// Ranks with one value 0 in bytes 0..100 from the start, four streams and communicators over all ranks.
 struct sketch {
@@ -59,16 +62,16 @@ struct sketch {
                    .message = name[0]});
   }
   /// The first reason of the refusal, or nothing; the checker must be of the same opinion.
-  std::string refusal(std::vector<access> kept = {}) {
+  said refusal(std::vector<access> kept = {}) {
     for (auto& r : p.ranks) r.ops.push_back({.kind = op_kind::end, .name = "end"});
     p.ranks[0].ops.back().reads = std::move(kept);
     return judged();
   }
-  std::string judged() const {
+  said judged() const {
     const auto v = prove(p);
     CHECK(v.ok == v.reasons.empty());
     CHECK(verify(certificate(p, v)).empty() == v.ok);
-    return v.ok ? "" : v.reasons[0];
+    return v.ok ? said{} : said_in(v.reasons[0]);
   }
 };
 
@@ -95,7 +98,7 @@ TEST_CASE("a deadlock is told as who waits for whom") {
     s.receive(r, r == 0 ? "B0: 1 -> 0" : "F0: 0 -> 1", 0, 1 - r, {200, 210, 0});
   }
   CHECK(s.refusal() ==
-        "deadlock: rank 0 waits in \"F0: 0 -> 1\" for rank 1, which waits in \"B0: 1 -> 0\" for rank 0");
+        said{7065, {"rank 0 waits in \"F0: 0 -> 1\" for rank 1, which waits in \"B0: 1 -> 0\" for rank 0"}});
 }
 
 TEST_CASE("a deadlock over three ranks, events and a collective") {
@@ -109,7 +112,7 @@ TEST_CASE("a deadlock over three ranks, events and a collective") {
   s.sum(1, "sum", 0);
   s.sum(2, "pair sum", 3, 2);
   s.sum(2, "sum", 0).waits = {1};
-  CHECK(s.refusal() == "deadlock: rank 0 waits in \"sum\" for rank 1, which waits in \"x\" for rank 0");
+  CHECK(s.refusal() == said{7065, {"rank 0 waits in \"sum\" for rank 1, which waits in \"x\" for rank 0"}});
 }
 
 TEST_CASE("races and wrong reads name both ops and the bytes") {
@@ -117,36 +120,33 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
     sketch s(1);
     s.compute(0, "F0", 0, {{0, 100, 0}}, {{100, 200, 1}});
     s.compute(0, "loss", 1, {{150, 200, 1}}, {});
-    CHECK(s.refusal() ==
-          "rank 0: \"loss\" reads bytes 150..200 before \"F0\" has surely written them: no event orders the "
-          "two");
+    CHECK(s.refusal() == said{7068, {"0", "loss", "150", "200", "F0"}});
   }
   SUBCASE("write before the read is done") {
     sketch s(1);
     s.compute(0, "B0: free", 0, {{0, 100, 0}}, {});
     s.compute(0, "1F3: recv", 1, {}, {{40, 200, 1}});
-    CHECK(s.refusal() ==
-          "rank 0: \"1F3: recv\" may write bytes 40..100 before \"B0: free\" is done with them: no event "
-          "orders "
-          "the two");
+    CHECK(s.refusal() == said{7069, {"0", "1F3: recv", "40", "100", "B0: free"}});
   }
   SUBCASE("another value") {
     sketch s(1);
     s.compute(0, "F0", 0, {}, {{0, 8, 1}});
     s.compute(0, "F1", 0, {}, {{4, 12, 2}});
-    CHECK(s.refusal({{0, 8, 1}}) ==
-          "rank 0: \"end\" reads bytes 4..8 for what \"F0\" wrote, but they may hold what \"F1\" wrote");
+    CHECK(s.refusal({{0, 8, 1}}) == said{7070, {"0", "end", "4", "8", "F0", "F1"}});
   }
   SUBCASE("two writes in no order before the read") {
     sketch s(1);
     s.compute(0, "F0", 0, {}, {{0, 8, 1}});
     s.compute(0, "F1", 1, {}, {{4, 12, 2}});
-    CHECK(s.refusal({{0, 4, 1}, {4, 8, 1}}) ==
-          "rank 0: \"end\" reads bytes 4..8 for what \"F0\" wrote, but they may hold what \"F1\" wrote");
+    CHECK(s.refusal({{0, 4, 1}, {4, 8, 1}}) == said{7070, {"0", "end", "4", "8", "F0", "F1"}});
   }
   SUBCASE("nothing there") {
     sketch s(1);
-    CHECK(s.refusal({{90, 110, 0}}) == "rank 0: \"end\" reads bytes 100..110, which hold nothing yet");
+    CHECK(s.refusal({{90, 110, 0}}) == said{7067, {"0", "end", "100", "110"}});
+  }
+  SUBCASE("a value that nobody writes") {
+    sketch s(1);
+    CHECK(s.refusal({{0, 8, 7}}) == said{7071, {"0", "end", "0", "8", "7", "begin"}});
   }
   SUBCASE("in place, then versions in a chain") {
     sketch s(1);
@@ -154,7 +154,7 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
     op& next = s.compute(0, "B1", 2, {{0, 100, 1}}, {{0, 100, 2}});
     next.waits = {1};
     next.writes[0].replaces = 0;
-    CHECK(s.refusal({{0, 100, 2}}) == "");
+    CHECK(s.refusal({{0, 100, 2}}) == said{});
   }
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("order through another rank counts when data comes back, not when a se
     s.send(1, "y", 0, 0, {200, 204, 0}, 1);
     s.receive(0, "y", 2, 1, {200, 204, 0}, 1);
     s.compute(0, "late", 2, {}, {{4, 100, 1}});
-    CHECK(s.refusal() == "");
+    CHECK(s.refusal() == said{});
   }
   SUBCASE("a second send completes") {
     sketch s(2);
@@ -180,8 +180,7 @@ TEST_CASE("order through another rank counts when data comes back, not when a se
     s.compute(0, "fill", 2, {}, {{200, 204, 5}});
     s.send(0, "y", 2, 1, {200, 204, 5}, 1);
     s.compute(0, "late", 2, {}, {{4, 100, 1}});
-    CHECK(s.refusal().find("\"late\" may write bytes 4..100 before \"early\" is done with them") !=
-          std::string::npos);
+    CHECK(s.refusal() == said{7069, {"0", "late", "4", "100", "early"}});
   }
 }
 
@@ -190,30 +189,22 @@ TEST_CASE("messages that meet must be the same") {
   SUBCASE("bytes") {
     s.send(0, "x", 0, 1, {0, 4, 0});
     s.receive(1, "x", 0, 0, {200, 208, 0});
-    CHECK(
-        s.refusal() ==
-        "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes) on \"a\": they must "
-        "agree in name, message and bytes");
+    CHECK(s.refusal() == said{7060, {"0", "x", "120", "4", "x", "120", "8", "1", "a"}});
   }
   SUBCASE("name and message") {
     s.sum(0, "x", 0);
     s.sum(1, "y", 0);
-    CHECK(s.refusal().find(
-              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
+    CHECK(s.refusal() == said{7060, {"0", "x", "120", "4", "y", "121", "4", "1", "a"}});
   }
   SUBCASE("name alone") {
     s.sum(0, "x1", 0);
     s.sum(1, "x2", 0);
-    CHECK(s.refusal() ==
-          "rank 0: \"x1\" (message 120, 4 bytes) meets rank 1: \"x2\" (message 120, 4 bytes) on \"a\": they "
-          "must agree in name, "
-          "message and bytes");
+    CHECK(s.refusal() == said{7060, {"0", "x1", "120", "4", "x2", "120", "4", "1", "a"}});
   }
   SUBCASE("message alone") {
     s.sum(0, "x", 0);
     s.sum(1, "x", 0).message = 121;
-    CHECK(s.refusal().find(
-              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 121, 4 bytes)") == 0);
+    CHECK(s.refusal() == said{7060, {"0", "x", "120", "4", "x", "121", "4", "1", "a"}});
   }
   SUBCASE("bytes of a collective") {
     s.sum(0, "x", 0);
@@ -221,125 +212,122 @@ TEST_CASE("messages that meet must be the same") {
     longer.bytes = 8;
     longer.reads[0].end = 8;
     longer.writes[0].end = 308;
-    CHECK(s.refusal().find(
-              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes)") == 0);
+    CHECK(s.refusal() == said{7060, {"0", "x", "120", "4", "x", "120", "8", "1", "a"}});
   }
   SUBCASE("sizes of the values in a message") {
     s.compute(0, "make", 0, {}, {{100, 104, 1}, {104, 108, 2}});
     s.send(0, "x", 0, 1, {100, 108, 1}).reads = {{100, 104, 1}, {104, 108, 2}};
     s.receive(1, "x", 0, 0, {200, 208, 1}).writes = {{200, 202, 1}, {202, 208, 2}};
-    CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
+    CHECK(s.refusal() == said{7061, {"0", "x", "x", "1"}});
   }
   SUBCASE("count of messages") {
     s.send(0, "x", 0, 1, {0, 4, 0});
     s.send(0, "y", 0, 1, {0, 4, 0});
     s.receive(1, "x", 0, 0, {200, 204, 0});
-    CHECK(s.refusal() ==
-          "rank 0 sends 2 times to rank 1 on \"a\", rank 1 receives 1 times; rank 0: \"y\" meets nothing");
+    CHECK(s.refusal() == said{7062, {"0", "2", "1", "1", "a", "y", "0"}});
   }
   SUBCASE("count of collectives") {
     s.sum(1, "x", 0);
-    CHECK(s.refusal() ==
-          "rank 0 enters 0 collectives on \"a\", rank 1 enters 1; rank 1: \"x\" meets nothing");
+    CHECK(s.refusal() == said{7064, {"0", "0", "a", "1", "1", "x", "1"}});
   }
   SUBCASE("values") {
     s.send(0, "x", 0, 1, {0, 4, 0});
     s.receive(1, "x", 0, 0, {200, 204, 7});
-    CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
+    CHECK(s.refusal() == said{7061, {"0", "x", "x", "1"}});
   }
   SUBCASE("order on a communicator") {
     s.sum(0, "x", 0);
     s.sum(0, "y", 1);
     s.sum(1, "x", 0);
     s.sum(1, "y", 0);
-    CHECK(s.refusal() == "rank 0: \"x\" and \"y\" are both on communicator \"a\": no event orders the two");
+    CHECK(s.refusal() == said{7066, {"0", "x", "y", "a"}});
   }
 }
 
 TEST_CASE("structure") {
   sketch s(2);
   op& x = s.compute(0, "x", 0, {}, {{0, 8, 1}});
-  std::string expected;
+  said expected;
   SUBCASE("later wait") {
     x.waits = {1};
-    expected = "waits for op 1, it may wait for earlier ops only: 0..0";
+    expected = {7010, {"0", "x", "1", "0"}};
   }
   SUBCASE("stream") {
     x.stream = 4;
-    expected = "is on stream 4, the program has streams 0..3";
+    expected = {7009, {"0", "x", "4", "3"}};
   }
   SUBCASE("arena") {
     x.writes[0].end = 401;
-    expected = "writes bytes 0..401, the arena ends at 400";
+    expected = {7012, {"0", "x", "write", "0", "401", "400"}};
   }
   SUBCASE("empty access") {
     x.writes[0].end = 0;
-    expected = "writes no bytes: 0..0";
+    expected = {7011, {"0", "x", "write", "0", "0"}};
   }
   SUBCASE("no value") {
     x.writes[0].value = -1;
-    expected = "writes bytes 0..8 without naming a value";
+    expected = {7013, {"0", "x", "write", "0", "8"}};
   }
   SUBCASE("two values") {
     x.writes.push_back({4, 12, 2});
-    expected = "writes two values to bytes 4..8";
+    expected = {7022, {"0", "x", "4", "8"}};
   }
   SUBCASE("second begin") {
     x.kind = op_kind::begin;
-    expected = "begins the rank again";
+    expected = {7006, {"0", "x"}};
   }
   SUBCASE("early end") {
     x.kind = op_kind::end;
-    expected = "ends the rank too early";
+    expected = {7008, {"0", "x"}};
   }
   SUBCASE("communicator") {
     x.kind = op_kind::collective;
     x.communicator = 2;
-    expected = "uses communicator 2, the program has 2 of them";
+    expected = {7014, {"0", "x", "2", "2"}};
   }
   SUBCASE("peer") {
     x.kind = op_kind::receive;
     x.communicator = 0;
     x.peer = 0;
     x.bytes = 8;
-    expected = "has peer 0, it must be another rank of communicator \"a\"";
+    expected = {7016, {"0", "x", "0", "a"}};
   }
   SUBCASE("not a member") {
     s.p.communicators.push_back({"c", {1}});
     x.kind = op_kind::collective;
     x.communicator = 2;
-    expected = "uses communicator \"c\", which rank 0 is not in";
+    expected = {7015, {"0", "x", "c"}};
   }
   SUBCASE("bytes of the message") {
     x.kind = op_kind::receive;
     x.communicator = 0;
     x.peer = 1;
     x.bytes = 12;
-    expected = "writes 8 bytes of the arena for a message of 12";
+    expected = {7026, {"0", "x", "8", "12"}};
   }
-  CHECK(s.refusal() == "rank 0: \"x\" " + expected);
+  CHECK(s.refusal() == expected);
 }
 
 TEST_CASE("structure of ranks and communicators") {
   sketch s(2);
-  SUBCASE("no end") { CHECK(s.judged() == "rank 0 has no begin op and end op"); }
+  SUBCASE("no end") { CHECK(s.judged() == said{7018, {"0", "1"}}); }
   SUBCASE("op after the end") {
     s.add(0, {.kind = op_kind::end, .name = "end"});
     s.compute(0, "x", 0, {}, {});
     s.add(1, {.kind = op_kind::end, .name = "end"});
-    CHECK(s.judged() == "rank 0: \"end\" ends the rank too early");
+    CHECK(s.judged() == said{7008, {"0", "end"}});
   }
   SUBCASE("communicator names a rank twice") {
     s.p.communicators[0].ranks = {0, 1, 1};
-    CHECK(s.refusal() == "communicator \"a\" names rank 1 twice");
+    CHECK(s.refusal() == said{7004, {"a", "1"}});
   }
   SUBCASE("communicator names no rank") {
     s.p.communicators[0].ranks = {0, 2};
-    CHECK(s.refusal() == "communicator \"a\" names rank 2, the program has ranks 0..1");
+    CHECK(s.refusal() == said{7003, {"a", "2", "1"}});
   }
   SUBCASE("no ranks at all") {
     s.p.ranks.clear();
-    CHECK(prove(s.p).reasons.at(0) == "the program has no ranks");
+    CHECK(said_in(prove(s.p).reasons.at(0)) == said{7017, {}});
   }
 }
 

@@ -6,16 +6,17 @@
 #include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rankc::test {
@@ -128,8 +129,8 @@ class running {
  private:
   [[noreturn]] void become(std::vector<std::string> words, const start& how) const {
     const std::string out = files_.path("out"), err = files_.path("err");
-    if (freopen(err.c_str(), "w", stderr) == nullptr || freopen(out.c_str(), "w", stdout) == nullptr)
-      _exit(1);
+    for (const auto& [file, descriptor] : {std::pair{out, STDOUT_FILENO}, {err, STDERR_FILENO}})
+      if (dup2(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666), descriptor) < 0) _exit(1);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

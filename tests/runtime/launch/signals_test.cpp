@@ -148,14 +148,15 @@ TEST_CASE("signals: in a save the second one is answered, and the third one ends
 #endif
 
 TEST_CASE("signals: eval ends by them") {
-  for (const bool processes : both_launches)
+  enum class told { threads, launcher, one_rank };
+  for (const told whom : {told::threads, told::launcher, told::one_rank})
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-      CAPTURE(processes);
+      CAPTURE(whom);
       CAPTURE(signal);
       const scratch files;
-      running r(files, {.words = {"eval", "--steps", "1000000"}, .processes = processes});
+      running r(files, {.words = {"eval", "--steps", "1000000"}, .processes = whom != told::threads});
       std::this_thread::sleep_for(100ms);
-      kill(r.launcher(), signal);
+      kill(whom == told::one_rank ? r.rank(1) : r.launcher(), signal);
       const running::end e = r.wait();
       CAPTURE(e.err);
       CHECK(e.code == 128 + signal);
@@ -197,22 +198,22 @@ TEST_CASE("signals: a data file that becomes shorter under a run is named") {
   }
 }
 
-TEST_CASE("signals: a reader that goes costs a run its lines") {
+TEST_CASE("signals: a reader that goes costs a run its lines, and another command its purpose") {
+  const scratch files;
+  const std::string save = files.path("save"), after_the_reader = "set -o pipefail\n(sleep 0.2; ";
   for (const bool processes : both_launches) {
     CAPTURE(processes);
-    const scratch files;
-    const outcome piped =
-        run(files, "set -o pipefail\n" +
-                       with_launch("train --steps 100 --save " + files.path("save"), processes) + " | true");
+    const std::string words = "train --steps 3 --save " + save + (processes ? "/p" : "/t");
+    const outcome piped = run(files, after_the_reader + with_launch(words, processes) + ") | true");
     CAPTURE(piped.err);
     CHECK(piped.code == 0);
     CHECK(piped.err == "standard output cannot be written: Broken pipe; the run goes on without it\n");
-    CHECK(fs::exists(files.path("save/step_000100/COMMIT")));
+    CHECK(fs::exists(save + (processes ? "/p" : "/t") + "/step_000003/COMMIT"));
   }
-  const scratch files;
-  for (const std::string words : {"describe --json", "generate --tokens 5"}) {
+  const std::string generate = "generate --tokens 5 --load " + save + "/t";
+  for (const std::string& words : {std::string("describe --json"), generate}) {
     CAPTURE(words);
-    const outcome piped = run(files, "set -o pipefail\n(sleep 0.2; " + program + " " + words + ") | true");
+    const outcome piped = run(files, after_the_reader + program + " " + words + ") | true");
     CHECK(piped.code == 1);
     CHECK(piped.err == "gpt_pp2: standard output cannot be written: Broken pipe\n");
   }
@@ -230,7 +231,7 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
     CHECK(saved.err.ends_with("gpt_pp2: the last save failed; " + save + "\n"));
     const std::string metrics = files.path("metrics");
     const outcome told =
-        run(files, limit + with_launch("train --steps 100 --metrics " + metrics, processes) + " >/dev/null");
+        run(files, limit + with_launch("train --steps 10 --metrics " + metrics, processes) + " >/dev/null");
     CAPTURE(told.err);
     CHECK(told.code == 0);
     CHECK(told.err.starts_with(metrics + ": cannot be written from step "));
@@ -244,16 +245,17 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
 }
 
 TEST_CASE("signals: closed or broken standard files get no text into other files, and end nothing") {
-  for (const bool processes : both_launches) {
-    CAPTURE(processes);
-    const scratch files;
-    const std::string metrics = files.path("metrics");
-    CHECK(run(files, with_launch("train --steps 3 --metrics " + metrics, processes) + " <&- >&- 2>&-").code ==
-          0);
-    const std::string lines = contents(metrics);
-    CHECK(std::count(lines.begin(), lines.end(), '\n') == 3);
-    CHECK(lines.starts_with("{\"step\":1,"));
-  }
+  for (const bool processes : both_launches)
+    for (const std::string closed : {" >&-", " <&- >&- 2>&-"}) {
+      CAPTURE(processes);
+      CAPTURE(closed);
+      const scratch files;
+      const std::string metrics = files.path("metrics");
+      CHECK(run(files, with_launch("train --steps 3 --metrics " + metrics, processes) + closed).code == 0);
+      const std::string lines = contents(metrics);
+      CHECK(std::count(lines.begin(), lines.end(), '\n') == 3);
+      CHECK(lines.starts_with("{\"step\":1,"));
+    }
   const scratch files;
   const std::string refused = program + " train --steps 1 --data /none.txt";
   CHECK(run(files, refused + " 2>&-").code == 1);

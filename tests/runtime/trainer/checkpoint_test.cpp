@@ -6,6 +6,7 @@
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
+#include "../../exit_with.hpp"
 #include "../../slowness.hpp"
 #include "checkpoints.hpp"
 #include "processes.hpp"
@@ -22,6 +23,7 @@
 #include <thread>
 
 using namespace rankc::runtime;
+using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
@@ -130,9 +132,8 @@ TEST_CASE("tables whose ranks hold an element twice, or not at all, are refused 
     fake_engine e(program);
     std::vector<global_parameter> all = global_parameters(program.about);
     all[0].sources[1].row += static_cast<std::size_t>(shift);
-    const std::string said = refusal_of([&] { saved_tensors(program.about, all); });
-    CHECK(said == (shift == 0 ? "nothing was thrown"
-                              : "70: parameter wte: its ranks do not hold every element exactly once"));
+    const exit_with expected = shift == 0 ? exit_with{} : exit_with{70, {6512, {"wte"}}};
+    CHECK(exit_of([&] { saved_tensors(program.about, all); }) == expected);
   }
   using areas = std::vector<area>;
   CHECK(covers(areas{{0, 4, 0, 6}}, 4, 6));
@@ -174,14 +175,13 @@ TEST_CASE("run.json returns the run, and any change to it is seen") {
       std::string bytes = whole;
       bytes[i] = static_cast<char>(bytes[i] ^ flip);
       files.write("run.json", bytes);
-      const std::string text = refusal_of([&] {
+      const exit_with seen = exit_of([&] {
         const run_state s = read_run_state(program.about, file);
         REQUIRE(s.step == 41);  // a change of white space
         REQUIRE(s.samples == 328);
         REQUIRE(s.train.lr == state.train.lr);
       });
-      REQUIRE((text == "nothing was thrown" ||
-               text == "65: " + file + ": is damaged: it does not match its own checksum"));
+      REQUIRE((seen == exit_with{} || seen == exit_with{65, {6555, {file}}}));
     }
 }
 
@@ -265,15 +265,14 @@ TEST_CASE("killed at any moment of a save, the newest checkpoint is whole") {
 TEST_CASE("folders without a checkpoint are refused") {
   const scratch files;
   const std::string folder = files.path(), none = files.path("none");
-  CHECK(refusal_of([&] { find_checkpoint(none); }) == "65: " + none + ": there is no such folder");
-  const std::string nothing =
-      "65: " + folder + ": holds no checkpoint: neither COMMIT nor a folder with it is there";
-  CHECK(refusal_of([&] { find_checkpoint(folder); }) == nothing);
+  CHECK(exit_of([&] { find_checkpoint(none); }) == exit_with{65, {6501, {none}}});
+  const exit_with nothing{65, {6502, {folder, "step_", "COMMIT"}}};
+  CHECK(exit_of([&] { find_checkpoint(folder); }) == nothing);
   files.write("latest", "step_000009\n");
   files.write("step_000009/run.json", "{}");  // without COMMIT it is none
-  CHECK(refusal_of([&] { find_checkpoint(folder); }) == nothing);
+  CHECK(exit_of([&] { find_checkpoint(folder); }) == nothing);
   const std::string blocked = files.write("file", "");
-  CHECK(refusal_of([&] { prepare_save(blocked); }).starts_with("65: " + blocked));
+  CHECK(exit_of([&] { prepare_save(blocked); }) == exit_with{65, {5005, {blocked, "Not a directory"}}});
 }
 
 TEST_CASE(
@@ -307,8 +306,8 @@ TEST_CASE("a folder that cannot be written is refused before training") {
   REQUIRE(child >= 0);
   if (child == 0) {
     if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root may write everywhere
-    const std::string said = refusal_of([&] { prepare_save(files.path("kept")); });
-    _exit(said == "65: " + files.path("kept") + ": cannot be written: Permission denied" ? 0 : 1);
+    const exit_with expected{65, {5005, {files.path("kept"), "Permission denied"}}};
+    _exit(exit_of([&] { prepare_save(files.path("kept")); }) == expected ? 0 : 1);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
@@ -327,17 +326,21 @@ TEST_CASE("tensors of another model are listed, before a rank is touched") {
   const std::vector<double> zeros(2000 + 2 + 64);
   out.append(zeros.data(), zeros.size());
   out.close();
-  CHECK(
-      refusal_of([&] { load_weights(e, file); }) ==
-      "1: " + file +
-          ": does not hold this model's tensors: it lacks layers.0.norm1, layers.1.b1; it has, unexpectedly, "
-          "lm_head; it has other shapes: wte [250, 8] instead of [256, 8]");
+  CHECK(exit_of([&] { load_weights(e, file); }) ==
+        exit_with{1,
+                  {6630,
+                   {file,
+                    "missing: layers.0.norm1, layers.1.b1; unexpected: lm_head; wrong shape: wte [250, 8] "
+                    "instead of [256, 8]"}}});
   CHECK(e.of(0, region::weights)[0] == fake_engine::untouched);
   std::vector<safetensors_writer::tensor> many;
   for (int i = 100; i < 130; ++i)
     many.push_back({std::string("t").append(std::to_string(i)), {0}, dtype::f32});
+  fs::remove(file);
   safetensors_writer(file, many, {}).close();
-  CHECK(refusal_of([&] { load_weights(e, file); }).find("t118, t119 and 10 more") != std::string::npos);
+  const exit_with shortened = exit_of([&] { load_weights(e, file); });
+  CHECK(shortened.message.id == 6630);
+  CHECK(shortened.message.arguments.at(1).find("t118, t119 and 10 more") != std::string::npos);
 }
 
 TEST_CASE("damage to a checkpoint is a checkpoint error that names the tensor, and touches no rank") {
@@ -349,27 +352,37 @@ TEST_CASE("damage to a checkpoint is a checkpoint error that names the tensor, a
   const std::string rank = (folder / "rank_00001.safetensors").string(), whole = contents(rank);
   const auto refused = [&] {
     fake_engine to(program);
-    const std::string text = refusal_of([&] { load_checkpoint(to, folder); });
-    CHECK((to.of(0, region::weights)[0] == fake_engine::untouched) == (text != "nothing was thrown"));
-    return text;
+    const exit_with seen = exit_of([&] { load_checkpoint(to, folder); });
+    CHECK((to.of(0, region::weights)[0] == fake_engine::untouched) == (seen.code != 0));
+    return seen;
   };
   std::string flipped = whole;
   flipped[whole.size() - 5] ^= 4;
   files.write("step_000005/rank_00001.safetensors", flipped);
   const safetensors_reader of(folder / "rank_00001.safetensors");
-  const std::string said = refused();
-  CHECK(said.starts_with("65: " + rank + ": tensor v.layers.1.b1: its checksum is "));
-  CHECK(said.find(", but it was written with " + of.tensors().at("v.layers.1.b1").checksum +
-                  "; the file is damaged") != said.npos);
+  const std::string checksum = of.tensors().at("v.layers.1.b1").checksum;
+  const exit_with changed = refused();
+  REQUIRE(changed.message.arguments.size() == 4);
+  const std::string found = changed.message.arguments[2];
+  CHECK(found != checksum);
+  CHECK(changed == exit_with{65, {6615, {rank, "v.layers.1.b1", found, checksum}}});
   files.write("step_000005/rank_00001.safetensors", whole.substr(0, whole.size() - 5));
-  CHECK(refused().find("65: " + rank + ": tensor v.layers.1.b1: lies at bytes ") == 0);
+  const exit_with cut = refused();
+  REQUIRE(cut.message.arguments.size() == 5);
+  CHECK(cut.code == 65);
+  CHECK(cut.message.id == 6608);
+  CHECK(cut.message.arguments[0] == rank);
+  CHECK(cut.message.arguments[1] == "v.layers.1.b1");
   fs::remove(rank);
-  CHECK(refused() == "65: " + rank + ": cannot be read: No such file or directory");
+  CHECK(refused() == exit_with{65, {6585, {rank, "No such file or directory"}}});
   const fs::path later = save_checkpoint(e, example_state(program.about, 6), files.path());
   fs::copy_file(later / "rank_00001.safetensors", rank);
-  CHECK(refused().find("65: " + rank + ": its header's checksum is ") == 0);
+  const exit_with of_other_save = refused();
+  CHECK(of_other_save.code == 65);
+  CHECK(of_other_save.message.id == 6576);
+  CHECK(of_other_save.message.arguments.at(0) == rank);
   files.write("step_000005/rank_00001.safetensors", whole);
-  CHECK(refused() == "nothing was thrown");
+  CHECK(refused() == exit_with{});
 }
 
 TEST_CASE("any byte of any file of a checkpoint that changes is seen, or changes nothing") {
@@ -391,11 +404,11 @@ TEST_CASE("any byte of any file of a checkpoint that changes is seen, or changes
       files.write(name, bytes);
       fake_engine to(program);
       ++tried;
-      const std::string text = refusal_of([&] { load_checkpoint(to, folder); });
-      if (text == "nothing was thrown") {
+      const int code = exit_of([&] { load_checkpoint(to, folder); }).code;
+      if (code == 0) {
         REQUIRE(contents_of(to) == expected);
       } else {
-        REQUIRE(text.starts_with("65: "));
+        REQUIRE(code == 65);
         REQUIRE(to.of(0, region::weights)[0] == fake_engine::untouched);
         ++seen;
       }
@@ -422,7 +435,7 @@ TEST_CASE("where the newest checkpoint is damaged the one before it is taken, an
     CHECK(to.of(0, region::weights)[0] == static_cast<double>(from.state.step));
     CHECK(from.notes.size() == static_cast<std::size_t>(3 - from.state.step));
     for (const std::string& note : from.notes)
-      CHECK(note.ends_with("; " + from.folder.string() + " is taken"));
+      CHECK(said_in(note, 6504).arguments.at(0) == from.folder.string());
     return from.state.step;
   };
   CHECK(taken() == 3);
@@ -432,12 +445,19 @@ TEST_CASE("where the newest checkpoint is damaged the one before it is taken, an
     bytes[bytes.size() - 9] ^= 1;
     files.write(name, bytes);
     CHECK(taken() == step - 1);
-    CHECK(refusal_of([&] {
-            load_checkpoint(e, files.path("step_00000" + std::to_string(step)));
-          }).starts_with("65: " + files.path(name) + ": tensor "));
+    const exit_with damaged =
+        exit_of([&] { load_checkpoint(e, files.path("step_00000" + std::to_string(step))); });
+    CHECK(damaged.code == 65);
+    CHECK(damaged.message.id == 6615);
+    CHECK(damaged.message.arguments.at(0) == files.path(name));
   }
   files.write("step_000001/run.json", "{}");
-  CHECK(refusal_of([&] { taken(); }).ends_with("; none of the others is whole either"));
+  const exit_with all_damaged = exit_of([&] { taken(); });
+  CHECK(all_damaged.code == 65);
+  CHECK(all_damaged.message.id == 6505);
+  CHECK(all_damaged.message.arguments.at(0) == "3");
+  CHECK(all_damaged.message.arguments.at(1) == files.path());
+  CHECK(said_in(all_damaged.message.arguments.at(2)).id == 6615);
 }
 
 TEST_CASE("where latest names what is none, that is said") {
@@ -449,9 +469,9 @@ TEST_CASE("where latest names what is none, that is said") {
   fs::remove(files.path("step_000002/COMMIT"));
   const open_checkpoint from = open_newest(program.about, files.path());
   CHECK(from.state.step == 1);
-  CHECK(from.notes == std::vector<std::string>{files.path("latest") +
-                                               ": names 'step_000002', where there is no checkpoint; " +
-                                               files.path("step_000001") + " is taken"});
+  REQUIRE(from.notes.size() == 1);
+  CHECK(said_in(from.notes[0]) ==
+        said{6500, {files.path("latest"), "step_000002", files.path("step_000001")}});
 }
 
 TEST_CASE("ranks of processes write their own files, and agree on what all have") {
@@ -514,9 +534,8 @@ TEST_CASE("processes that have no way to agree write nothing") {
   const snapshot taken(e, example_state(program.about, 1));
   placement where;
   where.rank = 0;
-  CHECK(refusal_of([&] { write_checkpoint(program.about, taken, files.path(), where); }) ==
-        "65: " + files.path("step_000001") +
-            ": cannot be written: the processes of this run have no way to agree on it");
+  CHECK(exit_of([&] { write_checkpoint(program.about, taken, files.path(), where); }) ==
+        exit_with{65, {6635, {files.path("step_000001")}}});
 }
 
 TEST_CASE("of older checkpoints as many stay as asked for, and never is the newest removed") {

@@ -5,6 +5,7 @@
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/metrics_file.hpp>
 
+#include "../../exit_with.hpp"
 #include "checkpoints.hpp"
 #include "file_calls.hpp"
 #include "scratch.hpp"
@@ -17,6 +18,7 @@
 #include <regex>
 
 using namespace rankc::runtime;
+using rankc::test::exit_of, rankc::test::exit_with;
 using testing::file_calls;
 namespace fs = std::filesystem;
 
@@ -166,13 +168,14 @@ TEST_CASE("a call of a save that fails costs that save alone, and the next one s
         calls.fail_from = at;
         calls.fail_until = at + 1;
         calls.error = ENOSPC;
-        const std::string said = refusal_of([&] { s.save(2, step, files.path()); });
+        const exit_with seen = exit_of([&] { s.save(2, step, files.path()); });
         if (static_cast<int>(calls.seen.size()) <= at) break;  // that was all
         const double mark = s.latest(files.path());
         REQUIRE((mark == 1 || mark == 2));
         if (calls.seen[static_cast<std::size_t>(at)].starts_with("remove")) continue;
-        REQUIRE(said.starts_with("65: "));
-        REQUIRE(said.ends_with(": cannot be written: No space left on device"));
+        REQUIRE(seen.code == 65);
+        REQUIRE(seen.message.id == 5005);
+        REQUIRE(seen.message.arguments.at(1) == "No space left on device");
         ++failed;
         REQUIRE_FALSE(fs::exists(
             files.path(".step_00000" + std::to_string(step) + ".unfinished")));  // it keeps no room
@@ -194,7 +197,7 @@ TEST_CASE("a disk that is full for all calls of a save leaves the checkpoint bef
     calls.seen.clear();
     calls.fail_from = from;
     calls.fail_until = 1000;
-    CHECK(refusal_of([&] { s.save(2, 2, files.path()); }).starts_with("65: "));
+    CHECK(exit_of([&] { s.save(2, 2, files.path()); }).code == 65);
     const double mark = s.latest(files.path());
     CHECK((mark == 1 || (mark == 2 && from >= 16)));  // it has its name, and latest cannot follow
   }
@@ -242,8 +245,8 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
     CHECK(calls.seen == std::vector<std::string>{"rename a -> there/b", "flush there"});
     calls.seen.clear();
     write_durably(files.path("there/c"), "2");
-    CHECK(refusal_of([&] { write_durably(files.path("there/c"), "3"); }) ==
-          "65: " + files.path("there/c") + ": cannot be written: File exists");
+    CHECK(exit_of([&] { write_durably(files.path("there/c"), "3"); }) ==
+          exit_with{65, {5005, {files.path("there/c"), "File exists"}}});
     calls.seen.resize(3);
     CHECK(calls.seen == std::vector<std::string>{"open there/c", "write there/c", "flush there/c"});
   }
@@ -251,16 +254,16 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
   CHECK(exchange_durably(files.path("there/b"), files.path("there/c")));
   CHECK(contents(files.path("there/b")) == "2");
   CHECK(contents(files.path("there/c")) == "1");
-  CHECK(refusal_of([&] { exchange_durably(files.path("none"), files.path("there")); }) ==
-        "65: " + files.path("there") + ": cannot be written: No such file or directory");
-  CHECK(refusal_of([&] { rename_durably(files.path("none"), files.path("x")); }) ==
-        "65: " + files.path("x") + ": cannot be written: No such file or directory");
-  CHECK(refusal_of([&] { write_durably(files.path("none/x"), ""); }) ==
-        "65: " + files.path("none/x") + ": cannot be written: No such file or directory");
-  CHECK(refusal_of([&] { write_output("/dev/full", "x", 65); }) ==
-        "65: /dev/full: cannot be written: No space left on device");
-  CHECK(refusal_of([&] { flush_folder(files.path("none")); }) ==
-        "65: " + files.path("none") + ": cannot be written: No such file or directory");
+  const auto missing = [](const std::string& name) {
+    return exit_with{65, {5005, {name, "No such file or directory"}}};
+  };
+  CHECK(exit_of([&] { exchange_durably(files.path("none"), files.path("there")); }) ==
+        missing(files.path("there")));
+  CHECK(exit_of([&] { rename_durably(files.path("none"), files.path("x")); }) == missing(files.path("x")));
+  CHECK(exit_of([&] { write_durably(files.path("none/x"), ""); }) == missing(files.path("none/x")));
+  CHECK(exit_of([&] { write_output("/dev/full", "x", 65); }) ==
+        exit_with{65, {5005, {"/dev/full", "No space left on device"}}});
+  CHECK(exit_of([&] { flush_folder(files.path("none")); }) == missing(files.path("none")));
 }
 
 namespace {
@@ -334,13 +337,12 @@ TEST_CASE("a call that fails leaves the old output and nothing beside it") {
       calls.fail_from = at;
       calls.fail_until = at + 1;
       calls.error = error;
-      const std::string said = refusal_of([&] { write_output(files.path("out"), "new", 1); });
+      const exit_with seen = exit_of([&] { write_output(files.path("out"), "new", 1); });
       if (static_cast<int>(calls.seen.size()) <= at) break;
       ++failed;
       const bool is_named = contents(files.path("out")) == "new";  // the folder is flushed last
       CHECK((is_named ? at == 4 : contents(files.path("out")) == "old"));
-      CHECK(said ==
-            "1: " + files.path(is_named ? "" : "out") + ": cannot be written: " + std::strerror(error));
+      CHECK(seen == exit_with{1, {5005, {files.path(is_named ? "" : "out"), std::strerror(error)}}});
       CHECK(entries_in(files.path()) == 1);
     }
     CHECK(failed == 5);

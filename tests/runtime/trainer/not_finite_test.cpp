@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/not_finite.hpp>
 
+#include "../../said.hpp"
 #include "fake_engine.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace rankc::runtime;
+using rankc::test::said, rankc::test::said_in;
 
 namespace {
 
@@ -34,11 +36,11 @@ TEST_CASE(
   for (int rank = 0; rank < 4; ++rank)
     for (double& x : e.of(static_cast<std::size_t>(rank), region::weights)) x = 1;
   spoil(region::gradients, 1, "layers.0.norm1", 8);
-  CHECK(first_not_finite(e, {}) == "rank 1: the gradient of layers.0.norm1: 8 of 8 elements are not finite");
+  CHECK(said_in(first_not_finite(e, {})) == said{6561, {"1", "8", "8", "layers.0.norm1"}});
   spoil(region::gradients, 3, "layers.1.wo", 5);
-  CHECK(first_not_finite(e, {}) == "rank 3: the gradient of layers.1.wo: 5 of 32 elements are not finite");
+  CHECK(said_in(first_not_finite(e, {})) == said{6561, {"3", "5", "32", "layers.1.wo"}});
   spoil(region::weights, 2, "layers.1.b1", 1);
-  CHECK(first_not_finite(e, {}) == "rank 2: the weight layers.1.b1: 1 of 16 elements are not finite");
+  CHECK(said_in(first_not_finite(e, {})) == said{6560, {"2", "1", "16", "layers.1.b1"}});
 }
 
 TEST_CASE("padding between parameters is not looked at") {
@@ -60,5 +62,5 @@ TEST_CASE("processes agree on the first of all") {
                  }};
   CHECK(first_not_finite(e, here) == "rank 1: theirs");
   e.of(0, region::weights)[0] = no_number;
-  CHECK(first_not_finite(e, here).starts_with("rank 0: the weight wte: 1 of "));
+  CHECK(said_in(first_not_finite(e, here)) == said{6560, {"0", "1", "2048", "wte"}});
 }

@@ -5,14 +5,13 @@
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/trainer/metrics_file.hpp>
 
-#include "../../said.hpp"
+#include "../../exit_with.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace rankc::runtime;
-using rankc::test::said;
-using rankc::test::said_in;
+using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 namespace fs = std::filesystem;
 
 namespace {
@@ -32,14 +31,16 @@ std::vector<int> steps_of(const std::string& file) {
   return steps;
 }
 
-std::string said_by(const outcome& o) {
-  return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
+/// The failure of a run that ends before anything is installed.
+exit_with refused(const outcome& o) {
+  CHECK(o.installs == 0);
+  CHECK(o.err.starts_with("fake: RC"));
+  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+  return {o.code, said_in(o.err)};
 }
 
-/// What a run says that is refused with code 2 before anything is installed.
-said refusal_in(const outcome& o) {
-  CHECK(refusal_of(o).starts_with("2 0 fake: RC"));
-  return said_in(o.err);
+std::string said_by(const outcome& o) {
+  return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
 }
 
 /// A run of some steps with a metrics file.
@@ -65,10 +66,10 @@ TEST_CASE("a file of something else is refused before anything is installed, and
   const std::string text = files.write("t.txt", other_text);
   for (const std::string& name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
     CAPTURE(name);
-    CHECK(refusal_in(run(program, {"train", "--steps", "2", "--metrics", name})) ==
-          said{5021, {"--metrics " + name, "one of metrics"}});
-    CHECK(refusal_in(run(program, {"train", "--steps", "2", "--trace", name})) ==
-          said{5021, {"--trace " + name, "a trace of a step"}});
+    CHECK(refused(run(program, {"train", "--steps", "2", "--metrics", name})) ==
+          exit_with{2, {5021, {"--metrics " + name, "one of metrics"}}});
+    CHECK(refused(run(program, {"train", "--steps", "2", "--trace", name})) ==
+          exit_with{2, {5021, {"--trace " + name, "a trace of a step"}}});
     CHECK(contents(text) == other_text);
   }
 }
@@ -82,15 +83,15 @@ TEST_CASE("an output that the run reads, or that another option names, is refuse
   REQUIRE(run(program, {"train", "--steps", "2", "--data", metrics, "--save", save}).code == 0);
   for (const std::string& name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
     CAPTURE(name);
-    const said both{5020, {"--metrics " + name, "--data " + metrics}};
-    CHECK(refusal_in(train(program, "4", name, {"--data", metrics})) == both);
-    CHECK(refusal_in(train(program, "4", name, {"--load", save})) == both);  // by what the checkpoint says
+    const exit_with same{2, {5020, {"--metrics " + name, "--data " + metrics}}};
+    CHECK(refused(train(program, "4", name, {"--data", metrics})) == same);
+    CHECK(refused(train(program, "4", name, {"--load", save})) == same);  // by what the checkpoint says
     CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
   }
   CHECK(contents(metrics) == before);
   const std::string one = files.path("new");
-  CHECK(refusal_in(train(program, "2", one, {"--trace", files.path("./new")})) ==
-        said{5020, {"--trace " + files.path("./new"), "--metrics " + one}});
+  CHECK(refused(train(program, "2", one, {"--trace", files.path("./new")})) ==
+        exit_with{2, {5020, {"--trace " + files.path("./new"), "--metrics " + one}}});
   CHECK_FALSE(fs::exists(one));
 }
 
@@ -199,9 +200,7 @@ TEST_CASE("a trace that cannot be written is told after the save and the ending"
   CHECK(said_in(done.err) == said{5005, {trace, "No such file or directory"}});
   for (const char* line : {"\nsaved ", "\ndone: step 2 of 2", "\nnext: "})
     CHECK(done.out.find(line) != std::string::npos);
-  const outcome refused = run(program, {"train", "--steps", "2", "--trace", trace});
-  CHECK(refused.code == 1);
-  CHECK(refused.installs == 0);
+  CHECK(refused(run(program, {"train", "--steps", "2", "--trace", trace})).code == 1);
 }
 
 TEST_CASE("devices and pipes are written as they are") {
@@ -249,11 +248,8 @@ TEST_CASE("export replaces its own files, and refuses those of others") {
   }
   files.write("out/config.json", "{\"model_type\": \"llama\"}\n");
   files.write("out/model-00001-of-00002.safetensors", other_text);
-  const outcome refused = exported("1");
-  CHECK(refused.code == 2);
-  CHECK(refused.err == "fake: --out " + out +
-                           ": no export has written its config.json, model-00001-of-00002.safetensors; move "
-                           "what is there, or give another folder\n");
+  CHECK(refused(exported("1")) ==
+        exit_with{2, {6525, {out, "config.json, model-00001-of-00002.safetensors"}}});
   CHECK(contents(model) == second);
 }
 

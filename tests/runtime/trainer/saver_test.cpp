@@ -5,6 +5,7 @@
 #include <rankc/trainer/folder_lock.hpp>
 #include <rankc/trainer/saver.hpp>
 
+#include "../../exit_with.hpp"
 #include "checkpoints.hpp"
 #include "scratch.hpp"
 
@@ -19,6 +20,7 @@
 #include <thread>
 
 using namespace rankc::runtime;
+using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 namespace fs = std::filesystem;
 
 namespace {
@@ -91,8 +93,8 @@ TEST_CASE("a save that finds no room is told, and the next one tries again") {
           const auto news = saves.news();
           if (news.size() != 5 || news[1].saved || !news[3].saved) return 2;
           const std::string file = files.path(".step_000002.unfinished/rank_00000.safetensors");
-          return news[1].line == "step 2 is not saved: " + file + ": cannot be written: File too large" ? 0
-                                                                                                        : 3;
+          if (said_in(news[1].line, 6625).arguments.at(0) != "2") return 3;
+          return said_in(news[1].line, 5005) == said{5005, {file, "File too large"}} ? 0 : 4;
         }) == 0);
   CHECK(find_checkpoint(files.path()) == files.path("step_000004"));
   fake_engine to(program);
@@ -155,17 +157,12 @@ TEST_CASE("two runs do not save into one folder") {
     gethostname(host, sizeof host - 1);
     const std::string by = "process " + std::to_string(getpid()) + " on " + host;
     CHECK(in_child([&] {
-            const std::string said = refusal_of([&] { saver second(program.about, files.path(), 0, {}); });
-            return said == "65: " + files.path() + ": another run saves there (" + by +
-                               "); give this one a folder of its own"
-                       ? 0
-                       : 1;
+            const exit_with expected{65, {6531, {files.path(), by}}};
+            return exit_of([&] { saver second(program.about, files.path(), 0, {}); }) == expected ? 0 : 1;
           }) == 0);
   }
   CHECK(in_child([&] {
-          return refusal_of([&] { saver second(program.about, files.path(), 0, {}); }) == "nothing was thrown"
-                     ? 0
-                     : 1;
+          return exit_of([&] { saver second(program.about, files.path(), 0, {}); }) == exit_with{} ? 0 : 1;
         }) == 0);
   files.write(".lock", "process 1 on elsewhere");  // left by one that is gone
   CHECK_NOTHROW(saver(program.about, files.path(), 0, {}));

@@ -9,7 +9,8 @@ namespace rankc::runtime {
 /// From here on a write to a pipe without a reader fails with EPIPE, and one past the limit on a file's size
 /// with EFBIG.
 inline void fail_writes_without_signals() {
-  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace rankc::runtime

@@ -19,7 +19,7 @@ said refusal(const description& about, bool has_training_step = true) {
     install({.about = about, .train = has_training_step ? no_steps : nullptr, .evaluate = no_steps});
   } catch (const failure& f) {
     CHECK(f.code == 1);
-    return said_of(f);
+    return rankc::test::said_of(f);
   }
   return {};
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exit code of a failure together with its sentence.
+#pragma once
+#include "said.hpp"
+
+namespace rankc::test {
+
+struct exit_with {
+  int code = 0;
+  said message;
+
+  bool operator==(const exit_with&) const = default;
+};
+
+inline doctest::String toString(const exit_with& e) {
+  return doctest::toString(e.code) + ": " + toString(e.message);
+}
+
+/// The failure that a call throws; code 0 where it throws none. A failure that has been sent as text between
+/// processes has its arguments in the text alone.
+template <class Call>
+exit_with exit_of(Call call) {
+  try {
+    call();
+  } catch (const runtime::failure& f) {
+    return {f.code, f.arguments.empty() ? said_in(f.what()) : said_of(f)};
+  }
+  return {};
+}
+
+}  // namespace rankc::test
