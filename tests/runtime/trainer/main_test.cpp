@@ -128,7 +128,9 @@ TEST_CASE("a metrics file that cannot be written is told once, and training goes
   const fake_program program(1, 1, 1);
   const outcome done = run(program, {"train", "--steps", "3", "--metrics", "/dev/full"});
   CHECK(done.code == 0);
-  CHECK(done.err == "/dev/full: cannot be written from step 1 on; training goes on without it\n");
+  CHECK(
+      done.err ==
+      "/dev/full: cannot be written: No space left on device; training goes on without it from step 1 on\n");
 }
 
 TEST_CASE("mfu counts the flops of all ranks' peak") {

@@ -38,6 +38,7 @@ std::map<std::string, std::vector<double>> all_of(const std::string& file) {
 
 std::string write_example(const scratch& files, dtype type = dtype::f32) {
   const std::string path = files.path("example.safetensors");
+  std::filesystem::remove(path);
   safetensors_writer out(path,
                          {{"wte", {3, 5}, type}, {"norm", {5}, type}, {"none", {0}, type}, {"one", {}, type}},
                          {{"step", "12"}});

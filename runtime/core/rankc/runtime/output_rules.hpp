@@ -19,8 +19,10 @@ struct named_file {
 inline bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code error;
   if (std::filesystem::equivalent(a, b, error)) return true;
-  const std::filesystem::path one = std::filesystem::weakly_canonical(std::filesystem::absolute(a), error);
-  return !one.empty() && one == std::filesystem::weakly_canonical(std::filesystem::absolute(b), error);
+  const auto whole = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return !whole(a).empty() && whole(a) == whole(b);
 }
 
 /// Errors: failure (2) where an output is one of the other files.
