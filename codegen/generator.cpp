@@ -11,8 +11,11 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/runtime/output_rules.hpp>
+#include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
+#include "earlier_output.hpp"
 #include "emit/emit.hpp"
 #include "passes/explain.hpp"
 #include "write_files.hpp"
@@ -21,9 +24,12 @@ namespace rankc::codegen {
 
 namespace {
 
+/// Where standard error cannot be written, the exit code still says what came of it.
+void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
-    fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
+    print_error(fmt::format("{}[RC{}]: {}", d.warning ? "warning" : "error", d.id, d.text.view()));
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -50,7 +56,8 @@ precision precision_for(const plan_data& plan, const std::string& wanted) {
   return wanted == "bf16" ? bf16 : plan.recipe.precision;
 }
 
-/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in f32.
+/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in
+/// f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)
@@ -72,9 +79,21 @@ lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
   return l;
 }
 
+/// Errors: failure (2) where `out` is the measured step, or a file of something else.
+void refuse_other_files(const CLI::App& time, const CLI::App& proof, const std::string& out,
+                        const std::string& measured) {
+  const runtime::named_file to{"--out " + out, out};
+  if (time && !out.empty()) {
+    runtime::refuse_same_file(to, {{"--measured " + measured, measured}});
+    runtime::refuse_other_kind(to, "a timeline", is_timeline);
+  }
+  if (proof) runtime::refuse_other_kind(to, "a certificate", is_certificate);
+}
+
 }  // namespace
 
 int generator_main(const plan_data& plan, int argc, char** argv) {
+  runtime::fail_writes_without_signals();
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
@@ -110,8 +129,15 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   if (!measured.empty() && format != "html") {
-    fmt::print(stderr, "error: --measured {}: only --format html shows a measured step\n", measured);
+    print_error(fmt::format("error: --measured {}: only --format html shows a measured step", measured));
     return 2;
+  }
+
+  try {
+    refuse_other_files(*time, *proof, out, measured);
+  } catch (const runtime::failure& f) {
+    print_error(fmt::format("error: {}", f.what()));
+    return f.code;
   }
 
   const target to = target_name == "cuda" ? target::cuda : target::host;
@@ -129,6 +155,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       if (!out.empty()) {
         const std::filesystem::path folder(out);
         const auto files = emit(l, target_name);
+        refuse_other_sources(folder, files);
         std::filesystem::create_directories(folder);
         const bool changed = write_files(folder, files);
         // A build system knows this file alone: it is new whenever what it includes is.
@@ -141,20 +168,23 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     } else if (*time) {
       const std::string text = timeline_text(plan, format, measured);
       if (out.empty()) fmt::print("{}", text);
-      else write_file(out, text);
+      else runtime::write_output(out, text, 1);
     } else if (*proof) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       std::vector<proven> steps;
       if (l.trains()) steps.push_back(prove_step(expand_train(l)));
       steps.push_back(prove_step(expand_evaluate(l)));
-      write_file(out, certificate(steps, specify(plan)));
+      runtime::write_output(out, certificate(steps, specify(plan)), 1);
     }
+  } catch (const runtime::failure& f) {
+    print_error(fmt::format("error: {}", f.what()));
+    return f.code;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
+    print_error(fmt::format("error: {}", e.what()));
     return 1;
   }
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  fmt::print(stderr, "error: standard output cannot be written\n");
+  print_error("error: standard output cannot be written");
   return 1;
 }
 

@@ -7,13 +7,10 @@
 
 namespace rankc::codegen {
 
-/// Write files, name -> text, into a folder that exists. All are written beside their places, then renamed;
-/// those that have their text already are left alone, so that nothing downstream is built again.
+/// Write files, name -> text, into a folder that exists. All are on disk before one has its name; those that
+/// have their text already are left alone, so that nothing downstream is built again.
 /// Returns: whether a file has changed.
-/// Errors: std::runtime_error that names the file; no file has changed then, unless the last renames fail.
+/// Errors: failure (1) that names the file; no file has changed then, unless the last renames fail.
 bool write_files(const std::filesystem::path& folder, const std::map<std::string, std::string>& files);
-
-/// The same for one file. A device, a pipe or a link is written as it is: it is not replaced.
-bool write_file(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace rankc::codegen

@@ -80,7 +80,7 @@ foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
 foreach(name IN ITEMS dsl/headers dsl/headers_alone)
-  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" -DTEST=${name}
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" -DNAME=${name}
     "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes}"
     "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
 endforeach()

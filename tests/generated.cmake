@@ -14,7 +14,7 @@ if(RANKC_PLANS)
     endforeach()
   endforeach()
   add_test(NAME generated/misfits
-    COMMAND ${CMAKE_COMMAND} -DCXX=${CMAKE_CXX_COMPILER} -DRUNTIME=${rankc_SOURCE_DIR}/runtime
+    COMMAND ${CMAKE_COMMAND} -DCXX=${CMAKE_CXX_COMPILER} -DRUNTIME=${rankc_SOURCE_DIR}/runtime/core
             -DCOMMITTED=${rankc_SOURCE_DIR}/generated/03_gpt_dp2_tp2_pp2/host
             -DSCRATCH=${CMAKE_CURRENT_BINARY_DIR}/generated/misfits
             -P ${CMAKE_CURRENT_SOURCE_DIR}/generated/misfits.cmake)

@@ -13,9 +13,8 @@ struct communications {
   int ranks = 1;           // of the group; 2 of a message
   std::int64_t count = 0;  // tensors that go together count once
   std::int64_t tensors = 0;
-  std::int64_t elements =
-      // an all_gather's result, what a reduce_scatter or an all_reduce is given, a message, slabs of slots
-      0;
+  // an all_gather's result, what a reduce_scatter or an all_reduce is given, a message, slabs of slots
+  std::int64_t elements = 0;
 
   std::string type_name() const;
   /// What the rank sends in a ring, or to each other rank.

@@ -72,6 +72,7 @@ std::string emit_program(const lowered&, const std::string& target);
 
 std::string describe_text(const lowered&);
 std::string describe_json(const lowered&);
+inline constexpr std::string_view first_of_schedule_text = "rank 0  |";
 std::string schedule_text(const plan_data&);
 std::string schedule_csv(const plan_data&);
 std::string schedule_svg(const plan_data&);

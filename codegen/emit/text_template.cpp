@@ -47,6 +47,32 @@ std::string fill(std::string_view text, const holes& values) {
   return out;
 }
 
+namespace {
+
+/// Whether a line is a template's, with any values in its holes.
+bool is_filled(std::string_view line, std::string_view of) {
+  const std::size_t open = of.find('@');
+  if (open == of.npos) return line == of;
+  if (!line.starts_with(of.substr(0, open))) return false;
+  const std::string_view rest = of.substr(of.find('@', open + 1) + 1);
+  for (std::size_t at = open; at <= line.size(); ++at)
+    if (is_filled(line.substr(at), rest)) return true;
+  return false;
+}
+
+std::string_view line_at(std::string_view text, std::size_t at) {
+  return text.substr(at, text.find('\n', at) - at);
+}
+
+}  // namespace
+
+bool has_line(std::string_view text, std::string_view of, std::string_view begin) {
+  const std::string_view line = line_at(of, of.find(begin));
+  for (std::size_t at = 0; at < text.size(); at += line_at(text, at).size() + 1)
+    if (is_filled(line_at(text, at), line)) return true;
+  return false;
+}
+
 std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent,
                  std::string_view end) {
   std::string out = name + "(";

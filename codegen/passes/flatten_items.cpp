@@ -97,8 +97,8 @@ static holding_kind held_kind(int region) {
   }
 }
 
-/// The part of a parameter that a region holds, as rank 1 of tp has it: along the dim that tp shards, the part
-/// begins at its own length. Its rows are those of the first shard.
+/// The part of a parameter that a region holds, as rank 1 of tp has it: along the dim that tp shards, the
+/// part begins at its own length. Its rows are those of the first shard.
 static holding held(int region, const placed_parameter& p) {
   holding h{.kind = held_kind(region), .name = p.name};
   h.expert_rows = p.as.experts ? p.as.rows : 0;

@@ -106,7 +106,8 @@ class rank_text {
     if (!v.written) return "in";
     return v.adds ? "add" : "out";
   }
-  /// A view without the place where its shard begins. The rank's line has that, as it has those of held boxes.
+  /// A view without the place where its shard begins. The rank's line has that, as it has those of held
+  /// boxes.
   void add(const view& v) {
     fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}{}]", v.port, direction(v), v.accesses.first,
                    v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride,
@@ -277,19 +278,23 @@ std::string model_text(const specification& s) {
                            linears[static_cast<int>(s.linears)]);
 }
 
+constexpr std::string_view certificate_begin = "{\n\"format\": \"rankc certificate ";
+
 /// Of the steps of one plan, as text.
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 8\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{}8\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
-      quoted(of.plan), of.plan_hash, trusted, world_of(of),
+      certificate_begin, quoted(of.plan), of.plan_hash, trusted, world_of(of),
       all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model),
       steps);
 }
 
 }  // namespace
+
+bool is_certificate(std::string_view beginning) { return beginning.starts_with(certificate_begin); }
 
 std::string certificate(const std::vector<proven>& steps, const specification& model) {
   std::string text;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/text_template.hpp>
+#include <rankc/runtime/output_folder.hpp>
 #include <rankc/starter.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <ostream>
 #include <stdexcept>
 #include <utility>
@@ -39,28 +39,28 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
   return name;
 }
 
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
-}
-
 }  // namespace
 
 int init(const fs::path& folder, std::string name, std::ostream& out, std::ostream& errors) {
   try {
     name = checked_name(folder, name);
     const codegen::holes holes{{"name", name}};
-    const std::vector<std::pair<fs::path, std::string>> files{
-        {folder / "CMakeLists.txt", codegen::fill(templates::starter_CMakeLists_txt, holes)},
-        {folder / "plan.hpp", std::string(templates::starter_plan_hpp)},
-        {folder / "README.md", codegen::fill(templates::starter_README_md, holes)},
-        {folder / ".gitignore", std::string(templates::starter_gitignore)}};
-    for (const auto& [path, text] : files)
-      if (fs::exists(fs::symlink_status(path)))
-        throw std::runtime_error(path.string() + " exists already; nothing was written");
+    const std::vector<std::pair<std::string, std::string>> files{
+        {"CMakeLists.txt", codegen::fill(templates::starter_CMakeLists_txt, holes)},
+        {"plan.hpp", std::string(templates::starter_plan_hpp)},
+        {"README.md", codegen::fill(templates::starter_README_md, holes)},
+        {".gitignore", std::string(templates::starter_gitignore)}};
+    for (const auto& [file, text] : files)
+      if (fs::exists(fs::symlink_status(folder / file)))
+        throw std::runtime_error((folder / file).string() + " exists already; nothing was written");
     fs::create_directories(folder);
-    for (const auto& [path, text] : files) write(path, text);
+    runtime::output_folder to(folder, 1);
+    std::vector<std::string> names;
+    for (const auto& [file, text] : files) {
+      to.write(file, text);
+      names.push_back(file);
+    }
+    to.put_in_place(names);
   } catch (const std::exception& e) {
     errors << "error: " << e.what() << "\n";
     return 1;

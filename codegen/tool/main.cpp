@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `rankc`: what needs no plan compiled in.
+#include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
+  rankc::runtime::fail_writes_without_signals();
   CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);

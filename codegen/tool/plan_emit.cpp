@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
+#include <rankc/runtime/output_rules.hpp>
+
 #include <ostream>
+#include <string_view>
 
 #include "plan_page.hpp"
 #include "plan_progress.hpp"
@@ -69,10 +71,10 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
   const std::string stages =
       c.schedule.has_free_stages() ? fmt::format(", .stages_per_rank = {}", c.schedule.stages_per_rank) : "";
-  std::string text = fmt::format(
-      "// {} on {} GPUs {}: {}.\n// Predicted: {:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
-      r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c),
-      1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
+  std::string text =
+      fmt::format("// {} on {} GPUs {}: {}.{}{:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
+                  r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c),
+                  predicted, 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
   text += fmt::format(
       "#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include "
       "<rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
@@ -90,17 +92,24 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
                     cluster_text(r));
 }
 
-/// Errors: false where it cannot be written; that goes to `errors`.
-bool write_file(const std::string& file, const std::string& text, std::ostream& errors) {
-  std::ofstream out(file);
-  if (out << text << std::flush) return true;
-  errors << "error: " << file << ": cannot be written\n";
-  return false;
+constexpr std::string_view predicted = "\n// Predicted: ";
+
+/// Errors: failure (2) where a name is that of a file of something else, or both are one.
+void refuse_other_files(const plan_files& files) {
+  using namespace runtime;
+  const named_file header{"--emit " + files.header, files.header}, page{"--html " + files.page, files.page};
+  if (!files.header.empty())
+    refuse_other_kind(header, "a header of --emit",
+                      [](std::string_view text) { return text.find(predicted) != text.npos; });
+  if (files.page.empty()) return;
+  refuse_other_kind(page, "a page of --html", is_plans_page);
+  if (!files.header.empty()) refuse_same_file(page, {header});
 }
 
 }  // namespace
 
-int write_plans(const json& line, const plan_files& files, std::ostream& errors, bool on_terminal) {
+int write_plans(const json& line, const plan_files& files, std::ostream& errors, bool on_terminal) try {
+  refuse_other_files(files);
   report said;
   const plan_request r = read_plan_request(line, said);
   print(said, errors);
@@ -115,8 +124,12 @@ int write_plans(const json& line, const plan_files& files, std::ostream& errors,
     errors << "error: " << f.why << "\n";
     return 1;
   }
-  if (!files.header.empty() && !write_file(files.header, header_of(r, f.found.top.front()), errors)) return 1;
-  return files.page.empty() || write_file(files.page, page_of(r, f), errors) ? 0 : 1;
+  if (!files.header.empty()) runtime::write_output(files.header, header_of(r, f.found.top.front()), 1);
+  if (!files.page.empty()) runtime::write_output(files.page, page_of(r, f), 1);
+  return 0;
+} catch (const runtime::failure& f) {
+  errors << "error: " << f.what() << "\n";
+  return f.code;
 }
 
 }  // namespace rankc::tool

@@ -112,6 +112,10 @@ std::string constants_of(std::span<const sensitivity> all) {
 
 }  // namespace
 
+bool is_plans_page(std::string_view beginning) {
+  return codegen::has_line(beginning, templates::plans_html, "<title>");
+}
+
 std::string page_of(const plan_request& r, const plan_findings& f) {
   const std::span<const judged_plan> winners = f.shown(r);
   std::vector<judged_plan> others;  // of the front

@@ -33,7 +33,8 @@ struct plan_files {
   std::string header, page;
   bool any() const { return !header.empty() || !page.empty(); }
 };
-/// Errors: 1 where the line is refused, no plan fits or a file cannot be written; why goes to `errors`.
+/// Errors: 2 where a file of something else has a name; 1 where the line is refused, no plan fits or a file
+/// cannot be written; why goes to `errors`.
 int write_plans(const json& line, const plan_files&, std::ostream& errors, bool on_terminal);
 
 /// "pp 2 x dp_shard 4, zero_bubble_v of 8 microbatches, repeating layers".

@@ -2,6 +2,7 @@
 #include "tokens.hpp"
 
 #include <fmt/format.h>
+#include <rankc/runtime/output_rules.hpp>
 
 #include <array>
 #include <cerrno>
@@ -73,20 +74,38 @@ std::string read(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Tokens of one width, in a buffer that is written.
+constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;  // of llm.c
+
+bool is_token_file(std::string_view beginning) {
+  std::int32_t magic = 0;
+  if (beginning.size() >= sizeof magic) std::memcpy(&magic, beginning.data(), sizeof magic);
+  return magic == narrow_magic || magic == wide_magic;
+}
+
+/// Errors: failure (2) where the output is one of the inputs, or a file that holds something else.
+void refuse_other_files(const tokens_options& o) {
+  std::vector<runtime::named_file> inputs;
+  for (const auto& file : o.files) inputs.push_back({"the text " + file.string(), file});
+  if (!o.model.empty()) inputs.push_back({"--model " + o.model.string(), o.model});
+  const runtime::named_file out{"--out " + o.out.string(), o.out};
+  runtime::refuse_same_file(out, inputs);
+  runtime::refuse_other_kind(out, "a token file of llm.c", is_token_file);
+}
+
+/// Tokens of one width.
 template <class T>
-void append(std::ostream& out, const std::vector<int>& ids) {
+void append(runtime::durable_file& out, const std::vector<int>& ids) {
   const std::vector<T> narrow(ids.begin(), ids.end());
-  out.write(reinterpret_cast<const char*>(narrow.data()),
-            static_cast<std::streamsize>(narrow.size() * sizeof(T)));
+  out.append(narrow.data(), narrow.size() * sizeof(T));
 }
 
 std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
   const bool wide = by.vocab > 65536;
-  std::ofstream out(o.out, std::ios::binary);
-  std::array<std::int32_t, 256> header{wide ? 20240801 : 20240520, wide ? 7 : 1};
-  const auto write_header = [&] { out.write(reinterpret_cast<const char*>(header.data()), sizeof header); };
-  write_header();
+  runtime::remove_unfinished(o.out.parent_path(), o.out.filename().string());
+  runtime::output_file to(o.out, 1);
+  runtime::durable_file& out = to.file();
+  std::array<std::int32_t, 256> header{wide ? wide_magic : narrow_magic, wide ? 7 : 1};
+  out.append(header.data(), sizeof header);
   std::size_t count = 0;
   for (const auto& file : o.files) {
     const std::vector<int> ids = by.encode(read(file));
@@ -98,32 +117,30 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
     (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
   }
   header[2] = static_cast<std::int32_t>(count);
-  out.seekp(0);
-  write_header();
-  if (!out.flush())
-    throw std::runtime_error(fmt::format("{}: cannot be written: {}", o.out.string(), std::strerror(errno)));
+  out.replace(0, {reinterpret_cast<const char*>(header.data()), sizeof header});
+  to.put_in_place();
   return count;
 }
 
 }  // namespace
 
 int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
-  bool begun = false;
   try {
     if (o.out.extension() != ".bin")
       throw std::runtime_error(
           fmt::format("--out {}: a token file is called .bin, by which --data knows it", o.out.string()));
     if (o.ends && o.model.empty())
       throw std::runtime_error("--eos: bytes have no end-of-sentence; give --model, or leave it out");
+    refuse_other_files(o);
     const tokenizer by = o.model.empty() ? of_bytes() : of_model(o.model, o.ends);
-    begun = !std::filesystem::exists(o.out) || std::filesystem::is_regular_file(o.out);
     const std::size_t count = write_tokens(o, by);
     out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(),
                        count, o.files.size(), by.name, by.vocab);
     return 0;
+  } catch (const runtime::failure& f) {
+    errors << "error: " << f.what() << "\n";
+    return f.code;
   } catch (const std::exception& e) {
-    std::error_code none;
-    if (begun) std::filesystem::remove(o.out, none);
     errors << "error: " << e.what() << "\n";
     return 1;
   }

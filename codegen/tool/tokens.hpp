@@ -16,9 +16,8 @@ struct tokens_options {
 };
 
 /// Write the tokens of files, one after the other: uint16 where the vocabulary fits into it, else uint32.
-/// Errors: 1 and one sentence, and no file, where one cannot be read or written, the model cannot be, or this
-/// build lacks
-///         SentencePiece.
+/// Errors: one sentence, and what was there before stays: 2 where the output is an input or holds something
+/// else; 1 where a file cannot be read or written, the model cannot be, or this build lacks SentencePiece.
 int tokens(const tokens_options&, std::ostream& out, std::ostream& errors);
 
 }  // namespace rankc::tool

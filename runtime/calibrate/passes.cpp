@@ -66,7 +66,7 @@ void of_logits(stand& s, int tokens, int vocab) {
 }
 
 void of_parameters(stand& s, std::size_t count) {
-  std::vector<cuda::range> ranges;
+  std::vector<runtime::range> ranges;
   for (std::size_t i = 0; i < 100; ++i) ranges.push_back({count / 100 * i, count / 100, i % 2 == 0});
   write(s, "sum_squares", count, 1, 4.0 * static_cast<double>(count), [=](const lane& on, operands& o) {
     cuda::sum_squares<bf16>(on, o.take(4), o.take(count, 4), ranges, false);

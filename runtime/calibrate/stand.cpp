@@ -19,7 +19,7 @@ void require(cudaError_t status) {
 namespace {
 
 /// A program of one rank that has an arena and nothing in it.
-runtime::description about(const cuda::layout& layout, const runtime::rank_row& row) {
+runtime::description about(const runtime::layout& layout, const runtime::rank_row& row) {
   runtime::description d{};
   d.interface_version = runtime::interface_version;
   d.name = "a kernel";
@@ -56,7 +56,7 @@ class repeated {
 
 stand::stand()
     : layout_{[] {
-        cuda::layout l{};
+        runtime::layout l{};
         l.arena_bytes = arena_bytes;
         l.lanes = compute;
         return l;

@@ -13,9 +13,9 @@
 
 namespace rankc::calibrate {
 
-using cuda::at;
 using cuda::bf16;
 using cuda::lane;
+using runtime::at;
 
 /// Hands out operands of one call.
 class operands {
@@ -55,7 +55,7 @@ class stand {
   };
   loaded load(const call& one) { return run(one, 1.0, 1.5); }
 
-  cuda::layout& about_memory() { return layout_; }
+  runtime::layout& about_memory() { return layout_; }
   const lane& on() { return context_.of()[0]; }
   cudaDeviceProp device() const;
 
@@ -65,7 +65,7 @@ class stand {
   void fill();
   loaded run(const call&, double warm, double timed);
 
-  cuda::layout layout_{};
+  runtime::layout layout_{};
   runtime::rank_row row_{};
   runtime::description about_;
   cuda::context context_;

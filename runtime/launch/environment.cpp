@@ -47,7 +47,7 @@ const family families[] = {
      nullptr,
      "SLURM_NODEID",
      {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}}};
-const family &mpich = families[3], &slurm = families[4];
+const family &own_launcher = families[0], &mpich = families[3], &slurm = families[4];
 
 constexpr int port_offset_under_torchrun = 1;     // torchrun itself listens at MASTER_PORT
 constexpr int first_port = 20000, ports = 12000;  // below those that Linux gives to clients
@@ -74,7 +74,8 @@ class reader {
 
   bool is_complete(const family& f) const {
     if (&f == &mpich && !text("SLURM_STEP_ID").empty()) return false;  // srun --mpi=pmi2 sets these too
-    return number(f.world).value_or(1) > 1;
+    const int fewest = &f == &own_launcher ? 1 : 2;  // under other launchers one process is a plain start
+    return number(f.world).value_or(0) >= fewest;
   }
 
  private:
@@ -99,7 +100,7 @@ std::string job_text(const reader& from, const family& f) {
 }
 
 std::string host_of_first(const reader& from, const family& f, bool one_machine) {
-  const std::string given = from.text(&f == families ? "RANKC_ADDR" : "MASTER_ADDR");
+  const std::string given = from.text(&f == &own_launcher ? "RANKC_ADDR" : "MASTER_ADDR");
   if (!given.empty()) return given;
   if (one_machine) return "127.0.0.1";
   if (const std::string list = from.text("SLURM_STEP_NODELIST"); &f == &slurm && !list.empty())
@@ -110,10 +111,11 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
 }
 
 int port_of_first(const reader& from, const family& f, std::uint64_t job) {
-  const char* name = &f == families ? "RANKC_PORT" : "MASTER_PORT";
+  const char* name = &f == &own_launcher ? "RANKC_PORT" : "MASTER_PORT";
   if (from.text(name).empty()) return first_port + static_cast<int>(job % ports);
-  const int offset =
-      from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != families ? port_offset_under_torchrun : 0;
+  const int offset = from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != &own_launcher
+                         ? port_offset_under_torchrun
+                         : 0;
   const int port = from.needed(name) + offset;
   if (port < 1 || port > 65535)
     throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
@@ -151,7 +153,7 @@ launched place_of(const reader& from, const family& f) {
   place.job = fnv1a64(job_text(from, f));
   place.host = host_of_first(from, f, one_machine);
   place.port = port_of_first(from, f, place.job);
-  if (&f == families) {
+  if (&f == &own_launcher) {
     place.listens_on = from.number("RANKC_LISTENS_ON").value_or(-1);
     place.board = from.number("RANKC_BOARD").value_or(-1);
   }

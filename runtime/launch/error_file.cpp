@@ -2,10 +2,21 @@
 #include <rankc/launch/error_file.hpp>
 
 #include <nlohmann/json.hpp>
+#include <rankc/runtime/output_rules.hpp>
 #include <ctime>
-#include <fstream>
 
 namespace rankc::runtime {
+
+namespace {
+
+/// Whether a file is empty or has a failure, as launchers read them: others are not written over.
+bool is_report(const std::filesystem::path& file) {
+  if (is_stream(file)) return true;
+  const std::string there = beginning_of(file);
+  return there.empty() || there.starts_with("{\"message\":");
+}
+
+}  // namespace
 
 void write_error_file(const environment& get, const std::string& text, bool is_victim) {
   const char* file = get("TORCHELASTIC_ERROR_FILE");
@@ -13,8 +24,14 @@ void write_error_file(const environment& get, const std::string& text, bool is_v
   const std::string seconds = std::to_string(std::time(nullptr) + (is_victim ? 1 : 0));
   const nlohmann::json content = {
       {"message", {{"message", text}, {"extraInfo", {{"py_callstack", text}, {"timestamp", seconds}}}}}};
-  if (is_victim && std::ifstream(file)) return;  // where ranks have one file, the cause's stays
-  std::ofstream(file) << content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  std::error_code none;
+  const bool is_there = std::filesystem::exists(file, none);
+  if (is_victim && is_there) return;  // where ranks have one file, the cause's stays
+  if (is_there && !is_report(file)) return;
+  try {
+    write_output(file, content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", 1);
+  } catch (const failure&) {  // the failure that it would tell is on stderr
+  }
 }
 
 }  // namespace rankc::runtime

@@ -13,10 +13,12 @@ add_library(rankc_launch STATIC
   launch/limits.cpp
   launch/member.cpp
   launch/nodelist.cpp
+  launch/say_error.cpp
   launch/session.cpp
   launch/socket.cpp
   launch/spawn.cpp
   launch/star.cpp
+  launch/stop_signals.cpp
   launch/watch.cpp
   launch/watchdog.cpp)
 add_library(rankc::launch ALIAS rankc_launch)

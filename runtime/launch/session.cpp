@@ -3,9 +3,9 @@
 
 #include <rankc/launch/refusal.hpp>
 #include <rankc/launch/error_file.hpp>
+#include <rankc/launch/say_error.hpp>
 
 #include <unistd.h>
-#include <cstdio>
 
 namespace rankc::runtime {
 namespace {
@@ -29,7 +29,7 @@ session::session(const description& about, const launched& place, const environm
     : about_(about), get_(get), rank_(place.rank) {
   const limits times = read_limits(get);
   const auto say = [name = std::string(about.name)](const std::string& line) {
-    fmt::print(stderr, "{}: {}\n", name, line);
+    say_error("{}: {}\n", name, line);
   };
   const auto ends = place.board >= 0 ? std::make_shared<board>(place.world, place.board) : nullptr;
   if (rank_ == 0) {
@@ -71,7 +71,7 @@ int session::end(const failure& f) {
   const bool is_root = cause.rank == rank_, is_said = !is_root && cause.text == f.what(),
              is_victim = is_said || (!is_root && f.code == 77);
   const std::string line = is_victim && !is_said ? victims_line(rank_, cause) : f.what();
-  if (!is_said) fmt::print(stderr, "{}: {}\n", about_.name, line);
+  if (!is_said) say_error("{}: {}\n", about_.name, line);
   write_error_file(get_, line, is_victim);
   if (is_victim) return 77;
   return is_root && f.code == 77 ? 70 : f.code;

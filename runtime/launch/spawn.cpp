@@ -4,7 +4,9 @@
 #include <rankc/launch/refusal.hpp>
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/limits.hpp>
+#include <rankc/launch/say_error.hpp>
 #include <rankc/launch/socket.hpp>
+#include <rankc/launch/stop_signals.hpp>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -30,11 +33,8 @@ constexpr auto between_looks = 5ms;
 constexpr auto to_end_by_themselves =
     limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
 
-volatile std::sig_atomic_t told_by = 0, times_told = 0;
-void note_signal(int which) {
-  told_by = which;
-  times_told = times_told + 1;
-}
+constexpr int ends_at_once = 3;                     // the signal that ranks which save end at
+constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that a launcher starts
 
 std::string random_job() {
   unsigned long long bits[2]{};
@@ -55,6 +55,7 @@ struct job {
 void become_rank(int rank, job& j, char** argv) {
   const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
   const std::string number = std::to_string(rank), world = std::to_string(j.world);
+  set(is_a_rank, "1");
   set("RANKC_RANK", number);
   set("RANKC_LOCAL_RANK", number);
   set("RANKC_WORLD", world);
@@ -83,71 +84,110 @@ pid_t start(int rank, job& j, char** argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);  // a terminal's signals come to the launcher alone, which passes them on once
   if (getppid() != parent) _exit(77);
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  release_stop_signals();
   become_rank(rank, j, argv);
   return 0;
 }
 
-/// The exit codes of ranks as they end, and what they amount to.
-class outcome {
+/// The ranks' processes, how they have ended, and what that amounts to.
+class rank_processes {
  public:
-  void add(int status, bool was_killed_here) {
-    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (code == 0) return;
-    has_failed_ = true;
-    if (code != 77 && !was_killed_here && root_ == 0) root_ = code;
+  rank_processes(job& j, char** argv) : job_(j) {
+    for (int rank = 0; rank < j.world; ++rank) all_.push_back(start(rank, j, argv));
+    running_ = all_;
   }
-  bool has_failed() const { return has_failed_; }
-  /// The first code of a rank that failed by itself; 70 where all that failed are victims or were killed
-  /// here.
+
+  bool are_left() const { return !running_.empty(); }
+  bool have_failed() const { return has_failed_; }
+
+  void send(int signal) const {
+    for (const pid_t rank : running_) kill(rank, signal);
+  }
+  void end_all() {
+    if (!has_ended_all_) send(SIGKILL);
+    has_ended_all_ = true;
+  }
+
+  /// Take down one that has ended. Returns: false where none has.
+  bool take_end() {
+    int status = 0;
+    const pid_t child = waitpid(-1, &status, WNOHANG);
+    if (child < 0 && errno == ECHILD) {  // another part of this process has waited for them
+      running_.clear();
+      has_failed_ = true;
+      deaths_.push_back("the ranks have ended, and the system does not say how");
+    }
+    if (child <= 0) return child < 0;
+    // A shell that became this program by exec leaves it its own children.
+    if (std::erase(running_, child) > 0) add(child, status);
+    return true;
+  }
+
+  /// The code of the rank that failed. Where all are victims, or were ended here, the cause did not say so.
   int code() const {
     if (root_ != 0) return root_;
     return has_failed_ ? 70 : 0;
   }
 
+  /// How the ranks died that signals have ended, where no rank is left that could say it.
+  void say_deaths(const char* name) const {
+    if (somebody_spoke_) return;
+    for (const std::string& line : deaths_) say_error("{}: {}\n", name, line);
+  }
+
  private:
+  void add(pid_t child, int status) {
+    const auto rank = static_cast<int>(std::find(all_.begin(), all_.end(), child) - all_.begin());
+    job_.ends.end(rank, status);
+    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code == 0) return;
+    has_failed_ = true;
+    somebody_spoke_ = somebody_spoke_ || WIFEXITED(status);
+    if (has_ended_all_ || code == 77) return;
+    if (root_ == 0) root_ = code;
+    deaths_.push_back(job_.ends.end_of(rank));
+  }
+
+  job& job_;
+  std::vector<pid_t> all_, running_;
+  std::vector<std::string> deaths_;
   int root_ = 0;
-  bool has_failed_ = false;
+  bool has_failed_ = false, has_ended_all_ = false, somebody_spoke_ = false;
 };
+
+/// A rank that took itself for a launcher would start processes without end.
+void refuse_in_a_rank() {
+  if (std::getenv(is_a_rank) == nullptr) return;
+  throw refusal(2,
+                "--launch processes: {} is set, so that this process is a rank that a launcher has started, "
+                "and a rank starts no processes; unset it where that is not so",
+                is_a_rank);
+}
 
 }  // namespace
 
 int spawn_ranks(const description& about, char** argv) {
+  refuse_in_a_rank();
+  std::signal(SIGCHLD, SIG_DFL);  // where a parent has it ignored, nobody is told how children end
   job j{.world = about.world()};
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, note_signal);
-  std::vector<pid_t> running, all_ranks;
-  for (int rank = 0; rank < j.world; ++rank) running.push_back(start(rank, j, argv));
-  all_ranks = running;
-  const auto send = [&](int signal) {
-    for (const pid_t child : running) kill(child, signal);
-  };
-  outcome all;
+  take_stop_signals();
+  rank_processes ranks(j, argv);
   int passed_on = 0;
-  bool killed = false;
   clock::time_point last_moment = clock::time_point::max();
-  while (!running.empty()) {
-    int status = 0;
-    const pid_t child = waitpid(-1, &status, WNOHANG);
-    if (child > 0) {
-      j.ends.end(static_cast<int>(std::find(all_ranks.begin(), all_ranks.end(), child) - all_ranks.begin()),
-                 status);
-      std::erase(running, child);
-      all.add(status, killed);
-    } else {
-      std::this_thread::sleep_for(between_looks);
+  while (ranks.are_left()) {
+    if (!ranks.take_end()) std::this_thread::sleep_for(between_looks);
+    const stops told = stops_so_far();
+    if (told.times != passed_on) {
+      passed_on = told.times;
+      ranks.send(told.last);
     }
-    if (times_told != passed_on) {
-      passed_on = times_told;
-      send(told_by);  // ranks end after the step under way, and when it comes again at once
-    }
-    if ((all.has_failed() || passed_on > 1) && last_moment == clock::time_point::max())
+    if (last_moment == clock::time_point::max() && (ranks.have_failed() || passed_on >= ends_at_once))
       last_moment = clock::now() + to_end_by_themselves;
-    if (!killed && clock::now() > last_moment) {
-      killed = true;
-      send(SIGKILL);
-    }
+    if (clock::now() > last_moment) ranks.end_all();
   }
-  return passed_on != 0 && all.has_failed() ? 128 + told_by : all.code();
+  if (passed_on != 0 && ranks.have_failed()) return 128 + stops_so_far().first;
+  ranks.say_deaths(about.name);
+  return ranks.code();
 }
 
 }  // namespace rankc::runtime

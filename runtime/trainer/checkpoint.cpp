@@ -3,6 +3,7 @@
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
+#include "weights_names.hpp"
 #include "hugging_face_source.hpp"
 #include <rankc/launch/refusal.hpp>
 #include "tensor_names.hpp"
@@ -104,7 +105,7 @@ std::unique_ptr<tensor_source> open_source(const description& about,
                                            const std::vector<global_parameter>& given, const fs::path& path) {
   if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
   if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
-  const fs::path file = fs::is_directory(path) ? path / "model.safetensors" : path;
+  const fs::path file = fs::is_directory(path) ? path / weights_file : path;
   return std::make_unique<piece_source>(file.string(), std::vector{file});
 }
 

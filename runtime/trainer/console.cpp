@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/console.hpp>
 
+#include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
@@ -31,24 +34,29 @@ void console::clear() {
   has_progress_ = false;
 }
 
-void console::line(const std::string& text) {
-  if (!speaks_ || failed_) return;
+void console::print(const std::string& text) {
   clear();
-  if (std::fputs((text + "\n").c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   failed_ = true;
-  fmt::print(stderr, "standard output cannot be written: {}; the run goes on without it\n",
-             std::strerror(errno));
+  say_error("standard output cannot be written: {}; the run goes on without it\n", std::strerror(errno));
   std::clearerr(stdout);
+}
+
+void console::line(const std::string& text) {
+  if (speaks_ && !failed_) print(text + "\n");
 }
 
 void console::progress(const std::string& text) {
   const auto now = std::chrono::steady_clock::now();
-  if (!speaks_ || !is_terminal_ || now - shown_ < std::chrono::milliseconds(100)) return;
-  clear();
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-  has_progress_ = true;
+  if (!speaks_ || failed_ || !is_terminal_ || now - shown_ < std::chrono::milliseconds(100)) return;
+  print(text);
+  has_progress_ = !failed_;
   shown_ = now;
+}
+
+void print_result(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw refusal(1, "standard output cannot be written: {}", std::strerror(errno));
 }
 
 }  // namespace rankc::runtime

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/export.hpp>
 
+#include "export_folder.hpp"
 #include "hugging_face_export.hpp"
 #include "merged_source.hpp"
+#include "weights_names.hpp"
 #include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/parameters.hpp>
@@ -19,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-fs::path write_one_file(const description& about, const std::vector<global_parameter>& parameters,
-                        const tensor_source& in, const fs::path& file) {
+void write_one_file(const description& about, const std::vector<global_parameter>& parameters,
+                    const tensor_source& in, const fs::path& file) {
   std::vector<safetensors_writer::tensor> tensors;
   for (const global_parameter& p : parameters)
     tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});
@@ -36,13 +38,13 @@ fs::path write_one_file(const description& about, const std::vector<global_param
     }
   }
   to.close();
-  return file;
 }
 
 }  // namespace
 
 fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out,
                         const export_options& how) {
+  refuse_other_models(out);
   const std::vector<global_parameter> all = global_parameters(about);
   if (how.merge && about.lora_scale == 0)
     throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out",
@@ -55,10 +57,12 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
   }
   const tensor_source& from = merged != nullptr ? *merged : *in;
   prepare_save(out);
-  if (how.format == export_format::safetensors)
-    return write_one_file(about, written, from, out / "model.safetensors");
-  write_hugging_face(about, written, from, out, how.file_bytes);
-  return out;
+  output_folder to(out, checkpoint_code);
+  const bool is_one_file = how.format == export_format::safetensors;
+  if (is_one_file) write_one_file(about, written, from, to.unfinished() / weights_file);
+  else write_hugging_face(about, written, from, to.unfinished(), how.file_bytes);
+  replace_model(to);
+  return is_one_file ? out / weights_file : out;
 }
 
 }  // namespace rankc::runtime

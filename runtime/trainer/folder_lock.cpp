@@ -15,7 +15,7 @@ namespace rankc::runtime {
 
 folder_lock::folder_lock(const std::filesystem::path& folder) {
   const std::string file = (folder / ".lock").string();
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw refusal(65, "{}: cannot be written: {}", file, std::strerror(errno));
   char owner[320]{};
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {

@@ -67,10 +67,8 @@ std::vector<std::int32_t> prompt_of(const description& about, const options& o) 
 
 /// Tokens as text where they are bytes, as the prompt was given.
 void print(std::int32_t token, const options& o) {
-  if (!o.prompt_tokens.empty()) fmt::print("{} ", token);
-  else if (token < 256) std::putchar(token);
-  else fmt::print("<{}>", token);
-  std::fflush(stdout);
+  if (!o.prompt_tokens.empty()) return print_result(fmt::format("{} ", token));
+  print_result(token < 256 ? std::string(1, static_cast<char>(token)) : fmt::format("<{}>", token));
 }
 
 }  // namespace
@@ -122,7 +120,7 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
 }
 
 void generate(const description& about, const install_engine& install, const options& o) {
-  if (o.where.is_one_rank())
+  if (o.where.is_one_rank() && about.world() > 1)
     throw refusal(2,
                   "generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
   layout_with_logits(about);
@@ -136,9 +134,8 @@ void generate(const description& about, const install_engine& install, const opt
   for (std::int64_t i = 0; i < o.tokens; ++i) {
     tokens.push_back(choose_token(next_logits(*e, tokens), how, tokens.size()));
     print(tokens.back(), o);
-    if (std::ferror(stdout)) throw refusal(1, "standard output cannot be written: {}", std::strerror(errno));
   }
-  fmt::print("\n");
+  print_result("\n");
 }
 
 }  // namespace rankc::runtime

@@ -5,6 +5,7 @@
 #include <rankc/launch/refusal.hpp>
 
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <vector>
 
 namespace rankc::runtime {
@@ -104,6 +105,14 @@ std::string config_text(const description& about, const described_model& model, 
       nullptr;  // a plan knows no such tokens, and theirs may not be in its vocabulary
   config["torch_dtype"] = dtype;
   return config.dump(2) + "\n";
+}
+
+bool is_config_text(std::string_view text) {
+  // A line by hand, or a program that wrote it anew, leaves another beginning or end.
+  const std::size_t end =
+      text.rfind("\n  \"bos_token_id\": null,\n  \"eos_token_id\": null,\n  \"torch_dtype\": ");
+  return text.starts_with("{\n  \"architectures\": [") && end != text.npos &&
+         std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 5;
 }
 
 }  // namespace rankc::runtime

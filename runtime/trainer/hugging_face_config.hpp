@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace rankc::runtime {
 
@@ -24,5 +25,8 @@ std::size_t check_config(const description&, const described_model&, const std::
 
 /// config.json of a plan's model; `dtype` as PyTorch names it.
 std::string config_text(const description&, const described_model&, const std::string& dtype);
+
+/// Whether a text is one that `config_text` has made, and nobody has changed.
+bool is_config_text(std::string_view);
 
 }  // namespace rankc::runtime

@@ -2,8 +2,9 @@
 #include "hugging_face_export.hpp"
 
 #include "hugging_face_config.hpp"
+#include "weights_names.hpp"
 #include <rankc/launch/refusal.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
@@ -119,7 +120,7 @@ void write_hugging_face(const description& about, const std::vector<global_param
   std::size_t total = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name = files.size() == 1
-                                 ? "model.safetensors"
+                                 ? weights_file
                                  : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
     std::vector<safetensors_writer::tensor> tensors;
     for (const joined* j : files[i]) {
@@ -132,8 +133,8 @@ void write_hugging_face(const description& about, const std::vector<global_param
     out.close();
   }
   index["metadata"]["total_size"] = total;
-  if (files.size() > 1) write_durably(folder / "model.safetensors.index.json", index.dump(2) + "\n");
-  write_durably(folder / "config.json", config_text(about, model, torch_name_of(all.front().as.type)));
+  if (files.size() > 1) write_durably(folder / weights_index_file, index.dump(2) + "\n");
+  write_durably(folder / config_file, config_text(about, model, torch_name_of(all.front().as.type)));
 }
 
 }  // namespace rankc::runtime

@@ -4,6 +4,7 @@
 #include "json_checksum.hpp"
 #include <rankc/launch/refusal.hpp>
 #include "tensor_names.hpp"
+#include "weights_names.hpp"
 
 #include <nlohmann/json.hpp>
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unique_ptr<piece_source> open_files(const fs::path& folder) {
-  const fs::path one = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+  const fs::path one = folder / weights_file, index = folder / weights_index_file;
   if (fs::exists(one) || !fs::exists(index))
     return std::make_unique<piece_source>(folder.string(), std::vector{one});
   const auto root = nlohmann::json::parse(contents_of_file(index, 1), nullptr, false);
@@ -37,13 +38,13 @@ std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rul
 
 }  // namespace
 
-bool is_hugging_face(const fs::path& folder) { return fs::exists(folder / "config.json"); }
+bool is_hugging_face(const fs::path& folder) { return fs::exists(folder / config_file); }
 
 hugging_face_source::hugging_face_source(const description& about,
                                          const std::vector<global_parameter>& parameters,
                                          const fs::path& folder) {
   const described_model model = model_of(about);
-  const std::size_t positions = check_config(about, model, folder / "config.json");
+  const std::size_t positions = check_config(about, model, folder / config_file);
   files_ = open_files(folder);
   shape_map found = files_->shapes(), expected;
   const std::string prefix(model.family->prefix);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/main.hpp>
 
-#include <rankc/launch/refusal.hpp>
-
 #include <rankc/launch/error_file.hpp>
+#include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
 #include <rankc/launch/session.hpp>
 #include <rankc/launch/spawn.hpp>
+#include <rankc/runtime/write_signals.hpp>
+#include <rankc/trainer/bus_error.hpp>
 #include <rankc/trainer/command_line.hpp>
+#include <rankc/trainer/console.hpp>
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/generate.hpp>
 #include <rankc/trainer/measure.hpp>
@@ -58,12 +61,12 @@ void run(const description& about, const install_engine& install, const options&
     case options::command::generate:
       return generate(about, install, o);
     case options::command::export_weights:
-      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
-      return;
+      return print_result(
+          fmt::format("exported {}\n", export_weights(about, o.load, o.out, o.exported).string()));
     case options::command::describe: {
       if (o.measured) return measure(about, install, o);
       const std::string_view text = o.json ? about.json : about.text;
-      fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+      print_result(fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n"));
     }
   }
 }
@@ -85,7 +88,14 @@ int run_in_threads(const description& about, const install_engine& install, int 
   return 0;
 }
 
-/// A launcher sends SIGTERM when another rank has failed.
+/// What signals and closed descriptors do to any command.
+void prepare_process() {
+  reserve_standard_files();
+  fail_writes_without_signals();
+  name_file_of_bus_error();
+}
+
+/// Other launchers than rankc's own send SIGTERM when another rank has failed.
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
@@ -98,9 +108,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     return f.code;
   }
   session& job = *joined;
-  std::signal(SIGTERM, end_as_victim);
-  std::signal(SIGPIPE,
-              SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
+  if (place.board < 0) std::signal(SIGTERM, end_as_victim);
   const placement asked = o.where;
   o.where = job.where();
   o.where.fault = asked.fault;
@@ -112,7 +120,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
   } catch (const failure& f) {
     if (f.code <= 128) return job.end(f);
     job.leave();  // a signal has ended all, after the same step
-    if (o.where.speaks()) fmt::print(stderr, "{}: {}\n", about.name, f.what());
+    if (o.where.speaks()) say_error("{}: {}\n", about.name, f.what());
     return f.code;
   } catch (const std::exception& e) {
     return job.end(failure::reported(70, e.what()));
@@ -135,15 +143,16 @@ int run_where_launched(const description& about, const install_at& install, int 
 /// The exit code of `start`, whose failures become a line each.
 template <class Start>
 int reported(const description& about, const Start& start) try {
+  prepare_process();
   const int code = start();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
   throw failure::reported(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 } catch (const failure& f) {
-  fmt::print(stderr, "{}: {}\n", about.name, f.what());
+  say_error("{}: {}\n", about.name, f.what());
   write_error_file(variables, f.what(), false);
   return f.code;
 } catch (const std::exception& e) {
-  fmt::print(stderr, "{}: {}\n", about.name, e.what());
+  say_error("{}: {}\n", about.name, e.what());
   return 70;
 }
 

@@ -2,6 +2,7 @@
 #include <rankc/trainer/mapped_file.hpp>
 
 #include <rankc/launch/refusal.hpp>
+#include <rankc/trainer/bus_error.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,14 +31,17 @@ mapped_file::mapped_file(const std::filesystem::path& file) : name_(file.string(
     throw refusal(1, "{}: cannot be read: {}", name_, std::strerror(wrong));
   }
   if (!regular) throw refusal(1, "{}: is no regular file; tokens are read from files and folders", name_);
+  if (data_ != nullptr) place_ = enter_mapped(static_cast<const char*>(data_), size_, name_);
 }
 
 mapped_file::mapped_file(mapped_file&& other) noexcept
     : name_(std::move(other.name_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      place_(std::exchange(other.place_, nullptr)) {}
 
 mapped_file::~mapped_file() {
+  leave_mapped(place_);
   if (data_ != nullptr) munmap(data_, size_);
 }
 

@@ -77,7 +77,7 @@ void measure(const description& about, const install_engine& install, const opti
   std::vector<call_account> accounts;
   for (const int rank : first_ranks(about)) accounts.push_back(account_of(about, rank, times));
   const double median = ms[ms.size() / 2];
-  if (o.json) return static_cast<void>(fmt::print("{}\n", account_json(median, accounts)));
+  if (o.json) return print_result(account_json(median, accounts) + "\n");
   say.line(
       fmt::format("measured: {} steps of {:.3f} to {:.3f} ms, half of them below {:.3f}; then {} whose calls "
                   "are timed one by one",

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/metrics.hpp>
 
-#include <rankc/launch/refusal.hpp>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 namespace rankc::runtime {
 
@@ -44,19 +39,6 @@ std::string console_line(const step_metrics& m, std::int64_t last_step) {
 bool is_shown(std::int64_t step, std::int64_t first_step, std::int64_t last_step) {
   const std::int64_t every = (last_step - first_step + 20) / 20;
   return step == first_step || step == last_step || step % every == 0;
-}
-
-metrics_file::metrics_file(const std::filesystem::path& file, bool append)
-    : name_(file.string()), out_(file, append ? std::ios::app : std::ios::trunc) {
-  if (!out_) throw refusal(1, "{}: cannot be written: {}", name_, std::strerror(errno));
-}
-
-void metrics_file::write(const step_metrics& m) {
-  if (failed_) return;
-  out_ << json_line(m) << '\n' << std::flush;
-  if (out_) return;
-  failed_ = true;
-  fmt::print(stderr, "{}: cannot be written from step {} on; training goes on without it\n", name_, m.step);
 }
 
 }  // namespace rankc::runtime

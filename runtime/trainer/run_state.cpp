@@ -3,7 +3,7 @@
 
 #include "json_checksum.hpp"
 #include <rankc/launch/refusal.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/runtime/output_file.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ std::string run_state_text(const run_state& state, const description& about) {
 }
 
 void write_run_state(const run_state& state, const description& about, const std::filesystem::path& file) {
-  write_durably(file, run_state_text(state, about));
+  write_output(file, run_state_text(state, about), checkpoint_code);
 }
 
 run_state read_run_state(const description& about, const std::filesystem::path& file) {

@@ -2,6 +2,7 @@
 #include "steps.hpp"
 
 #include <rankc/launch/error_file.hpp>
+#include <rankc/launch/say_error.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 #include <rankc/trainer/main.hpp>
 
@@ -31,7 +32,7 @@ std::optional<watchdog> watch_steps(engine& e, const options& o) {
   const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
   return std::optional<watchdog>(std::in_place, e, read_limits(variables),
                                  [&e, variables](const std::string& text) {
-                                   fmt::print(stderr, "{}: {}\n", e.about().name, text);
+                                   say_error("{}: {}\n", e.about().name, text);
                                    write_error_file(variables, text, false);
                                    end_process(70);
                                  });

@@ -2,12 +2,14 @@
 #include <rankc/trainer/tensorboard.hpp>
 
 #include "../core/host_name.hpp"
-#include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
 
+#include <fmt/format.h>
 #include <unistd.h>
 #include <array>
-#include <cerrno>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 namespace rankc::runtime {
@@ -49,9 +51,17 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::filesystem::path file_name() {
-  return fmt::format("events.out.tfevents.{:.0f}.{}.{}", wall_time(), host_name(), getpid());
+/// A name for a new file in a folder, which is made where it is not there.
+std::filesystem::path file_in(const std::filesystem::path& folder) {
+  static std::atomic<int> count{0};
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_to_write(folder, 1, error.value());
+  return folder /
+         fmt::format("events.out.tfevents.{:.0f}.{}.{}.{}", wall_time(), host_name(), getpid(), count++);
 }
+
+constexpr std::int64_t session_start = 1;  // SessionLog's status
 
 }  // namespace
 
@@ -62,16 +72,13 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
   return (c >> 15 | c << 17) + 0xA282EAD8u;
 }
 
-// Event: 1 wall_time, 2 step, 3 file_version, 5 summary; Summary: 1 value; Value: 1 tag, 2 simple_value.
-tensorboard_file::tensorboard_file(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const std::filesystem::path file = folder / file_name();
-  name_ = file.string();
-  out_.open(file, std::ios::binary);
-  if (!out_)
-    throw refusal(1, "{}: cannot be written: {}", name_, std::strerror(error ? error.value() : errno));
+// Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log; Summary: 1 value; Value: 1 tag,
+// 2 simple_value; SessionLog: 1 status.
+tensorboard_file::tensorboard_file(const std::filesystem::path& folder, std::int64_t first_step)
+    : out_(file_in(folder), 1) {
   write_record(fixed64(1, wall_time()) + text(3, "brain.Event:2"));
+  if (first_step > 1)
+    write_record(fixed64(1, wall_time()) + number(2, first_step) + text(7, number(1, session_start)));
 }
 
 void tensorboard_file::write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values) {
@@ -84,10 +91,12 @@ void tensorboard_file::write(std::int64_t step, std::span<const std::pair<std::s
 void tensorboard_file::write_record(const std::string& bytes) {
   if (failed_) return;
   const std::string length = bytes_of(std::uint64_t{bytes.size()});
-  out_ << length << bytes_of(masked_crc32c(length)) << bytes << bytes_of(masked_crc32c(bytes)) << std::flush;
-  if (out_) return;
-  failed_ = true;
-  fmt::print(stderr, "{}: cannot be written; training goes on without it\n", name_);
+  try {
+    out_.append_whole(length + bytes_of(masked_crc32c(length)) + bytes + bytes_of(masked_crc32c(bytes)));
+  } catch (const failure& f) {
+    failed_ = true;
+    say_error("{}; training goes on without it\n", f.what());
+  }
 }
 
 }  // namespace rankc::runtime

@@ -131,18 +131,24 @@ std::int64_t token_at(token_type t, const char* from) {
 
 }  // namespace
 
+std::vector<fs::path> files_of_data(const fs::path& path) {
+  if (fs::is_directory(path)) return files_below(path);
+  if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
+    return files_of_pattern(path);
+  if (path.extension() == ".idx") return {fs::path(path).replace_extension(".bin")};
+  if (!fs::exists(path) && fs::exists(path.string() + ".idx")) return {path.string() + ".bin"};
+  return {path};
+}
+
 token_stream::token_stream(const fs::path& path, int vocab) : vocab_(vocab) {
-  if (fs::is_directory(path)) add_folder(path);
-  else if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
-    for (const fs::path& file : files_of_pattern(path)) add_file(file);
-  else if (path.extension() == ".idx") add_file(fs::path(path).replace_extension(".bin"));
-  else if (!fs::exists(path) && fs::exists(path.string() + ".idx")) add_file(path.string() + ".bin");
-  else add_file(path);
+  const std::vector<fs::path> files = files_of_data(path);
+  if (fs::is_directory(path)) add_folder(files);
+  else
+    for (const fs::path& file : files) add_file(file);
   check();
 }
 
-void token_stream::add_folder(const fs::path& folder) {
-  const std::vector<fs::path> files = files_below(folder);
+void token_stream::add_folder(const std::vector<fs::path>& files) {
   const bool of_tokens = std::any_of(files.begin(), files.end(), is_token_file);
   for (const fs::path& file : files) {
     if (of_tokens && is_token_file(file)) add_file(file);

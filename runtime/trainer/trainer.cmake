@@ -5,6 +5,7 @@ find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_trainer STATIC
   trainer/beginning.cpp
+  trainer/bus_error.cpp
   trainer/call_account.cpp
   trainer/checkpoint.cpp
   trainer/checkpoint_index.cpp
@@ -12,8 +13,8 @@ add_library(rankc_trainer STATIC
   trainer/console.cpp
   trainer/data.cpp
   trainer/data_spec.cpp
-  trainer/durable.cpp
   trainer/export.cpp
+  trainer/export_folder.cpp
   trainer/folder_lock.cpp
   trainer/generate.cpp
   trainer/hash.cpp
@@ -30,9 +31,12 @@ add_library(rankc_trainer STATIC
   trainer/measure.cpp
   trainer/merged_source.cpp
   trainer/metrics.cpp
+  trainer/metrics_file.cpp
   trainer/router_metrics.cpp
   trainer/mixture.cpp
   trainer/not_finite.cpp
+  trainer/orderly_stop.cpp
+  trainer/outputs.cpp
   trainer/parameters.cpp
   trainer/piece_source.cpp
   trainer/replicas.cpp
@@ -43,7 +47,6 @@ add_library(rankc_trainer STATIC
   trainer/saver.cpp
   trainer/snapshot.cpp
   trainer/steps.cpp
-  trainer/stop_signal.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp
   trainer/tensorboard.cpp

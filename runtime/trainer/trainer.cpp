@@ -2,13 +2,16 @@
 #include <rankc/trainer/trainer.hpp>
 
 #include <rankc/launch/refusal.hpp>
+#include <rankc/launch/say_error.hpp>
+#include <rankc/launch/stop_signals.hpp>
 #include "steps.hpp"
 #include <rankc/trainer/beginning.hpp>
-#include <rankc/trainer/metrics.hpp>
+#include <rankc/trainer/metrics_file.hpp>
 #include <rankc/trainer/not_finite.hpp>
+#include <rankc/trainer/orderly_stop.hpp>
+#include <rankc/trainer/outputs.hpp>
 #include <rankc/trainer/replicas.hpp>
 #include <rankc/trainer/saver.hpp>
-#include <rankc/trainer/stop_signal.hpp>
 #include <rankc/trainer/tensorboard.hpp>
 #include <rankc/trainer/time_table.hpp>
 #include <rankc/trainer/trace_file.hpp>
@@ -63,10 +66,13 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
 /// The files that a run writes of its steps.
 class watchers {
  public:
-  explicit watchers(const options& o) {
+  watchers(const options& o, const run_state& begins, console& say) {
     if (!o.speaks()) return;
-    if (!o.metrics.empty()) metrics_.emplace(o.metrics, !o.load.empty());
-    if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard);
+    const auto after = o.load.empty() ? std::nullopt : std::optional(begins.step);
+    if (!o.metrics.empty()) metrics_.emplace(o.metrics, after);
+    if (metrics_)
+      for (const std::string& note : metrics_->notes()) say.line("note: " + note);
+    if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard, begins.step + 1);
   }
   void write(const step_metrics& m) {
     if (metrics_) metrics_->write(m);
@@ -112,15 +118,27 @@ void say_ending(const description& about, const options& o, const run_data& data
 void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
     if (ended.saved) say.line(ended.line);
-    else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
+    else if (o.speaks()) say_error("{}: {}{}\n", o.save, ended.line, then);
   }
+}
+
+/// Write the trace and say so. Returns: the failure, where it cannot be written; what is trained is saved all
+/// the same.
+std::optional<failure> write_trace(trace_file& trace, const description& about, std::int64_t step,
+                                   const std::vector<traced>& times, console& say) try {
+  say.line(trace.write(about, step, times));
+  return std::nullopt;
+} catch (const failure& f) {
+  return f;
 }
 
 }  // namespace
 
 void train(const description& about, const install_engine& install, const options& o) {
   console say(o.speaks(), isatty(STDOUT_FILENO) != 0);
+  if (o.speaks()) refuse_other_files(o);
   const beginning b = begin_run(about, o, say);
+  if (o.speaks()) refuse_inputs(o, b.state);
   const run_data data = open_data(about, b.state);
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
@@ -134,7 +152,7 @@ void train(const description& about, const install_engine& install, const option
   if (alike && alike->empty())
     throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out",
                   o.check_replicas);
-  watchers files(o);
+  watchers files(o, b.state, say);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
   say_what_runs(about, o, b, data, say);
@@ -143,12 +161,13 @@ void train(const description& about, const install_engine& install, const option
   set_weights(*e, b, o, say);
   run_state state = b.state;
   batch_reader batches(about, data.trained, state.samples);
-  const stop_signal stop;
+  const orderly_stop stop(saves.has_value(), o.speaks());
   const auto start = clock::now();
   step_metrics m{};
   std::vector<double> step_ms;
   int signal = 0;
   std::vector<traced> times;
+  std::optional<failure> untraced;
   while (state.step < last && signal == 0) {
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
@@ -166,16 +185,22 @@ void train(const description& about, const install_engine& install, const option
         since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
     if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
     if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
-    if (timed && trace) say.line(trace->write(about, m.step, times));
+    if (timed && trace) untraced = write_trace(*trace, about, m.step, times, say);
   }
   const bool saved = !saves || saves->finish();
   if (saves) say_saves(o, *saves, "", say);
-  if (!saved) throw refusal(65, "the last save failed; {}", o.save);
-  if (m.step == last)
+  if (!saved) {
+    const std::string also = untraced ? fmt::format("; {}", untraced->what()) : "";
+    throw refusal(65, "the last save failed; {}{}", o.save, also);
+  }
+  if (m.step == last) {
     for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
-  if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
-  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step,
-                last, saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+    say_ending(about, o, data, state, m, last - first + 1, since(start), say);
+    if (untraced) throw *untraced;
+    return;
+  }
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal_name(signal), m.step, last,
+                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {

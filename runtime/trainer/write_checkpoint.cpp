@@ -5,7 +5,7 @@
 #include "checkpoint_names.hpp"
 #include <rankc/launch/refusal.hpp>
 #include <rankc/trainer/checksum.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/runtime/durable.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -79,6 +79,7 @@ void publish(const fs::path& unfinished, const fs::path& folder) {
   }
   const fs::path latest = folder.parent_path() / latest_file,
                  next = folder.parent_path() / ".latest.unfinished";
+  discard(next);
   write_durably(next, folder.filename().string() + "\n");
   rename_durably(next, latest);
   discard(unfinished);

@@ -8,6 +8,7 @@
 
 namespace @plan_id@ {
 
+using namespace rankc::runtime;
 using namespace rankc::@target@;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
     rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;

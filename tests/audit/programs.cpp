@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 void prepare(char** argv);  // its header has a `layout`, as rankc/plan_data.hpp has
 }
 

@@ -1,7 +1,8 @@
-# cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -DTEST=<name> -P headers.cmake
+# cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -DNAME=<name> -P headers.cmake
 #
 # All headers of the language compile together, in the order of their names and in the reversed one; of dsl/headers_alone,
 # each as the first of a file.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${FOLDER}" "${FOLDER}/rankc/*.hpp")
 list(SORT headers)
 list(LENGTH headers count)
@@ -15,7 +16,7 @@ set(all)
 set(reversed)
 foreach(header IN LISTS headers)
   string(MAKE_C_IDENTIFIER "${header}" name)
-  if(TEST STREQUAL "dsl/headers_alone")
+  if(NAME STREQUAL "dsl/headers_alone")
     file(WRITE "${OUT}/${name}.cpp" "#include <${header}>\n")
     list(APPEND sources "${OUT}/${name}.cpp")
   endif()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolate.hpp"
 
+#include "../slowness.hpp"
+
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,11 +103,12 @@ void teller::line(std::string_view text) const {
 }
 
 std::vector<outcome> run_isolated(const std::vector<task>& tasks, int at_once, int limit_s) {
+  const int limit = static_cast<int>(rankc::test::scaled(limit_s).count());
   std::vector<outcome> out(tasks.size());
   std::list<child> running;
   for (std::size_t next = 0; next < tasks.size() || !running.empty();) {
     while (next < tasks.size() && running.size() < static_cast<std::size_t>(at_once)) {
-      running.push_back(start(next, tasks[next], limit_s));
+      running.push_back(start(next, tasks[next], limit));
       ++next;
     }
     std::vector<pollfd> polled;
@@ -123,7 +126,7 @@ std::vector<outcome> run_isolated(const std::vector<task>& tasks, int at_once, i
       int status = 0;
       waitpid(c->pid, &status, 0);
       out[c->of].lines = lines_of(c->told);
-      out[c->of].died = death_of(status, limit_s);
+      out[c->of].died = death_of(status, limit);
       c = running.erase(c);
     }
   }

@@ -27,8 +27,8 @@ struct outcome {
 
 using task = std::function<void(const teller&)>;
 
-/// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds. An exception that leaves a task is
-/// its death.
+/// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds times RANKC_TEST_SLOWNESS. An
+/// exception that leaves a task is its death.
 std::vector<outcome> run_isolated(const std::vector<task>&, int at_once, int limit_s);
 
 }  // namespace fuzz

@@ -3,6 +3,7 @@
 // a plan is refused with every difference.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/safetensors.hpp>
+#include <set>
 
 #include "../runtime/trainer/scratch.hpp"
 #include "command.hpp"
@@ -283,6 +284,57 @@ TEST_CASE("tensors that are missing, too many or of another shape are listed by 
             "h.1.mlp.c_proj.weight, "
             "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead "
             "of [32]");
+}
+
+TEST_CASE("an export takes the place of an earlier one of another layout or format, and of no other model") {
+  const scratch files;
+  run from = start(program_of("gpt2", "one"), folder_of("gpt2"), "arith:1");
+  const fs::path out = files.path("exported"), saved = save(from, files);
+  const tensors expected = tensors_of(folder_of("gpt2"));
+  const auto names = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : fs::directory_iterator(out)) all.insert(entry.path().filename().string());
+    return all;
+  };
+  const auto write = [&](std::size_t file_bytes) {
+    export_weights(from.about, saved, out, {.format = export_format::hugging_face, .file_bytes = file_bytes});
+    tensors found = tensors_of(out);
+    keep_positions(found, 32 * 32);
+    return found.size() == expected.size();
+  };
+  const std::set<std::string> one{"config.json", "model.safetensors"};
+  CHECK(write(5'000'000'000));
+  CHECK(names() == one);
+  CHECK(write(60'000));
+  CHECK(names().size() > 4);
+  CHECK_FALSE(names().contains("model.safetensors"));
+  const std::size_t many = names().size();
+  CHECK(write(30'000));
+  CHECK(names().size() > many);
+  CHECK(write(5'000'000'000));
+  CHECK(names() == one);
+  export_weights(from.about, saved, out);
+  CHECK(names() == std::set<std::string>{"model.safetensors"});
+  CHECK(write(60'000));
+  const json config = read_json(out / "config.json");
+  json edited = config;
+  edited["eos_token_id"] = 0;
+  for (const std::string& text : {edited.dump(2), config.dump(2) + "\n\n", std::string("{}")}) {
+    files.write("exported/config.json", text);
+    CHECK(refusal_of([&] { write(5'000'000'000); }) ==
+          "2: --out " + out.string() +
+              ": no export has written its config.json; move what is there, or give another folder");
+    CHECK(contents(out / "config.json") == text);
+    CHECK(names().size() == many);
+  }
+  for (const char* name : {"model.safetensors", "model-00001-of-00002.safetensors"}) {
+    fs::remove_all(out);
+    fs::create_directories(out);
+    fs::copy(folder_of("gpt2") / "model.safetensors", out / name);
+    CHECK(refusal_of([&] { write(5'000'000'000); }) == "2: --out " + out.string() +
+                                                           ": no export has written its " + name +
+                                                           "; move what is there, or give another folder");
+  }
 }
 
 TEST_CASE("a head of its own is exported") {

@@ -1,5 +1,6 @@
 # cmake -DPROJECT=<folder> -DBUILD=<folder> -DOPTIONS=<list> -P run.cmake
 # Configures and builds an outside project, trains its program for two steps and runs the one that embeds it.
+cmake_minimum_required(VERSION 3.25)
 function(run out)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE rc)
   if(NOT rc EQUAL 0)

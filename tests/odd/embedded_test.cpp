@@ -16,6 +16,7 @@ namespace embedded_test {
 
 namespace {
 
+using namespace rankc::runtime;
 using namespace rankc::host;
 
 /// Communications of ranks in one process, as an application might carry them.

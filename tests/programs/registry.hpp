@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The generated programs that the tests train: a list for each target.
 #pragma once
+#include <rankc/runtime/targets.hpp>
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
 
@@ -9,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 struct program;
 }
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 struct program;
 }
 

@@ -8,21 +8,21 @@
 namespace rankc::test {
 namespace {
 
-using host::range;
+using runtime::range;
 
 constexpr std::size_t count = 67;
 const std::vector<range> whole{{0, count, true}};
 const std::vector<range> parts{{41, 26, true}, {0, 1, true}, {1, 12, true}, {13, 28, true}};
 
-constexpr host::step_input step{.lr = 0.1,
-                                .weight_decay = 0.05,
-                                .clip = 0.3,
-                                .beta1 = 0.9,
-                                .beta2 = 0.95,
-                                .eps = 1e-8,
-                                .step = 3,
-                                .momentum = 0.9,
-                                .nesterov = true};
+constexpr runtime::step_input step{.lr = 0.1,
+                                   .weight_decay = 0.05,
+                                   .clip = 0.3,
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.95,
+                                   .eps = 1e-8,
+                                   .step = 3,
+                                   .momentum = 0.9,
+                                   .nesterov = true};
 
 double squares(const values& gradient, std::span<const range> of, double before, bool adds) {
   workspace<double> w;
@@ -58,7 +58,7 @@ state updated(row by, state s, const std::vector<std::vector<range>>& calls) {
         host::sgd<double>(w.lane(), where[0], where[1], where[2], where[4], of);
         break;
       case row::sgd_without_momentum:
-        host::sgd<double, double, host::no_moment>(w.lane(), where[0], where[1], {}, where[4], of);
+        host::sgd<double, double, runtime::no_moment>(w.lane(), where[0], where[1], {}, where[4], of);
     }
   for (std::size_t i = 0; i < 5; ++i) s[i] = w.get(where[i], s[i].size());
   return s;

@@ -11,6 +11,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/learning_rate_test.cpp
   runtime/trainer/metrics_test.cpp
   runtime/trainer/not_finite_test.cpp
+  runtime/trainer/outputs_test.cpp
   runtime/trainer/parameters_test.cpp
   runtime/trainer/main_test.cpp
   runtime/trainer/replicas_test.cpp
@@ -33,7 +34,7 @@ set_tests_properties(trainer/no_match PROPERTIES WILL_FAIL TRUE)
 # The order of the calls that change files: the linker lets the test see them.
 add_executable(rankc_durability_test runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp)
 target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_main)
-set(seen open write fsync rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
+set(seen open write fsync flock rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
 list(TRANSFORM seen PREPEND "LINKER:--wrap=")
 target_link_options(rankc_durability_test PRIVATE ${seen})
 add_test(NAME trainer/durability COMMAND rankc_durability_test)

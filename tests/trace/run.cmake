@@ -1,4 +1,5 @@
 # cmake -DPROGRAM=<program> -DGENERATOR=<its generator> -DSCRATCH=<folder> -P run.cmake
+cmake_minimum_required(VERSION 3.25)
 function(run)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE rc)
   if(NOT rc EQUAL 0)

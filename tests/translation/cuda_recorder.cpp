@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 using namespace translation;
 using runtime::at;
@@ -359,7 +359,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda
 
 namespace translation {
 

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 using namespace translation;
 using runtime::at;
@@ -209,7 +209,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(double), RANKC_RECORDED_UPDATES(double)>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host
 
 namespace translation {
 

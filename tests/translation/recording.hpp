@@ -2,6 +2,7 @@
 // What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
 // issue, with the bytes that each touches and what each waits for.
 #pragma once
+#include <rankc/runtime/targets.hpp>
 #include <rankc/runtime/load_balance.hpp>
 
 #include <cstddef>
@@ -13,10 +14,10 @@
 namespace rankc::runtime {
 struct description;
 }
-namespace rankc::host {
+namespace rankc::runtime::host {
 struct program;
 }
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 struct program;
 }
 

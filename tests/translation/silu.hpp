@@ -6,14 +6,14 @@
 #include <cstddef>
 
 #if defined(RANKC_HOST_KERNELS)
-namespace rankc::host {
+namespace rankc::runtime::host {
 struct lane;
 }
 namespace user {
 using lane = rankc::host::lane;
 }
 #else
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 struct lane;
 }
 namespace user {

@@ -6,6 +6,7 @@
 #include <rankc/codegen/specification.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankc::codegen {
@@ -22,6 +23,9 @@ struct proven {
 /// refused by `verify`, as it should be.
 std::string certificate(const std::vector<proven>&, const specification& model = {});
 std::string certificate(const program&, const verdict&);
+
+/// Whether a text that begins so is a certificate.
+bool is_certificate(std::string_view beginning);
 
 /// The programs of a certificate, their witnesses and the model: what `check_equivalence` asks for.
 struct certified {

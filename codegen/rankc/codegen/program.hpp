@@ -172,10 +172,9 @@ struct op {
   int message = -1;       // communication only: the site's index, the same on all sides
   collective_kind does = collective_kind::all_reduce;  // collective only
   bool in_bf16 = false;  // collective only: its members send their f32 parts of the sum in bf16
-  int by_rows =
-      // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so
-      // many
-      0;
+  // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so
+  // many
+  int by_rows = 0;
   // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
   // gone afterwards; 0: it goes alone
   int action = -1;                         // index of the action this op belongs to; -1: none

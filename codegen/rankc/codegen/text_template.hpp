@@ -16,6 +16,9 @@ using holes = std::vector<std::pair<std::string_view, std::string>>;
 /// Errors: std::logic_error for a hole without a value, or a value that no hole asks for.
 std::string fill(std::string_view text, const holes&);
 
+/// Whether a text has a line of a template, its holes filled: the template's first that begins so.
+bool has_line(std::string_view text, std::string_view of, std::string_view begin);
+
 /// "name(a, b, c);", broken before 100 columns with `indent` spaces already used.
 std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent,
                  std::string_view end = ";");

@@ -7,7 +7,6 @@
 namespace rankc {
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row rope_grad{
     .name = "rope_grad",

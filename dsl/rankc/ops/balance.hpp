@@ -158,7 +158,6 @@ constexpr void batch_rule(complaint& c, types in, type* out, const op&) {
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 /// Sums in f64; and those of each block, in f32.
 constexpr std::size_t scratch_of_host_sums(const op_sizes& s, const kernel_setting&) {

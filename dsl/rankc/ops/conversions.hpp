@@ -104,7 +104,6 @@ constexpr std::string_view name_along(const backward& b) {
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row replicate{
     .name = "replicate",

@@ -8,7 +8,6 @@
 namespace rankc {
 
 namespace ops {
-using namespace ports;
 
 /// A result for each token, of a rank's part of the vocabulary: its placement, with V over the vocabulary
 /// pending.

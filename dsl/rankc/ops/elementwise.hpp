@@ -24,7 +24,6 @@ constexpr placement product_over(complaint& c, axis a, const type& x, const type
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row gelu_grad{
     .name = "gelu_grad",

@@ -6,7 +6,6 @@
 namespace rankc {
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row embedding_grad{
     .name = "embedding_grad",

@@ -91,8 +91,6 @@ constexpr dim rows_of(const backward& b, std::string_view port_name) { return b.
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
-
 // Kernels take, beside operands, how many ranks there are, and the rows of a slab.
 inline constexpr op_row to_experts{
     .name = "to_experts",

@@ -168,7 +168,6 @@ constexpr void expert_down_dual(backward&);
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 constexpr double expert_flops(const op_sizes& s) { return 2 * s("tokens") * s("picks") * s("in") * s("out"); }
 

@@ -5,8 +5,6 @@
 #include <rankc/ops/fused.hpp>
 
 namespace rankc::ops {
-using namespace ports;
-
 inline constexpr op_row to_e4m3{.name = "to_e4m3",
                                 .ports = {out("q", "tokens width").e4m3(), in("x", "tokens width")},
                                 .host = {"to_e4m3", "tokens width"},

@@ -10,8 +10,6 @@
 #include <rankc/ops/norm.hpp>
 
 namespace rankc::ops {
-using namespace ports;
-
 // ---- products with what follows them
 inline constexpr op_row linear_bias{
     .name = "linear_bias",

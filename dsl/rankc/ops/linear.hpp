@@ -7,7 +7,6 @@
 namespace rankc {
 
 namespace ops {
-using namespace ports;
 
 constexpr double product_flops(const op_sizes& s) { return 2 * s("tokens") * s("in") * s("out"); }
 

@@ -4,8 +4,6 @@
 #include <rankc/typed/op_row.hpp>
 
 namespace rankc::ops {
-using namespace ports;
-
 /// A parameter's gradient before its first sum of a step.
 inline constexpr op_row clear{.name = "clear",
                               .ports = {sum("y", "elements")},

@@ -6,7 +6,6 @@
 namespace rankc {
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row layer_norm_dx{
     .name = "layer_norm_dx",

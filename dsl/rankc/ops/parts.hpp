@@ -66,7 +66,6 @@ constexpr void give_whole(backward& b) {
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row split{
     .name = "split",

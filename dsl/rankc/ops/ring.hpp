@@ -98,7 +98,6 @@ constexpr std::size_t host_ring_scores(const op_sizes& s, const kernel_setting& 
 }
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row merge_attention{
     .name = "merge_attention",

@@ -88,7 +88,6 @@ constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
 }  // namespace detail
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row softmax_top_grad{
     .name = "softmax_top_grad",

@@ -100,10 +100,9 @@ struct value {
   std::size_t bytes = 0;
   int of = 0;  // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset =
-      // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
-      // to dx)
-      0;
+  // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
+  // to dx)
+  std::size_t offset = 0;
   node_range forward{}, backward{};
 };
 
@@ -136,9 +135,8 @@ struct node {
   axis over = axis::tp;   // of a conversion
   int converts = -1;      // the value of the trace that it converts
   bool joins = false;     // it waits for what goes around the ring beside it
-  int by_rows =
-      // with the node so many before it: the one moves rows, the other makes products of them, a part after
-      0;
+  // with the node so many before it: the one moves rows, the other makes products of them, a part after
+  int by_rows = 0;
   // another, and what is between them runs meanwhile; 0: with none
 
   constexpr bool is(const op_row& r) const { return row == &r; }

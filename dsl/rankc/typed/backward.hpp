@@ -58,7 +58,6 @@ struct backward {
 };
 
 namespace ops {
-using namespace ports;
 
 inline constexpr op_row add{
     .name = "add",

@@ -123,6 +123,10 @@ constexpr port sum(std::string_view name, port_shape s) { return port{name, use:
 constexpr port scratch(std::string_view name) { return {name, use::scratch}; }
 }  // namespace ports
 
+namespace ops {
+using ports::in, ports::out, ports::parameter, ports::rotary, ports::scratch, ports::sum;
+}  // namespace ops
+
 /// What a plan says of the kernels of all ops. Units: bytes, of an activation.
 struct kernel_setting {
   std::size_t element;
@@ -133,10 +137,9 @@ struct kernel_setting {
 /// in the order of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  std::string_view sizes =
-      // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
-      // ranks of a ring
-      "";
+  // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
+  // ranks of a ring
+  std::string_view sizes = "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 };
 

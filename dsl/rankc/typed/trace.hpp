@@ -34,9 +34,8 @@ struct operand {
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
   int ring = 0;           // attention of a ring, and what is handed on around it: its ranks
-  double number =
-      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
-      0;
+  // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
+  double number = 0;
   rope_scaling scaling{};          // rope
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };

@@ -63,7 +63,7 @@ struct type {
   placement at[n_axes + 1]{};  // the last is of any axis that no value is placed on: RC210 refuses its use
   constexpr bool operator==(const type&) const = default;
   constexpr placement& operator[](axis a) { return at[index(a)]; }
-  constexpr placement operator[](axis a) const { return at[index(a)]; }
+  constexpr const placement& operator[](axis a) const { return at[index(a)]; }
   constexpr int find(std::string_view dim_name) const {
     for (int i = 0; i < ndim; ++i)
       if (shape[i].name == dim_name) return i;

@@ -7,6 +7,7 @@
 
 namespace gpt_pp2 {
 
+using namespace rankc::runtime;
 using namespace rankc::cuda;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
     rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;

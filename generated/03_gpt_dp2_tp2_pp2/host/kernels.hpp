@@ -7,6 +7,7 @@
 
 namespace gpt_dp2_tp2_pp2 {
 
+using namespace rankc::runtime;
 using namespace rankc::host;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
     rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;

@@ -7,6 +7,7 @@
 
 namespace gpt_dual_pipe_v {
 
+using namespace rankc::runtime;
 using namespace rankc::host;
 using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
     rankc::runtime::step, rankc::runtime::store, rankc::runtime::stream, rankc::runtime::vector;

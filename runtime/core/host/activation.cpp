@@ -5,7 +5,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 // The tanh form through the sigmoid: (1 + tanh(u)) / 2 = sigmoid(2u), with u = sqrt(2/pi) (x + 0.044715 x^3).
 constexpr double gelu_linear = 2 * 0.79788456080286535588, gelu_cubic = gelu_linear * 0.044715;
@@ -74,4 +74,4 @@ template decltype(swiglu_grad<double>) swiglu_grad<double>;
 template decltype(add<float>) add<float>;
 template decltype(add<double>) add<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

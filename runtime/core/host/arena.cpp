@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 constexpr std::size_t guard_bytes = 64, alignment = 64;
 constexpr std::byte guard_value{0xa5};
@@ -43,4 +43,4 @@ void fill_rope(std::byte* arena, const runtime::rope_table& table, const runtime
   else fill_angles(reinterpret_cast<float*>(where), table, has);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

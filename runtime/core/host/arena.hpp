@@ -8,7 +8,7 @@
 #include <memory>
 #include <memory_resource>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 class arena {
  public:
@@ -34,4 +34,4 @@ class arena {
 /// Fill a table of rotary angles in the program's element type.
 void fill_rope(std::byte* arena, const runtime::rope_table&, const runtime::chunks&, runtime::dtype);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

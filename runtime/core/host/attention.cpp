@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 template <class T>
@@ -117,4 +117,4 @@ template decltype(document_attention<double>) document_attention<double>;
 template decltype(document_attention_grad<float>) document_attention_grad<float>;
 template decltype(document_attention_grad<double>) document_attention_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

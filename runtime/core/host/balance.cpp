@@ -12,7 +12,7 @@
 
 #include "router_rows.hpp"
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// Sigmoids of a row, and their sum: divided by it they are its scores.
@@ -237,4 +237,4 @@ RANKC_FOR(overflow_loss)
 RANKC_FOR(overflow_loss_grad)
 #undef RANKC_FOR
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

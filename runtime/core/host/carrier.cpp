@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 constexpr int communicator_shift = 40;  // of a slot: moves of a communicator are below 2^40
@@ -186,4 +186,4 @@ void carrier::shift(const op& mine) {
   exchange({{to, mine.second_from, bytes}}, {{from, mine.second_to, bytes}});
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// What a member says of the communication it has come for; `site` and `action` are cut to fit.
 struct greeting {
@@ -66,4 +66,4 @@ class carrier {
   std::vector<std::byte> arrived_;  // as large as the largest sum so far: grows in the first step
 };
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 using namespace rankc::runtime;
 
@@ -110,4 +110,4 @@ void check(const program& p) {
   for (int r = 0; r < about.world(); ++r) check_links(about, r);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

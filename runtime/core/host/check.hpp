@@ -4,9 +4,9 @@
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// Errors: failure (1) naming the first table entry that does not hold, and what would.
 void check(const program&);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees
@@ -162,4 +162,4 @@ template decltype(document_chunk_attention<double>) document_chunk_attention<dou
 template decltype(document_chunk_attention_grad<float>) document_chunk_attention_grad<float>;
 template decltype(document_chunk_attention_grad<double>) document_chunk_attention_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -4,7 +4,7 @@
 #pragma once
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// out[c] = or += sum over n of term(n, c), n = first, first + step, ... below tokens.
 /// Shapes: out (width). Columns go in blocks whose sums live on the stack.
@@ -25,4 +25,4 @@ void column_sums(T* out, int first, int tokens, int step, int width, bool accumu
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

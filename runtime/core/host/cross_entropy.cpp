@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void row_max(const lane& on, at top, at logits, int tokens, int vocab) {
@@ -79,4 +79,4 @@ template decltype(cross_entropy<double>) cross_entropy<double>;
 template decltype(cross_entropy_grad<float>) cross_entropy_grad<float>;
 template decltype(cross_entropy_grad<double>) cross_entropy_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -10,7 +10,7 @@
 #include <latch>
 #include <limits>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 class embedded_rank final : public engine {
@@ -150,4 +150,4 @@ status embed(const program& p, const surroundings& s, embedded& into) noexcept {
   });
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// The position in its document of token n of a rank's chunks.
@@ -199,4 +199,4 @@ template decltype(rope<double>) rope<double>;
 template decltype(rope_grad<float>) rope_grad<float>;
 template decltype(rope_grad<double>) rope_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

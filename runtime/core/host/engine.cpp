@@ -21,7 +21,7 @@
 #include <cmath>
 #include <thread>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 namespace {
 
@@ -343,4 +343,4 @@ std::unique_ptr<engine> install(const program& p, const placement& where) {
   return std::make_unique<host_engine>(p, where);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// e^x = 2^k e^r with k = round(x / ln 2), |r| <= ln 2 / 2, and a Taylor polynomial for e^r.
 /// Units:  error below 2 ulp for x in [-708, 709]; x outside is taken as the nearer bound.
@@ -59,4 +59,4 @@ inline T sigmoid(T x) {
   return 1 / (1 + exponential(-x));
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 // Slots are counted expert by expert, and within one token by token.
 template <class T>
@@ -200,4 +200,4 @@ template decltype(grouped_linear<double>) grouped_linear<double>;
 template decltype(grouped_linear_dw<float>) grouped_linear_dw<float>;
 template decltype(grouped_linear_dw<double>) grouped_linear_dw<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 fabric::fabric(const description& about, runtime::transport* wires, int own)
     : about_(about), worker_of_(about.ranks.size()), wires_(wires) {
@@ -271,4 +271,4 @@ void fabric::throw_if_failed() const {
     throw failure::reported(77, std::string("stopped, because the step has failed: ") + cause_->what());
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 class carriage;  // embedded.hpp
 
@@ -173,4 +173,4 @@ class fabric {
   std::vector<std::thread> carriers_;
 };
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

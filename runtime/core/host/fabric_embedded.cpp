@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 fabric::fabric(const description& about, carriage& by, int own) : fabric(about, nullptr, own) {
   carriage_ = &by;
@@ -65,4 +65,4 @@ bool fabric::look_after_carriage(lock& l) {
   return true;
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

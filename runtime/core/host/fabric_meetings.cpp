@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 constexpr std::size_t chunk_bytes = 128 * 1024;  // what one thread moves at a time
 
@@ -78,4 +78,4 @@ void fabric::complete(meeting& m) {
       if (w >= 0) settle(workers_[static_cast<std::size_t>(w)]);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

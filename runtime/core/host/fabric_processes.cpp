@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 void fabric::connect(runtime::transport& wires, int own) {
   for (std::size_t c = 0; c < meetings_.size(); ++c) {
@@ -64,4 +64,4 @@ void fabric::serve(meeting& m) {
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

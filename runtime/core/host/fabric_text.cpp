@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 std::string place(int rank, std::int64_t step, const char* action) {
   std::string text = "rank " + std::to_string(rank) + ", step " + std::to_string(step);
@@ -110,4 +110,4 @@ void fabric::look(int rank, standing& into) {
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

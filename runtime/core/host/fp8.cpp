@@ -6,7 +6,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 runtime::fp8_layout layout_of(int rows, int columns) {
@@ -65,4 +65,4 @@ template decltype(linear_dx_fp8<double>) linear_dx_fp8<double>;
 template decltype(linear_dw_fp8<float>) linear_dw_fp8<float>;
 template decltype(linear_dw_fp8<double>) linear_dw_fp8<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

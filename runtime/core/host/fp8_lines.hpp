@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// `count` numbers, `apart` from each other, rounded by the scale of the largest of them; their factor.
 template <class F, class T>
@@ -32,4 +32,4 @@ const T* lines_as_numbers(const F* from, const float* factors, std::size_t lines
   return all.data();
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

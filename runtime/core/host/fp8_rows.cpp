@@ -6,7 +6,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 using runtime::fp8_rows_layout;
@@ -71,4 +71,4 @@ template decltype(linear_dx_fp8_rows<double>) linear_dx_fp8_rows<double>;
 template decltype(linear_dw_fp8_rows<float>) linear_dw_fp8_rows<float>;
 template decltype(linear_dw_fp8_rows<double>) linear_dw_fp8_rows<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

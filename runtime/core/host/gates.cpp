@@ -5,7 +5,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void mul(const lane& on, at y, at a, at b, std::size_t count) {
@@ -62,4 +62,4 @@ template void sigmoid<double>(const lane&, at, at, std::size_t);
 template decltype(sigmoid_grad<float>) sigmoid_grad<float>;
 template decltype(sigmoid_grad<double>) sigmoid_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -3,7 +3,7 @@
 #pragma once
 #include <cblas.h>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 enum class form { plain, transposed };
 
@@ -20,4 +20,4 @@ inline void gemm(form fa, form fb, int m, int n, int k, double alpha, const doub
   cblas_dgemm(CblasRowMajor, blas(fa), blas(fb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -10,7 +10,7 @@
 #include <limits>
 #include <thread>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 using runtime::injection;
 
@@ -66,4 +66,4 @@ void spoil(const lane& on, at result) {
   else *r.at<float>(result) = std::numeric_limits<float>::quiet_NaN();
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

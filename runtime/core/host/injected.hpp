@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/injection.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 class injected {
  public:
@@ -26,4 +26,4 @@ struct rank;
 /// The fault of a rank whose step has ended.
 void meet_fault_after_step(const rank&);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -5,7 +5,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void linear(const lane& on, at y, at x, at w, int tokens, int in, int out) {
@@ -54,4 +54,4 @@ template decltype(bias<double>) bias<double>;
 template decltype(bias_grad<float>) bias_grad<float>;
 template decltype(bias_grad<double>) bias_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 std::size_t count_threads(const layout& where) {
   return static_cast<std::size_t>(
@@ -107,4 +107,4 @@ double local_rank::load(at where) const {
                                    : static_cast<double>(*main().at<float>(where));
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

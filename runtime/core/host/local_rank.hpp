@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 class local_rank {
  public:
@@ -49,4 +49,4 @@ class local_rank {
 /// Threads of one rank: one for each lane that computes.
 std::size_t count_threads(const layout&);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

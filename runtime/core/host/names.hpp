@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 inline const char* name(runtime::over o) { return runtime::over_names[static_cast<std::size_t>(o)]; }
 
@@ -16,4 +16,4 @@ inline const char* name(runtime::dtype t) {
 
 inline const char* name(runtime::reduction r) { return r == runtime::reduction::sum ? "sum" : "max"; }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

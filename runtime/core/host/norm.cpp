@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
@@ -117,4 +117,4 @@ template decltype(rms_norm_dx<double>) rms_norm_dx<double>;
 template decltype(rms_norm_dw<float>) rms_norm_dw<float>;
 template decltype(rms_norm_dw<double>) rms_norm_dw<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

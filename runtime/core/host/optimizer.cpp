@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
@@ -176,4 +176,4 @@ RANKC_ALL_MOMENTS(float, bf16, rounding::stochastic)
 #undef RANKC_ALL_MOMENTS
 #undef RANKC_BF16_MOMENTS
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

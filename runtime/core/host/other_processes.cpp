@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// "OpenBLAS 0.3.21": what follows differs by the processor.
@@ -56,4 +56,4 @@ void other_processes::gather_times(const std::vector<traced>& own, std::vector<t
       unpack(theirs, names_, into);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

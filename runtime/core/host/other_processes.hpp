@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 using namespace rankc::runtime;
 
@@ -42,4 +42,4 @@ class other_processes {
   std::set<std::string> names_;  // of what ranks in other processes did
 };
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void split(const lane& on, at a, at b, at x, int rows, int left, int right) {
@@ -31,4 +31,4 @@ template decltype(split<double>) split<double>;
 template decltype(concat<float>) concat<float>;
 template decltype(concat<double>) concat<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 void prepare([[maybe_unused]] char** argv) {
 #if defined(__x86_64__)
@@ -23,4 +23,4 @@ void prepare([[maybe_unused]] char** argv) {
 #endif
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 namespace {
 
@@ -282,4 +282,4 @@ template decltype(to_experts<double>) to_experts<double>;
 template decltype(from_experts<float>) from_experts<float>;
 template decltype(from_experts<double>) from_experts<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

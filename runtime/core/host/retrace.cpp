@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 template <class T>
@@ -112,4 +112,4 @@ void retrace_call(const lane& on, const void* call, void (*describe)(const void*
   by.after(on, list);
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// Of one thread of a rank.
 class retracer {
@@ -38,4 +38,4 @@ class retracing {
   std::deque<retracer> of_;
 };
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

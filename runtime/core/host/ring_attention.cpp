@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// The first of those keys that is in a query's document.
@@ -154,4 +154,4 @@ template decltype(document_ring_attention<double>) document_ring_attention<doubl
 template decltype(document_ring_attention_grad<float>) document_ring_attention_grad<float>;
 template decltype(document_ring_attention_grad<double>) document_ring_attention_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -5,7 +5,7 @@
 
 #include "router_rows.hpp"
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
@@ -104,4 +104,4 @@ template decltype(normalize<double>) normalize<double>;
 template decltype(normalize_grad<float>) normalize_grad<float>;
 template decltype(normalize_grad<double>) normalize_grad<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -8,7 +8,7 @@
 
 #include "router_rows.hpp"
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 namespace {
 
@@ -145,4 +145,4 @@ RANKC_FOR(biased_sigmoid_top_by)
 RANKC_FOR(count_choices)
 #undef RANKC_FOR
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// The largest logit of a row, and the sum of the exponentials of what is left without it.
 struct softmax_of_row {
@@ -32,4 +32,4 @@ void take_largest(std::int32_t* chosen, int picks, const T* x, int width) {
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

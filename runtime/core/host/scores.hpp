@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 inline constexpr int query_block = 128;
 
@@ -75,4 +75,4 @@ void output_dots(T* delta, const T* dout, const T* o, int seq, int stride, int d
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -4,7 +4,7 @@
 
 #include <rankc/runtime/host/kernels.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 template <class T>
 void softmax(const lane& on, at y, at x, int tokens, int width) {
@@ -43,4 +43,4 @@ template decltype(softmax<double>) softmax<double>;
 template decltype(softmax_dx<float>) softmax_dx<float>;
 template decltype(softmax_dx<double>) softmax_dx<double>;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -4,7 +4,7 @@
 #include "fabric.hpp"
 #include "tracer.hpp"
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 void run_part(rank& r, void (*body)(rank&)) {
   fabric& wires = *r.wires;
@@ -28,4 +28,4 @@ void look_past_the_end(const local_rank& of) {
                         " bytes");
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <deque>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// Units: microseconds of a clock that all ranks share.
 inline double now() {
@@ -56,4 +56,4 @@ class tracer {
   std::deque<runtime::traced> did_;  // nothing in it moves
 };
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

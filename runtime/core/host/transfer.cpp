@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 bool agree(const op& a, const op& b) {
   const bool pair = (a.kind == op_kind::send && b.kind == op_kind::receive) ||
@@ -161,4 +161,4 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
   }
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

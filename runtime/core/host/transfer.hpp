@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 enum class op_kind {
   wait,
@@ -68,4 +68,4 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
 /// The sums, or maxima, of the members' elements [0, count), in the same order.
 void reduce_into(std::byte* to, std::span<op* const> members, std::size_t count);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

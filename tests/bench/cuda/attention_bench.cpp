@@ -15,6 +15,7 @@
 
 namespace {
 
+using namespace rankc::runtime;
 using namespace rankc::cuda;
 
 struct shape {

@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr std::size_t arena_bytes = std::size_t{8} << 30;
@@ -153,9 +153,10 @@ void run_layer(stand& s, const deal& d, int in, int out) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda
 
 int main() {
+  using namespace rankc::runtime;
   using namespace rankc::cuda;
   stand s;
   std::printf(

@@ -19,6 +19,7 @@
 
 namespace {
 
+using namespace rankc::runtime;
 using namespace rankc::cuda;
 
 constexpr std::size_t arena_bytes = std::size_t{40} << 30, rotation_bytes = std::size_t{512} << 20;

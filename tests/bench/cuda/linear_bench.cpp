@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr std::size_t gibibyte = std::size_t{1} << 30;
@@ -163,6 +163,6 @@ int run() {
 }
 
 }  // namespace
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda
 
 int main() { return rankc::cuda::run(); }

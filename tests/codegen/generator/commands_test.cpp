@@ -7,8 +7,10 @@
 
 #include <passes/explain.hpp>
 
+#include <sys/resource.h>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -139,19 +141,139 @@ TEST_CASE("a program too large for its devices: exit code 1, nothing written") {
   }
 }
 
+namespace {
+
+/// While this lives, files are at most so large, as a quota or a full disk has it.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~file_limit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+const std::string other_text = "a text of someone's\n";
+const std::string is_other = ": there is a file that is not ";
+
+/// Every command that writes one file.
+const std::pair<std::vector<std::string>, const char*> one_file[]{
+    {{"timeline"}, "a timeline"},
+    {{"timeline", "--format", "csv"}, "a timeline"},
+    {{"timeline", "--format", "svg"}, "a timeline"},
+    {{"timeline", "--format", "html"}, "a timeline"},
+    {{"timeline", "--format", "trace"}, "a timeline"},
+    {{"certificate"}, "a certificate"}};
+
+std::vector<std::string> with_out(std::vector<std::string> words, const std::string& out) {
+  words.insert(words.end(), {"--out", out});
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("a file of something else is refused, and a file of the same command is replaced") {
+  const rankc::plan_data plan = small_plan();
+  for (const auto& [words, kind] : one_file) {
+    CAPTURE(words.back());
+    const scratch files;
+    const std::string text = files.write("t", other_text), out = files.path("out");
+    const outcome refused = run(plan, with_out(words, text));
+    CHECK(refused.code == 2);
+    CHECK(refused.err ==
+          "error: --out " + text + is_other + kind + "; it stays as it is, give another name or remove it\n");
+    CHECK(contents(text) == other_text);
+    REQUIRE(run(plan, with_out(words, out)).code == 0);
+    const std::string whole = contents(out), longer = whole + " ";
+    files.write("out", longer);
+    CHECK(run(plan, with_out(words, out)).code == 0);
+    CHECK(contents(out) == whole);
+    for (const bool hard : {false, true}) {
+      files.write("out", longer);
+      const std::string link = files.path(hard ? "hard" : "soft");
+      if (hard) fs::create_hard_link(out, link);
+      else fs::create_symlink(out, link);
+      CHECK(run(plan, with_out(words, link)).code == 0);
+      CHECK(contents(link) == whole);
+      CHECK(contents(out) == longer);
+    }
+    const file_limit full(10);
+    const outcome failed = run(plan, with_out(words, out));
+    CHECK(failed.code == 1);
+    CHECK(failed.err == "error: " + out + ": cannot be written: File too large\n");
+    CHECK(contents(out) == longer);
+    CHECK(files_in(files.path()) == std::vector<std::string>{"hard", "out", "soft", "t"});
+  }
+}
+
+TEST_CASE("a timeline is not written over the step that it shows") {
+  const rankc::plan_data plan = small_plan();
+  const scratch files;
+  const std::string trace = files.path("step.json");
+  REQUIRE(run(plan, {"timeline", "--format", "trace", "--out", trace}).code == 0);
+  const std::string before = contents(trace);
+  fs::create_symlink(trace, files.path("link"));
+  for (const std::string& out : {trace, files.path("link")}) {
+    const outcome refused = run(plan, {"timeline", "--format", "html", "--measured", trace, "--out", out});
+    CHECK(refused.code == 2);
+    CHECK(refused.err == "error: --out " + out + ": is the file of --measured " + trace +
+                             ", too; give it a name of its own\n");
+    CHECK(contents(trace) == before);
+  }
+}
+
+TEST_CASE("sources of someone else are refused, and links among those of emit are replaced") {
+  const rankc::plan_data plan = small_plan();
+  const scratch files;
+  const std::string folder = files.path("out");
+  for (const char* name : {"main.cpp", "plan.txt"}) {
+    files.write("out/" + std::string(name), other_text);
+    const outcome refused = run(plan, {"emit", "--out", folder});
+    CHECK(refused.code == 2);
+    CHECK(refused.err == "error: --out " + folder + "/" + name + is_other +
+                             "one of emit; it stays as it is, give another name or remove it\n");
+    CHECK(files_in(folder) == std::vector<std::string>{name});
+    CHECK(contents(folder + "/" + name) == other_text);
+    fs::remove(folder + "/" + name);
+  }
+  REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
+  const std::string main = folder + "/main.cpp", whole = contents(main);
+  fs::rename(main, files.path("kept"));
+  fs::create_symlink("../kept", main);
+  fs::create_directory(folder + "/.rankc.unfinished");  // of one that was killed
+  CHECK(run(plan, {"emit", "--out", folder}).code == 0);
+  CHECK_FALSE(fs::is_symlink(main));
+  CHECK(contents(main) == whole);
+  CHECK(files_in(folder) == program_files);
+}
+
 TEST_CASE("a write that fails is exit code 1 and leaves the files that were there") {
   const rankc::plan_data plan = small_plan();
   const scratch files;
   const std::string folder = files.path("out");
-  files.write("out/main.cpp", "old");
-  files.write("out/program.cpp", "old");
-  fs::create_symlink("/dev/full", folder + "/stage_1.hpp.unfinished");  // the last of the files
-  const outcome failed = run(plan, {"emit", "--out", folder});
-  CHECK(failed.code == 1);
-  CHECK(failed.err == "error: cannot write " + folder + "/stage_1.hpp: No space left on device\n");
+  REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
+  const std::string first = contents(folder + "/program.hpp"), longest = contents(folder + "/kernels.hpp");
+  const std::string changed = first.substr(0, first.find('\n') + 1);
+  for (const std::string& name : program_files) fs::remove(folder + "/" + name);
+  files.write("out/main.cpp", changed);
+  files.write("out/program.cpp", changed);
+  {
+    const file_limit full(longest.size() - 1);
+    const outcome failed = run(plan, {"emit", "--out", folder});
+    CHECK(failed.code == 1);
+    CHECK(failed.err == "error: " + folder + "/kernels.hpp: cannot be written: File too large\n");
+  }
   CHECK(files_in(folder) == std::vector<std::string>{"main.cpp", "program.cpp"});
-  CHECK(contents(folder + "/main.cpp") == "old");
-  CHECK(contents(folder + "/program.cpp") == "old");
+  CHECK(contents(folder + "/main.cpp") == changed);
+  CHECK(contents(folder + "/program.cpp") == changed);
 
   const std::string blocked = files.write("file", "") + "/out";
   for (const char* command : {"emit", "certificate", "timeline"}) {
@@ -163,7 +285,7 @@ TEST_CASE("a write that fails is exit code 1 and leaves the files that were ther
     CHECK(refused.err.find("Not a directory") != std::string::npos);
   }
   CHECK(run(plan, {"certificate", "--out", "/dev/full"}).err ==
-        "error: cannot write /dev/full: No space left on device\n");
+        "error: /dev/full: cannot be written: No space left on device\n");
   CHECK(run(plan, {"timeline", "--out", files.path("none/t.txt")}).code == 1);
 }
 
@@ -186,11 +308,12 @@ TEST_CASE("files that stay the same are not written again, and program.cpp is ne
   make_old();
   REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
   CHECK(written().empty());
-  files.write("out/stage_1.hpp", "changed");
+  const std::string changed = contents(folder + "/stage_1.hpp") + "// changed\n";
+  files.write("out/stage_1.hpp", changed);
   make_old();
   REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
   CHECK(written() == std::vector<std::string>{"program.cpp", "stage_1.hpp"});
-  CHECK(contents(folder + "/stage_1.hpp") != "changed");
+  CHECK(contents(folder + "/stage_1.hpp") != changed);
 }
 
 TEST_CASE("usage errors are exit code 2, and what a target does not have is refused") {

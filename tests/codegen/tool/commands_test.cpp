@@ -223,7 +223,7 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   CHECK(bytes.substr(1024) == std::string("a\0b\0\xff\0\0\0z\0", 10));
   CHECK(run("tokens --out " + out + " " + a + " " + (s.path / "none").string()).errors ==
         "error: " + (s.path / "none").string() + ": cannot be read\n");
-  CHECK_FALSE(fs::exists(out));  // nothing that looks whole
+  CHECK(contents(out) == bytes);
   CHECK(run("tokens --out x.txt " + a).errors ==
         "error: --out x.txt: a token file is called .bin, by which --data knows it\n");
   CHECK(run("tokens --eos --out " + out + " " + a).errors ==
@@ -232,7 +232,64 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   CHECK(no_model.code == 1);
   CHECK((no_model.errors.find(a + ": is no model of SentencePiece that can be read") != std::string::npos ||
          no_model.errors.find("this rankc was built without SentencePiece") != std::string::npos));
+  CHECK(contents(out) == bytes);
+  CHECK(std::distance(fs::directory_iterator(s.path), {}) == 3);
+}
+
+TEST_CASE("tokens are not written over a text, a model or another file, by any of its names") {
+  const scratch_folder s;
+  const std::string text = "a text of someone's\n", file = (s.path / "t.bin").string(),
+                    soft = (s.path / "soft.bin").string(), hard = (s.path / "hard.bin").string();
+  write(file, text);
+  fs::create_symlink(file, soft);
+  fs::create_hard_link(file, hard);
+  for (const std::string& out : {file, soft, hard}) {
+    CAPTURE(out);
+    const std::string own = "; give it a name of its own\n";
+    CHECK(run("tokens --out " + out + " " + file) ==
+          result{2, "", "error: --out " + out + ": is the file of the text " + file + ", too" + own});
+    CHECK(run("tokens --out " + out + " --model " + file + " " + (s.path / "none").string()) ==
+          result{2, "", "error: --out " + out + ": is the file of --model " + file + ", too" + own});
+    CHECK(run("tokens --out " + out + " " + RANKC_SOURCES + "/README.md") ==
+          result{2, "",
+                 "error: --out " + out +
+                     ": there is a file that is not a token file of llm.c; it stays as it is, give another "
+                     "name or remove it\n"});
+    CHECK(contents(file) == text);
+  }
+}
+
+TEST_CASE("tokens replace a link to a token file, and leave what it stands for") {
+  const scratch_folder s;
+  const std::string kept = (s.path / "kept.bin").string(), link = (s.path / "l.bin").string(),
+                    a = (s.path / "a.txt").string();
+  write(a, "abc");
+  REQUIRE(run("tokens --out " + kept + " " + a).code == 0);
+  const std::string before = contents(kept);
+  write(a, "abcdef");
+  for (const bool hard : {false, true}) {
+    if (hard) fs::create_hard_link(kept, link);
+    else fs::create_symlink(kept, link);
+    CHECK(run("tokens --out " + link + " " + a).code == 0);
+    CHECK(contents(kept) == before);
+    CHECK(contents(link).size() == 1024 + 12);
+    fs::remove(link);
+  }
+}
+
+TEST_CASE("a write that cannot be done is an error of the program, and no signal ends it") {
+  const scratch_folder s;
+  const std::string tool = RANKC_TOOL, text = (s.path / "a.txt").string(), out = (s.path / "t.bin").string(),
+                    errors = (s.path / "errors").string();
+  write(text, std::string(5000, 'x'));
+  const auto code = [&](const std::string& script) {
+    return WEXITSTATUS(std::system(("bash -c '" + script + "' 2>" + errors).c_str()));
+  };
+  CHECK(code("ulimit -f 1; " + tool + " tokens --out " + out + " " + text) == 1);
+  CHECK(contents(errors) == "error: " + out + ": cannot be written: File too large\n");
   CHECK_FALSE(fs::exists(out));
+  CHECK(code("set -o pipefail; (sleep 0.2; " + tool + " explain) | true") == 1);
+  CHECK(contents(errors) == "error: standard output cannot be written\n");
 }
 
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {

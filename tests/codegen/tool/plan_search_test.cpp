@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "../../scratch_folder.hpp"
 #include "answers.hpp"
 #include "plan_progress.hpp"
 #include "plan_request.hpp"
@@ -229,7 +230,30 @@ TEST_CASE("a page has every winner, and is well formed") {
   CHECK(text.str().find('@') == std::string::npos);
   CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) ==
         1);
-  CHECK(errors.str() == "error: /no/such/folder/plans.html: cannot be written\n");
+  CHECK(errors.str() == "error: /no/such/folder/plans.html: cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("a search does not write over files of something else, and replaces its own") {
+  const scratch_folder s;
+  const std::string header = (s.path / "plan.hpp").string(), page = (s.path / "plans.html").string(),
+                    text = (s.path / "t").string();
+  std::ofstream(text) << "a text of someone's\n";
+  const auto written = [](const plan_files& files) {
+    std::ostringstream errors;
+    const int code = write_plans(line_of(8, 32), files, errors, false);
+    return std::to_string(code) + " " + errors.str();
+  };
+  const std::string stays = "; it stays as it is, give another name or remove it\n";
+  CHECK(written({.header = text, .page = ""}) ==
+        "2 error: --emit " + text + ": there is a file that is not a header of --emit" + stays);
+  CHECK(written({.header = "", .page = text}) ==
+        "2 error: --html " + text + ": there is a file that is not a page of --html" + stays);
+  CHECK(written({.header = header, .page = header}) == "2 error: --html " + header +
+                                                           ": is the file of --emit " + header +
+                                                           ", too; give it a name of its own\n");
+  CHECK_FALSE(std::filesystem::exists(header));
+  for (int time = 0; time < 2; ++time) CHECK(written({.header = header, .page = page}) == "0 ");
+  CHECK(std::filesystem::file_size(text) == 20);
 }
 
 TEST_CASE("how far a search is, is said on terminals alone") {

@@ -5,14 +5,14 @@
 cmake_minimum_required(VERSION 3.25)
 set(field_from " = 1, pp = 1,")
 set(field_to " = 1, xp = 1, pp = 1,")
-set(value_from " tp, edp_inner,")
-set(value_to " tp, xp, edp_inner,")
+set(value_from "  tp,\n  edp_inner,\n")
+set(value_to "  tp,\n  xp,\n  edp_inner,\n")
 set(row_from "    {.id = axis::edp_inner,")
 set(row_to "    {.id = axis::xp, .name = \"xp\", .help = \"extra\", .degree = &parallel_dims::xp, .dense = seen::always,
      .shares = part::features, .places = true, .letter = 'z', .carries = {purpose::activations, \"parts of features\"}},
     {.id = axis::edp_inner,")
-set(join_value_from ", embedding\n};")
-set(join_value_to ", embedding, tp_xp\n};")
+set(join_value_from "  embedding\n};")
+set(join_value_to "  embedding,\n  tp_xp\n};")
 set(join_row_from "\"tied embeddings\"}},\n};")
 set(join_row_to "\"tied embeddings\"}},\n    {.id = axis::tp_xp, .name = \"tp_xp\", .joins = {axis::tp, axis::xp}},\n};")
 

@@ -2,6 +2,7 @@
 #
 # The op lists as this compiler records them must be those of listing.txt. To accept a change:
 #   <OUT> > tests/dsl/listing/listing.txt
+cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${COMPILER} "${FOLDER}/listing.cpp" -o "${OUT}" RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "listing.cpp does not compile")

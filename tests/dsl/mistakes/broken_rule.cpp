@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan that breaks a rule: the user's line comes first, and the sentence before the compiler's own words.
 // g++ line 1: error: static assertion failed
-// g++ line 8: "RC202: heads=4 does not divide by tp=8: take tp=2 or tp=4 (with dp_replicate=infer), or heads=8
+// g++ line 8: "RC202: heads=4 does not divide by tp=8: take tp=2 or tp=4 (with dp_replicate=infer), or
 // g++ lines: 10
 // clang++ line 1: error: static assertion failed
 // clang++ line 4: because gpt does not satisfy 'valid'

@@ -15,9 +15,10 @@ inline constexpr plan gpt{
     .schedule = schedules::gpipe{.microbatches = 1},
 #ifdef FAULT
     .cluster = clusters::cpu,
-    .recipe = training{.seq = 8, .global_batch = 4}};
-#else
-    .recipe = training{.seq = 8, .global_batch = 4},
-    .cluster = clusters::cpu};
 #endif
+    .recipe = training{.seq = 8, .global_batch = 4},
+#ifndef FAULT
+    .cluster = clusters::cpu,
+#endif
+};
 static_assert(valid<gpt>);

@@ -22,8 +22,8 @@ enum class mistake {
   summed_twice
 };
 constexpr value columns(trace& t, std::string_view name, mistake made) {
-  // @whole@
   if (made == mistake::whole_columns)
+    // @whole@
     return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);
   if (made == mistake::columns_of_all)
     return t.parameter(name, {all, ffn}, {{axis::etp, ffn.name}}, initial::normal, 0.02);
@@ -42,8 +42,8 @@ struct exchanging {
     const dim own = t.of(rows).shape[0], from_all = received_slots(own, 4, c.ep, c.token_ranks, {}),
               gathered = gathered_slots(from_all, c.etp);
     value shared = share_offsets(slots.offsets, from_all);
-    // @offsets@
     value offsets =
+        // @offsets@
         gather_offsets(made == mistake::offsets_gathered_early ? slots.offsets : shared, gathered, c.etp);
     // @offsets_again@
     if (made == mistake::offsets_gathered_twice) offsets = gather_offsets(offsets, gathered, c.etp);

@@ -124,9 +124,8 @@ struct sharded_experts : layer {
     if (faulty) {
       value up = t.parameter("up", {all, ffn}, {{axis::tp, "experts"}}, initial::normal, 0.02);
       // @sharded_experts@
-      return x +
-             leave_tp(
-                 combine(expert_down(expert_up(rows, up, by), weight(t, "down"), by), routed.weights, by), c);
+      value made = expert_up(rows, up, by);
+      return x + leave_tp(combine(expert_down(made, weight(t, "down"), by), routed.weights, by), c);
     }
     return x + leave_tp(combine(experts(t, rows, by), routed.weights, by), c);
   }
@@ -227,10 +226,9 @@ template <router_rule Rule, int Picks = 2>
 struct by_rule : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c);
+    value bias{};
     // @bias@
-    const value bias = Rule.has_bias()
-                           ? bias_of_choice(t, "router.bias", dim{"experts", 4}, 2, Rule, c.loss_scale)
-                           : value{};
+    if (Rule.has_bias()) bias = bias_of_choice(t, "router.bias", dim{"experts", 4}, 2, Rule, c.loss_scale);
     const routing routed = route(logits_of(t, h), Picks, Rule, bias);  // @rule@
     const arrangement by = arrange(routed.chosen, 4);
     return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);

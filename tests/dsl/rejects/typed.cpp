@@ -800,9 +800,9 @@ static_assert(valid<sum_with_another_rank>);
 struct another_ring : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    const int ring = faulty ? 4 : c.ring;
     // @another_ring@
-    return x +
-           linear(ring_attention(q, k, v, c.rows, c.seq, faulty ? 4 : c.ring), whole(t, "wo", hidden, heads));
+    return x + linear(ring_attention(q, k, v, c.rows, c.seq, ring), whole(t, "wo", hidden, heads));
   }
 };
 inline constexpr auto ring_of_another_size = on_ring<another_ring>;
@@ -947,9 +947,10 @@ static_assert(valid<conversion_over_stages>);
 
 struct sharded_over_stages : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value gain{};
     // @sharded_over_stages@
-    value gain =
-        faulty ? t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones) : vector(t, "gain");
+    if (faulty) gain = t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones);
+    else gain = vector(t, "gain");
     return x + leave_tp(project(t, rms_norm(x, gain), c), c);
   }
 };

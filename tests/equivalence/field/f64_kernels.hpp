@@ -18,20 +18,20 @@ inline int whole(std::int64_t n) { return static_cast<int>(n); }
 /// Offsets stay while more is put; a lane is asked for last.
 class kernel_memory {
  public:
-  host::at room(std::size_t count) {
-    const host::at where{memory_.size() * sizeof(double)};
+  rankc::runtime::at room(std::size_t count) {
+    const rankc::runtime::at where{memory_.size() * sizeof(double)};
     memory_.resize(memory_.size() + count);
     return where;
   }
-  host::at room(const matrix& m) { return room(m.of.size()); }
-  host::at put(const matrix& m) {
-    const host::at where = room(m.of.size());
+  rankc::runtime::at room(const matrix& m) { return room(m.of.size()); }
+  rankc::runtime::at put(const matrix& m) {
+    const rankc::runtime::at where = room(m.of.size());
     std::copy(m.of.begin(), m.of.end(), memory_.end() - static_cast<std::ptrdiff_t>(m.of.size()));
     return where;
   }
   /// What is no id is in no table.
-  host::at put_ids(const matrix& m) {
-    const host::at where = room(m.of.size());
+  rankc::runtime::at put_ids(const matrix& m) {
+    const rankc::runtime::at where = room(m.of.size());
     auto* to = reinterpret_cast<std::int32_t*>(memory_.data() + where.byte / sizeof(double));
     for (double id : m.of) *to++ = id >= 0 && id < (1 << 20) ? static_cast<std::int32_t>(id) : -1;
     return where;
@@ -41,15 +41,15 @@ class kernel_memory {
     return rank_[0];
   }
   host::rank& rank() { return rank_; }
-  void take(host::at where, matrix& to) const {
+  void take(rankc::runtime::at where, matrix& to) const {
     std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(where.byte / sizeof(double)), to.of.size(),
                 to.of.begin());
   }
-  void take_ids(host::at where, matrix& to) const {
+  void take_ids(rankc::runtime::at where, matrix& to) const {
     const auto* from = reinterpret_cast<const std::int32_t*>(memory_.data() + where.byte / sizeof(double));
     for (double& id : to.of) id = *from++;
   }
-  double number(host::at where) const { return memory_[where.byte / sizeof(double)]; }
+  double number(rankc::runtime::at where) const { return memory_[where.byte / sizeof(double)]; }
 
  private:
   std::vector<double> memory_;

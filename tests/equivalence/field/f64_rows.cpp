@@ -18,8 +18,8 @@ void make_alike(call& c, std::string_view result, Kernel kernel, const matrix& x
   (elements::expect_alike(x, others), ...);
   matrix& y = elements::out_like(c, result, x);
   kernel_memory k;
-  const host::at to = k.room(y);
-  const std::array<host::at, 1 + sizeof...(others)> from{k.put(x), k.put(others)...};
+  const rankc::runtime::at to = k.room(y);
+  const std::array<rankc::runtime::at, 1 + sizeof...(others)> from{k.put(x), k.put(others)...};
   kernel(k.lane(), to, from);
   k.take(to, y);
 }
@@ -64,8 +64,8 @@ void swiglu_grad(call& c) {
   expect_alike(dy, up);
   matrix &dgate = out_like(c, "dgate", gate), &dup = out_like(c, "dup", up);
   kernel_memory k;
-  const host::at to_gate = k.room(dgate), to_up = k.room(dup), at_dy = k.put(dy), at_gate = k.put(gate),
-                 at_up = k.put(up);
+  const rankc::runtime::at to_gate = k.room(dgate), to_up = k.room(dup), at_dy = k.put(dy),
+                           at_gate = k.put(gate), at_up = k.put(up);
   host::swiglu_grad<double>(k.lane(), to_gate, to_up, at_dy, at_gate, at_up, count_of(dy));
   k.take(to_gate, dgate);
   k.take(to_up, dup);
@@ -97,8 +97,8 @@ void normalize(call& c, int statistics_of_part, const matrix* shift) {
   matrix& y = elements::out_like(c, "y", x);
   matrix& statistics = c.out("statistics", x.is.rows, x.is.cols / width * statistics_of_part);
   kernel_memory k;
-  const host::at to_y = k.room(y), to_statistics = k.room(statistics), at_x = k.put(x), at_gain = k.put(gain),
-                 at_shift = shift ? k.put(*shift) : host::at{};
+  const rankc::runtime::at to_y = k.room(y), to_statistics = k.room(statistics), at_x = k.put(x),
+                           at_gain = k.put(gain), at_shift = shift ? k.put(*shift) : rankc::runtime::at{};
   if (shift)
     host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width, c.number);
   else host::rms_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, parts, width, c.number);
@@ -112,8 +112,8 @@ void sum_gains(call& c, matrix& dgain, matrix* dshift) {
   const int parts = parts_of(x, dgain), width = whole(dgain.is.size());
   expect(is_layer_norm(statistics, parts) == (dshift != nullptr), "a norm with statistics of other rows");
   kernel_memory k;
-  const host::at to_gain = k.room(dgain), to_shift = k.room(dgain), at_dy = k.put(dy), at_x = k.put(x),
-                 at_statistics = k.put(statistics);
+  const rankc::runtime::at to_gain = k.room(dgain), to_shift = k.room(dgain), at_dy = k.put(dy),
+                           at_x = k.put(x), at_statistics = k.put(statistics);
   if (dshift)
     host::layer_norm_dw<double>(k.lane(), to_gain, to_shift, at_dy, at_x, at_statistics, parts, width, false);
   else host::rms_norm_dw<double>(k.lane(), to_gain, at_dy, at_x, at_statistics, parts, width, false);
@@ -141,8 +141,8 @@ void norm_dx(call& c) {
       is_layer_norm(statistics, parts) ? host::layer_norm_dx<double> : host::rms_norm_dx<double>;
   matrix& dx = elements::out_like(c, "dx", x);
   kernel_memory k;
-  const host::at to = k.room(dx), at_dy = k.put(dy), at_x = k.put(x), at_statistics = k.put(statistics),
-                 at_gain = k.put(gain);
+  const rankc::runtime::at to = k.room(dx), at_dy = k.put(dy), at_x = k.put(x),
+                           at_statistics = k.put(statistics), at_gain = k.put(gain);
   kernel(k.lane(), to, at_dy, at_x, at_statistics, at_gain, parts, width);
   k.take(to, dx);
 }
@@ -172,8 +172,8 @@ updated update(std::string_view optimizer, element weight, element gradient, ele
     one.of[0] = number;
     return k.put(one);
   };
-  const host::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment),
-                 n = put(norm);
+  const rankc::runtime::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment),
+                           n = put(norm);
   k.rank().input = {.lr = 0.1,
                     .weight_decay = 0.05,
                     .clip = 0.3,
@@ -182,7 +182,7 @@ updated update(std::string_view optimizer, element weight, element gradient, ele
                     .eps = 1e-8,
                     .step = 3,
                     .momentum = 0.8};
-  const host::range element_range{0, 1, decays, balances};
+  const rankc::runtime::range element_range{0, 1, decays, balances};
   if (optimizer == "sgd") host::sgd<double>(k.lane(), w, g, m, n, {&element_range, 1});
   else host::adamw<double>(k.lane(), w, g, m, v, n, {&element_range, 1});
   return {k.number(w), k.number(m), k.number(v)};

@@ -14,11 +14,11 @@ void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
-  const host::at to_o = m.room(o), to_lse = m.room(lse),
-                 scratch = m.room(host::attention_scratch(whole(c.seq))), at_q = m.put(q), at_k = m.put(k),
-                 at_v = m.put(v);
+  const rankc::runtime::at to_o = m.room(o), to_lse = m.room(lse),
+                           scratch = m.room(host::attention_scratch(whole(c.seq))), at_q = m.put(q),
+                           at_k = m.put(k), at_v = m.put(v);
   if constexpr (Documents) {
-    const host::at starts = m.put_ids(starts_of(c));
+    const rankc::runtime::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, starts);
   } else {
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
@@ -36,11 +36,12 @@ void backward(call& c, const heads& n, auto&& kernel) {
          &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
   kernel_memory m;
-  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
-                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o),
-                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
+  const rankc::runtime::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
+                           scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o),
+                           at_q = m.put(q), at_k = m.put(k), at_v = m.put(v), at_o = m.put(o),
+                           at_lse = m.put(lse);
   if constexpr (Documents) {
-    const host::at starts = m.put_ids(starts_of(c));
+    const rankc::runtime::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse, starts);
   } else {
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
@@ -160,8 +161,9 @@ void merge_attention(call& c) {
   matrix &o = c.out("o", tokens, parts.o_before.is.cols, parts.o_before.is.unit),
          &lse = c.out("lse", tokens, heads);
   kernel_memory m;
-  const host::at to_o = m.room(o), to_lse = m.room(lse), a = m.put(parts.o_before),
-                 sums_a = m.put(parts.lse_before), b = m.put(parts.o_more), sums_b = m.put(parts.lse_more);
+  const rankc::runtime::at to_o = m.room(o), to_lse = m.room(lse), a = m.put(parts.o_before),
+                           sums_a = m.put(parts.lse_before), b = m.put(parts.o_more),
+                           sums_b = m.put(parts.lse_more);
   host::merge_attention<double>(m.lane(), to_o, to_lse, a, sums_a, b, sums_b, whole(c.rows), whole(tokens),
                                 whole(heads), whole(o.is.cols / heads));
   m.take(to_o, o);
@@ -186,7 +188,7 @@ void row_max(call& c) {
   expect(logits.is.cols > 0, "row_max: of nothing");
   matrix& top = c.out("top", logits.is.rows, 1);
   kernel_memory m;
-  const host::at to = m.room(top), from = m.put(logits);
+  const rankc::runtime::at to = m.room(top), from = m.put(logits);
   host::row_max<double>(m.lane(), to, from, whole(logits.is.rows), whole(logits.is.cols));
   m.take(to, top);
 }
@@ -196,8 +198,8 @@ void exp_sums(call& c) {
   expect_rows(logits, top, targets);
   matrix& sums = c.out("sums", logits.is.rows, 2);
   kernel_memory m;
-  const host::at to = m.room(sums), at_logits = m.put(logits), at_top = m.put(top),
-                 at_targets = m.put_ids(targets);
+  const rankc::runtime::at to = m.room(sums), at_logits = m.put(logits), at_top = m.put(top),
+                           at_targets = m.put_ids(targets);
   host::exp_sums<double>(m.lane(), to, at_logits, at_top, at_targets, whole(logits.is.rows),
                          whole(logits.is.cols), whole(c.first("logits")));
   m.take(to, sums);
@@ -210,8 +212,8 @@ void exp_sums_grad(call& c) {
   expect(dsums.is.rows == logits.is.rows && dsums.is.cols == 2, "exp_sums_grad: sizes do not fit");
   matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
   kernel_memory m;
-  const host::at to = m.room(dlogits), at_dsums = m.put(dsums), at_logits = m.put(logits),
-                 at_top = m.put(top), at_targets = m.put_ids(targets);
+  const rankc::runtime::at to = m.room(dlogits), at_dsums = m.put(dsums), at_logits = m.put(logits),
+                           at_top = m.put(top), at_targets = m.put_ids(targets);
   host::exp_sums_grad<double>(m.lane(), to, at_dsums, at_logits, at_top, at_targets, whole(logits.is.rows),
                               whole(logits.is.cols), whole(c.first("logits")));
   m.take(to, dlogits);
@@ -222,7 +224,7 @@ void cross_entropy(call& c) {
   expect(sums.is.cols == 2, "cross_entropy: sums are two of a token");
   matrix& loss = c.out("loss", 1, 1);
   kernel_memory m;
-  const host::at to = m.room(loss), from = m.put(sums);
+  const rankc::runtime::at to = m.room(loss), from = m.put(sums);
   host::cross_entropy<double>(m.lane(), to, from, whole(sums.is.rows), c.number, false);
   m.take(to, loss);
 }
@@ -232,7 +234,7 @@ void cross_entropy_grad(call& c) {
   expect(sums.is.cols == 2, "cross_entropy_grad: sums are two of a token");
   matrix& dsums = c.out("dsums", sums.is.rows, 2);
   kernel_memory m;
-  const host::at to = m.room(dsums), from = m.put(sums);
+  const rankc::runtime::at to = m.room(dsums), from = m.put(sums);
   host::cross_entropy_grad<double>(m.lane(), to, from, whole(sums.is.rows), c.number);
   m.take(to, dsums);
 }

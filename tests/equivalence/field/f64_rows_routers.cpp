@@ -14,7 +14,7 @@ void take_top(call& c, auto kernel) {
              chosen.is.size() == weights.is.size(),
          "a router of other tokens, or of more picks than experts");
   kernel_memory m;
-  const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits);
+  const rankc::runtime::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits);
   kernel(m.lane(), to, to_chosen, from, whole(logits.is.rows), whole(logits.is.cols), whole(weights.is.cols));
   m.take(to, weights);
   m.take_ids(to_chosen, chosen);
@@ -28,8 +28,8 @@ void take_top_back(call& c, auto kernel) {
     expect(e >= 0 && e < static_cast<element>(logits.is.cols), "a choice of no expert");
   matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
   kernel_memory m;
-  const host::at to = m.room(dlogits), at_dweights = m.put(dweights), at_logits = m.put(logits),
-                 at_chosen = m.put_ids(chosen);
+  const rankc::runtime::at to = m.room(dlogits), at_dweights = m.put(dweights), at_logits = m.put(logits),
+                           at_chosen = m.put_ids(chosen);
   kernel(m.lane(), to, at_dweights, at_logits, at_chosen, whole(logits.is.rows), whole(logits.is.cols),
          whole(dweights.is.cols));
   m.take(to, dlogits);
@@ -41,7 +41,7 @@ void take_scores(call& c, auto kernel) {
   expect(scores.is.rows == logits.is.rows && scores.is.cols == logits.is.cols,
          "scores of other tokens or experts");
   kernel_memory m;
-  const host::at to = m.room(scores), from = m.put(logits);
+  const rankc::runtime::at to = m.room(scores), from = m.put(logits);
   kernel(m.lane(), to, from, whole(logits.is.rows), whole(logits.is.cols));
   m.take(to, scores);
 }
@@ -55,7 +55,7 @@ void keep(call& c, auto kernel, const auto&... bias) {
              kept.is.cols <= groups && c.number >= 1 && c.number <= static_cast<double>(each),
          "groups of other experts, or more than there are");
   kernel_memory m;
-  const host::at to = m.room(y), to_kept = m.room(kept), from = m.put(scores);
+  const rankc::runtime::at to = m.room(y), to_kept = m.room(kept), from = m.put(scores);
   const auto call_with = [&](const auto&... at_bias) {
     kernel(m.lane(), to, to_kept, from, at_bias..., whole(scores.is.rows), whole(groups), whole(each),
            whole(kept.is.cols), c.number);
@@ -72,7 +72,8 @@ void take_top_by(call& c, auto kernel, const auto&... bias) {
              scores.is.size() == logits.is.size() && chosen.is.size() == weights.is.size(),
          "a router of other tokens, or of more picks than experts");
   kernel_memory m;
-  const host::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits), by = m.put(scores);
+  const rankc::runtime::at to = m.room(weights), to_chosen = m.room(chosen), from = m.put(logits),
+                           by = m.put(scores);
   const auto call_with = [&](const auto&... at_bias) {
     kernel(m.lane(), to, to_chosen, from, by, at_bias..., whole(logits.is.rows), whole(logits.is.cols),
            whole(weights.is.cols));
@@ -104,8 +105,8 @@ void sum_up(call& c, auto kernel) {
     matrix one(extent{1, own.is.cols});
     const matrix of_group = rows_of_group(logits, g, groups);
     kernel_memory m;
-    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group),
-                   by = m.put_ids(rows_of_group(chosen, g, groups));
+    const rankc::runtime::at to = m.room(one), scratch = m.room(one), from = m.put(of_group),
+                             by = m.put_ids(rows_of_group(chosen, g, groups));
     kernel(m.lane(), to, scratch, from, by, whole(of_group.is.rows), whole(experts), whole(chosen.is.cols));
     m.take(to, one);
     std::copy(one.of.begin(), one.of.end(), own.row(g));
@@ -121,7 +122,8 @@ void sum_up_back(call& c, auto kernel) {
     const matrix of_group = rows_of_group(logits, g, down.is.rows);
     matrix made(of_group.is);
     kernel_memory m;
-    const host::at to = m.room(made), at_down = m.put(row_of_group(down, g)), from = m.put(of_group);
+    const rankc::runtime::at to = m.room(made), at_down = m.put(row_of_group(down, g)),
+                             from = m.put(of_group);
     kernel(m.lane(), to, at_down, from, whole(of_group.is.rows), whole(experts));
     m.take(to, made);
     std::copy(made.of.begin(), made.of.end(), dlogits.row(g * of_group.is.rows));

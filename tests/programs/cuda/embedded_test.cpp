@@ -13,6 +13,7 @@
 
 namespace {
 
+using namespace rankc::runtime;
 using namespace rankc::cuda;
 
 /// What an application's allocator gives, and what of it is still out.

@@ -4,10 +4,12 @@
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/member.hpp>
 
+#include "../../slowness.hpp"
 #include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <dirent.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <algorithm>
 #include <memory>
@@ -22,7 +24,16 @@ using clock_of_test = std::chrono::steady_clock;
 
 namespace {
 
-constexpr limits short_limits{.join = 1000ms, .silence = 800ms, .end = 500ms, .exchange = 600ms};
+using rankc::test::scaled;
+
+std::chrono::milliseconds scaled_ms(double seconds) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(scaled(seconds));
+}
+
+const limits short_limits{
+    .join = scaled_ms(1), .silence = scaled_ms(0.8), .end = scaled_ms(0.5), .exchange = scaled_ms(0.6)};
+
+deadline in(double seconds) { return clock_of_test::now() + scaled_ms(seconds); }
 
 hello rank_of(int rank, int world) {
   return {.rank = rank,
@@ -119,7 +130,7 @@ TEST_CASE("512 ranks meet in less than two seconds") {
   const auto thrown = together(world, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); });
   const double seconds = seconds_since(start);
   MESSAGE("512 ranks met in " << seconds << " s");
-  CHECK(seconds < 2);
+  CHECK(seconds < scaled(2).count());
   CHECK(std::count(thrown.begin(), thrown.end(), nothing) == world);
   for (const std::string& t : together(world, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); }))
     CHECK(t == nothing);
@@ -158,14 +169,15 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
     job j(4);
     const auto start = clock_of_test::now();
     const auto thrown = together(2, [&](int r) { j.join(2 * r); });
-    CHECK(seconds_since(start) < 3);
+    CHECK(seconds_since(start) < scaled(3).count());
     for (const std::string& t : thrown) CHECK(t.ends_with("ranks 1 and 3 have not come; arrived: 2 of here"));
   }
   {
-    job j(2, {.join = 30s, .silence = 1500ms, .end = 1s, .exchange = 1s});
+    job j(2,
+          {.join = scaled_ms(30), .silence = scaled_ms(1.5), .end = scaled_ms(1), .exchange = scaled_ms(1)});
     const auto start = clock_of_test::now();
     const std::string thrown = refusal_of([&] { j.join(rank_of(0, 5)); });
-    CHECK(seconds_since(start) < 5);  // not the whole time to join
+    CHECK(seconds_since(start) < scaled(5).count());  // not the whole time to join
     CHECK(thrown.find("rank 1 has not come") != std::string::npos);
   }
 }
@@ -175,8 +187,8 @@ TEST_CASE(
     "why") {
   job j(2);
   for (const char* junk : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", ""}) {
-    const socket_handle s = connect_to("127.0.0.1", j.middle.port(), clock_of_test::now() + 1s);
-    send_all(s, junk, clock_of_test::now() + 1s);
+    const socket_handle s = connect_to("127.0.0.1", j.middle.port(), in(1));
+    send_all(s, junk, in(1));
   }
   const std::string other = refusal_of([&] { j.join(rank_of(1, 2), {.job = 43}); });
   CHECK(other ==
@@ -208,18 +220,17 @@ TEST_CASE("a port that is taken, and one where nobody listens, are named") {
               "-ltnp shows "
               "whose it is)");
   const auto start = clock_of_test::now();
-  const std::string unanswered =
-      refusal_of([&] { connect_to("127.0.0.1", 1, clock_of_test::now() + 300ms); });
-  CHECK(seconds_since(start) < 1);
-  CHECK(unanswered.starts_with("75: rank 0 at 127.0.0.1 port 1 (127.0.0.1): has not answered in 0 s, "));
+  const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, in(0.3)); });
+  CHECK(seconds_since(start) < scaled(1).count());
+  CHECK(unanswered.starts_with("75: rank 0 at 127.0.0.1 port 1 (127.0.0.1): has not answered in "));
   CHECK(unanswered.find("Connection refused") != std::string::npos);
   CHECK(refusal_of([&] {
-          connect_to("no.such.host.invalid", 1, clock_of_test::now() + 100ms);
+          connect_to("no.such.host.invalid", 1, in(0.1));
         }).starts_with("75: rank 0 at no.such.host.invalid port 1: "));
   // A listener that is no coordinator.
   member::settings s{.host = "127.0.0.1", .port = port_of(taken), .job = 42, .times = short_limits};
   std::thread closes([&] {
-    std::this_thread::sleep_for(200ms);
+    std::this_thread::sleep_for(scaled(0.2));
     accept_from(taken);
   });
   CHECK(refusal_of([&] {
@@ -242,7 +253,7 @@ TEST_CASE("the first failure is told to all, who know that it is another's") {
       m->gather("what never comes", "");
     }
   });
-  CHECK(seconds_since(start) < 0.5);
+  CHECK(seconds_since(start) < scaled(0.5).count());
   CHECK(thrown[1] == nothing);
   CHECK(heard[1] == "");
   for (const std::size_t r : {0u, 2u}) {
@@ -257,7 +268,7 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     auto m = j.join(r);
     m->gather("all are there", "");
     if (r == 2) {
-      std::this_thread::sleep_for(100ms);
+      std::this_thread::sleep_for(scaled(0.1));
       return m.reset();
     }
     if (r == 0) {
@@ -291,17 +302,17 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   const auto start = clock_of_test::now();
   const auto thrown = together(2, [&](int r) {
     if (r == 1) {  // joins, and says nothing more
-      const socket_handle s = connect_to("127.0.0.1", j.middle.port(), clock_of_test::now() + 1s);
-      send_all(s, encode({frame_kind::hello, 42, pack(rank_of(1, 2))}), clock_of_test::now() + 1s);
-      std::this_thread::sleep_for(1500ms);
+      const socket_handle s = connect_to("127.0.0.1", j.middle.port(), in(1));
+      send_all(s, encode({frame_kind::hello, 42, pack(rank_of(1, 2))}), in(1));
+      std::this_thread::sleep_for(scaled(1.5));
       return;
     }
     j.join(r)->leave();
   });
   CHECK(thrown[0].starts_with(
-      "77: stopped, because rank 1 (here, process 1001) has given no sign of life for 1 s: it is "
-      "stopped, or its machine is out of reach"));
-  CHECK(seconds_since(start) < 4);
+      "77: stopped, because rank 1 (here, process 1001) has given no sign of life for "));
+  CHECK(thrown[0].find(" s: it is stopped, or its machine is out of reach") != std::string::npos);
+  CHECK(seconds_since(start) < scaled(4).count());
   job k(2);
   const auto late = together(2, [&](int r) {
     const auto m = k.join(r);
@@ -310,8 +321,9 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   });
   for (const std::string& t : late)
     CHECK(t ==
-          "77: stopped, because rank 0: has not come to the exchange \"ids 1\" within 1 s, where the others "
-          "wait");
+          fmt::format("77: stopped, because rank 0: has not come to the exchange \"ids 1\" within {:.0f} s, "
+                      "where the others wait",
+                      scaled(0.6).count()));
 }
 
 TEST_CASE("when the coordinator's process goes, or is silent, the others know") {
@@ -324,7 +336,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   std::thread ends([&] { j.reset(); });
   const std::string thrown = refusal_of([&] { members[1]->leave(); });
   CHECK(thrown.find("has gone, and with it the connection of all ranks") != std::string::npos);
-  CHECK(seconds_since(start) < 5);
+  CHECK(seconds_since(start) < scaled(5).count());
   ends.join();
   // One that answers hello and says nothing more.
   const socket_handle silent = listen_at("127.0.0.1", 0);
@@ -334,11 +346,11 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
     send_all(s,
              encode({frame_kind::verdict, 42,
                      body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}),
-             clock_of_test::now() + 1s);
-    std::this_thread::sleep_for(1500ms);
+             in(1));
+    std::this_thread::sleep_for(scaled(1.5));
   });
   member m(rank_of(1, 2), {.host = "127.0.0.1", .port = port_of(silent), .job = 42, .times = short_limits});
-  CHECK(refusal_of([&] { m.leave(); }).find("has given no sign of life for 1 s") != std::string::npos);
+  CHECK(refusal_of([&] { m.leave(); }).find("has given no sign of life for ") != std::string::npos);
   answers.join();
 }
 
@@ -350,9 +362,9 @@ TEST_CASE(
   const auto thrown = together(2, [&](int r) {
     if (r == 0) {
       const auto m = j.join(r);
-      std::this_thread::sleep_for(700ms);
+      std::this_thread::sleep_for(scaled(0.7));
       m->report(70, "rank 0: broken");
-      std::this_thread::sleep_for(1000ms);
+      std::this_thread::sleep_for(scaled(1));
       return;
     }
     const auto m = j.join(r, {.too_late = [&](const root_cause& c) { ended = c.text; }});
@@ -360,7 +372,7 @@ TEST_CASE(
       ++asked;
       return standing{};
     });
-    std::this_thread::sleep_for(1700ms);
+    std::this_thread::sleep_for(scaled(1.7));
   });
   CHECK(ended == "rank 0: broken");
   CHECK(asked >= 2);
@@ -402,7 +414,7 @@ TEST_CASE(
   const socket_handle s = listen_at("some-name", 0);
   for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) {
     CAPTURE(host);
-    CHECK(refusal_of([&] { connect_to(host, port_of(s), clock_of_test::now() + 1s); }) == nothing);
+    CHECK(refusal_of([&] { connect_to(host, port_of(s), in(1)); }) == nothing);
   }
 }
 

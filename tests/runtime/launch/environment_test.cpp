@@ -206,4 +206,14 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
               "': it must be a number of seconds above 0, at most 1000000");
 }
 
+TEST_CASE("one process alone is a rank where rankc's own launcher has started it, and else a plain start") {
+  const values own{{"RANKC_RANK", "0"},       {"RANKC_WORLD", "1"},   {"RANKC_LOCAL_RANK", "0"},
+                   {"RANKC_LOCAL_SIZE", "1"}, {"RANKC_PORT", "4000"}, {"RANKC_JOB", "x"}};
+  const auto place = read(own);
+  REQUIRE(place.has_value());
+  CHECK(place->world == 1);
+  CHECK(place->port == 4000);
+  CHECK_FALSE(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}).has_value());
+}
+
 }  // namespace environment_test

@@ -2,6 +2,7 @@
 // Faults on purpose: each kind, in every phase of a step, after it and in a save, on each rank in turn.
 // Every run must name its cause in the first line, end with its code in time, leave no process, and leave a
 // checkpoint that loads.
+#include "../../slowness.hpp"
 #include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -55,6 +56,11 @@ std::set<std::string> shared_memory() {
   return names;
 }
 
+/// Words that end in a limit of the clock, in seconds.
+std::string within(const std::string& words, double seconds) {
+  return words + std::to_string(rankc::test::scaled(seconds).count()) + " ";
+}
+
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 /// The words that a process was started with; empty where it has ended meanwhile.
@@ -81,14 +87,14 @@ result run(const trial& t) {
   const scratch files;
   const std::string save = files.path("run"), err = files.path("err");
   const std::string limits =
-      std::string("RANKC_STEP_TIMEOUT=2 ") + (t.fault == "stop" ? "RANKC_SILENCE_TIMEOUT=3 " : "");
+      within("RANKC_STEP_TIMEOUT=", 2) + (t.fault == "stop" ? within("RANKC_SILENCE_TIMEOUT=", 3) : "");
   const std::string inject = "rank=" + std::to_string(t.rank) + ",op=" + t.at +
                              ",step=" + std::to_string(faulty_step) + "," + t.fault;
   const auto start = std::chrono::steady_clock::now();
-  const int status =
-      std::system((limits + "timeout -k 1 30 " + t.of->file + " train --steps 4 --save-every 1 --save " +
-                   quoted(save) + " --launch processes --inject " + inject + " >/dev/null 2>" + err)
-                      .c_str());
+  const int status = std::system((limits + within("timeout -k 1 ", 30) + t.of->file +
+                                  " train --steps 4 --save-every 1 --save " + quoted(save) +
+                                  " --launch processes --inject " + inject + " >/dev/null 2>" + err)
+                                     .c_str());
   result r;
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   r.code = WEXITSTATUS(status);
@@ -130,7 +136,8 @@ std::string complaint(const trial& t, const result& r) {
   if (r.code != e.code) wrong += " code " + std::to_string(r.code) + " for " + std::to_string(e.code) + ";";
   for (const std::string& text : e.said)
     if (r.first.find(text) == std::string::npos) wrong += " the first line has no \"" + text + "\";";
-  if (r.seconds > e.seconds) wrong += " it took " + std::to_string(r.seconds) + " s;";
+  if (r.seconds > rankc::test::scaled(e.seconds).count())
+    wrong += " it took " + std::to_string(r.seconds) + " s;";
   if (r.left_a_process) wrong += " a process is left;";
   if (!r.loads) wrong += " no checkpoint loads;";
   return wrong.empty() ? "" : wrong + "\n    " + r.err;
@@ -261,11 +268,11 @@ TEST_CASE("faults on purpose: where ranks are threads, one that hangs is named, 
   const std::string err = files.path("err");
   const auto start = std::chrono::steady_clock::now();
   const int status =
-      std::system(("RANKC_STEP_TIMEOUT=0.5 timeout -k 1 30 " + programs[0].file +
+      std::system((within("RANKC_STEP_TIMEOUT=", 0.5) + within("timeout -k 1 ", 30) + programs[0].file +
                    " train --steps 4 --inject rank=2,op=30,step=3,delay=60 >/dev/null 2>" + err)
                       .c_str());
   CHECK(WEXITSTATUS(status) == 70);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - start < rankc::test::scaled(5));
   const std::string said = contents(err);
   CAPTURE(said);
   CHECK(said.find("faults_four: rank 2 is stuck in step 3 at 1STEP, op 30, in computation or other code of "

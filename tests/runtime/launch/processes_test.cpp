@@ -2,49 +2,17 @@
 // A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
 // torchrun, with the same losses as with threads; and what they are told when a start is wrong, or a process
 // goes.
-#include "../trainer/scratch.hpp"
+#include "program_runs.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <sstream>
-#include <thread>
-#include <vector>
+#include <initializer_list>
 
 namespace {
 
-using rankc::runtime::contents;
-using rankc::runtime::scratch;
-using namespace std::chrono_literals;
+using namespace rankc::test;
 namespace fs = std::filesystem;
-using clock_of_test = std::chrono::steady_clock;
-
-const std::string program = RANKC_TEST_PROGRAM, other_plan = RANKC_TEST_OTHER_PLAN;
-
-struct outcome {
-  int code;
-  std::string out, err;
-};
-
-outcome run(const scratch& files, const std::string& command) {
-  const std::string out = files.path("out"), err = files.path("err"),
-                    script = files.write("run.sh", command + "\n");
-  const int status = std::system(("timeout 50 bash " + script + " >" + out + " 2>" + err).c_str());
-  return {WEXITSTATUS(status), contents(out), contents(err)};
-}
-
-/// The lines of metrics up to the times, which differ from run to run.
-std::string losses(const std::string& metrics) {
-  std::istringstream in(contents(metrics));
-  std::string all;
-  for (std::string line; std::getline(in, line);) all += line.substr(0, line.find("\"step_ms\"")) + "\n";
-  return all;
-}
 
 bool is_there(const std::string& tool) {
   return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0;
@@ -85,79 +53,6 @@ std::string by_hand(const std::string& first, const std::string& second, const s
 
 /// A port that is free now: of this test's own part of the range.
 int free_port() { return 20000 + static_cast<int>(getpid() % 10000); }
-
-/// A run with the program's own launcher, which goes on until it is stopped.
-class running {
- public:
-  explicit running(const scratch& files, const std::vector<std::string>& also = {}) : files_(files) {
-    child_ = fork();
-    REQUIRE(child_ >= 0);
-    if (child_ == 0) {
-      const std::string metrics = files.path("metrics"), err = files.path("err");
-      if (freopen(err.c_str(), "w", stderr) == nullptr || freopen("/dev/null", "w", stdout) == nullptr)
-        _exit(1);
-      std::vector<std::string> words{program,    "train",     "--steps",   "1000000",
-                                     "--launch", "processes", "--metrics", metrics};
-      words.insert(words.end(), also.begin(), also.end());
-      std::vector<char*> argv;
-      for (std::string& word : words) argv.push_back(word.data());
-      argv.push_back(nullptr);
-      execv(program.c_str(), argv.data());
-      _exit(1);
-    }
-    const auto until = clock_of_test::now() + 20s;
-    while (losses(files.path("metrics")).size() < 100 && clock_of_test::now() < until)
-      std::this_thread::sleep_for(10ms);
-    std::istringstream in(
-        contents("/proc/" + std::to_string(child_) + "/task/" + std::to_string(child_) + "/children"));
-    for (pid_t rank; in >> rank;) ranks_.push_back(rank);
-    REQUIRE(ranks_.size() == 2);
-  }
-  ~running() {
-    for (const pid_t p : ranks_) ::kill(p, SIGKILL);
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      waitpid(child_, nullptr, 0);
-    }
-  }
-  running(const running&) = delete;
-
-  pid_t launcher() const { return child_; }
-  pid_t rank(std::size_t r) const { return ranks_[r]; }
-
-  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone
-  /// with it.
-  struct end {
-    int code;
-    double seconds;
-    bool all_gone;
-    std::string err;
-  };
-  end wait() {
-    const auto start = clock_of_test::now();
-    int status = 0;
-    waitpid(child_, &status, 0);
-    child_ = 0;
-    bool all_gone = true;
-    for (const pid_t p : ranks_) all_gone = all_gone && is_gone(p);
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-            std::chrono::duration<double>(clock_of_test::now() - start).count(), all_gone,
-            contents(files_.path("err"))};
-  }
-
- private:
-  static bool is_gone(pid_t p) {
-    for (int tries = 0; tries < 100; ++tries) {
-      const std::string state = contents("/proc/" + std::to_string(p) + "/stat");
-      if (state.empty() || state.find(") Z ") != std::string::npos) return true;
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
-  const scratch& files_;
-  pid_t child_ = 0;
-  std::vector<pid_t> ranks_;
-};
 
 }  // namespace
 
@@ -237,7 +132,7 @@ TEST_CASE("faults: the rank that is killed is named, gives the code, and nothing
     const running::end e = r.wait();
     CAPTURE(e.err);
     CHECK(e.code == 128 + SIGKILL);
-    CHECK(e.seconds < 5);
+    CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
     const std::string other = "gpt_pp2: rank " + std::to_string(1 - victim) + ": stopped, because ";
     CHECK(e.err.starts_with(other + "rank " + std::to_string(victim) + " ("));
@@ -254,7 +149,7 @@ TEST_CASE("faults: a rank that is stopped is named, and all end in ten seconds")
   const running::end e = r.wait();
   CAPTURE(e.err);
   CHECK(e.code == 70);
-  CHECK(e.seconds < 10);
+  CHECK(e.took < scaled(10));
   CHECK(e.all_gone);
   CHECK(e.err.find("gpt_pp2: rank 0: stopped, because rank 1 (") == 0);
   CHECK(e.err.find("has given no sign of life for 6 s: it is stopped") != std::string::npos);
@@ -268,7 +163,7 @@ TEST_CASE("faults: ranks end with their launcher, and when it is told to") {
     kill(r.launcher(), signal);
     const running::end e = r.wait();
     CHECK(e.code == 128 + signal);
-    CHECK(e.seconds < 5);
+    CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
   }
 }
@@ -277,12 +172,12 @@ TEST_CASE("faults: ranks that are told to stop finish the step, save it and end 
   for (const int to : {0, 1, -1}) {  // one rank, or the launcher
     CAPTURE(to);
     const scratch files;
-    running r(files, {"--save", files.path("save")});
+    running r(files, {.words = {"train", "--steps", "1000000", "--save", files.path("save")}});
     kill(to < 0 ? r.launcher() : r.rank(static_cast<std::size_t>(to)), SIGTERM);
     const running::end e = r.wait();
     CAPTURE(e.err);
     CHECK(e.code == 128 + SIGTERM);
-    CHECK(e.seconds < 5);
+    CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
     CHECK(e.err.starts_with("gpt_pp2: stopped by SIGTERM after step "));
     CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);
@@ -298,7 +193,7 @@ TEST_CASE("faults: one rank that is told to stop ends all after the same step") 
     const running::end e = r.wait();
     CAPTURE(e.err);
     CHECK(e.code == 128 + SIGTERM);
-    CHECK(e.seconds < 5);
+    CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
     const std::string steps = contents(files.path("metrics"));  // of rank 0, a line each
     CHECK(e.err == "gpt_pp2: stopped by SIGTERM after step " +
@@ -351,6 +246,30 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
                               " (127.0.0.1): has not answered in 1 s, "));
 }
 
+TEST_CASE("starts: a plan of one rank has one process, which starts no other, for every command") {
+  const scratch files;
+  const std::string limited = "timeout -k 1 20 " + one_rank + " ", apart = " --launch processes",
+                    save = files.path("save");
+  const outcome trained = run(files, limited + "train --steps 2 --save " + save + apart);
+  CAPTURE(trained.err);
+  CHECK(trained.code == 0);
+  CHECK(trained.err.empty());
+  const std::string of_threads = run(files, one_rank + " eval --steps 2 --load " + save).out;
+  const outcome evaluated = run(files, limited + "eval --steps 2 --load " + save + apart);
+  CHECK(evaluated.code == 0);
+  CHECK(evaluated.out == of_threads);
+  CHECK(run(files, limited + "describe --measured" + apart).code == 0);
+  const std::string text = run(files, one_rank + " generate --tokens 3 --load " + save).out;
+  const outcome generated = run(files, limited + "generate --tokens 3 --load " + save + apart);
+  CHECK(generated.code == 0);
+  CHECK(generated.out == text);
+
+  const outcome inner = run(files, "RANKC_SPAWNED=1 " + limited + "train --steps 1" + apart);
+  CHECK(inner.code == 2);
+  CHECK(
+      inner.err.starts_with("gpt_one_rank: --launch processes: RANKC_SPAWNED is set, so that this process "));
+}
+
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
   const scratch files;
   const int port = free_port();
@@ -367,6 +286,14 @@ TEST_CASE("starts: the second job at a port is refused, and the first goes on") 
   CHECK(both.err.find("second 75\n") != std::string::npos);
   const std::string lines = losses(metrics);
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 40);
+}
+
+TEST_CASE(
+    "starts: a parent that takes no notice of how children end, and children of another, change nothing") {
+  const scratch files;
+  const std::string train = program + " train --steps 2 --launch processes";
+  CHECK(run(files, "timeout -k 1 20 env --ignore-signal=CHLD " + train).code == 0);
+  CHECK(run(files, "(sleep 0.1; exit 3) &\nexec " + train).code == 0);
 }
 
 TEST_CASE("starts: a failure of all ranks alike is said once, and torchrun's file is filled in") {

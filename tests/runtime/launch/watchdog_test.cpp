@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/watchdog.hpp>
 
+#include "../../slowness.hpp"
 #include "../trainer/fake_engine.hpp"
 
 #include <doctest/doctest.h>
@@ -34,26 +35,26 @@ class stuck_engine : public fake_engine {
 };
 
 /// What is said within some time.
-std::string said_by(bool was_seen, const limits& times, std::chrono::milliseconds patience) {
+std::string said_by(bool was_seen, const limits& times, double patience) {
   const fake_program two(2, 1, 1);
   stuck_engine e(two, was_seen);
   std::promise<std::string> said;
   auto text = said.get_future();
   const watchdog looks_on(e, times, [&](const std::string& what) { said.set_value(what); });
-  return text.wait_for(patience) == std::future_status::ready ? text.get() : "";
+  return text.wait_for(rankc::test::scaled(patience)) == std::future_status::ready ? text.get() : "";
 }
 
 }  // namespace
 
 TEST_CASE("a rank that does not get on is named once the limit of a step is over") {
   CHECK(
-      said_by(true, {.step = 100ms}, 3s)
+      said_by(true, {.step = 100ms}, 3)
           .find(
               "rank 1 is stuck in step 4 at 1B3, op 57, in computation or other code of its own; no rank") ==
       0);
 }
 
 TEST_CASE("in the first step the limit is that of exchanges, and after that another") {
-  CHECK(said_by(false, {.exchange = 100ms}, 3s) != "");
-  CHECK(said_by(true, {.exchange = 100ms}, 1200ms) == "");
+  CHECK(said_by(false, {.exchange = 100ms}, 3) != "");
+  CHECK(said_by(true, {.exchange = 100ms}, 1.2) == "");
 }

@@ -6,6 +6,7 @@
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
+#include "../../slowness.hpp"
 #include "checkpoints.hpp"
 #include "processes.hpp"
 #include "scratch.hpp"
@@ -246,7 +247,7 @@ TEST_CASE("killed at any moment of a save, the newest checkpoint is whole") {
       for (int step = 2;; ++step) save_checkpoint(e, example_state(program.about, step), files.path());
     }
     while (contents(files.path("latest")) == "step_000001\n" &&
-           std::chrono::steady_clock::now() - start < 60s)
+           std::chrono::steady_clock::now() - start < rankc::test::scaled(60))
       std::this_thread::sleep_for(100us);
     std::this_thread::sleep_for(one_save * (splitmix64(round) % 1000) / 250);  // up to four saves
     kill(child, SIGKILL);

@@ -2,7 +2,8 @@
 // What is on disk at each moment of a save: the order of its calls, and what a process leaves that ends
 // before any of them.
 #include <rankc/trainer/checkpoint.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/trainer/export.hpp>
+#include <rankc/trainer/metrics_file.hpp>
 
 #include "checkpoints.hpp"
 #include "file_calls.hpp"
@@ -11,6 +12,9 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstring>
+#include <functional>
+#include <regex>
 
 using namespace rankc::runtime;
 using testing::file_calls;
@@ -238,6 +242,9 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
     CHECK(calls.seen == std::vector<std::string>{"rename a -> there/b", "flush there"});
     calls.seen.clear();
     write_durably(files.path("there/c"), "2");
+    CHECK(refusal_of([&] { write_durably(files.path("there/c"), "3"); }) ==
+          "65: " + files.path("there/c") + ": cannot be written: File exists");
+    calls.seen.resize(3);
     CHECK(calls.seen == std::vector<std::string>{"open there/c", "write there/c", "flush there/c"});
   }
   CHECK(contents(files.path("there/b")) == "1");
@@ -250,8 +257,157 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
         "65: " + files.path("x") + ": cannot be written: No such file or directory");
   CHECK(refusal_of([&] { write_durably(files.path("none/x"), ""); }) ==
         "65: " + files.path("none/x") + ": cannot be written: No such file or directory");
-  CHECK(refusal_of([&] { write_durably("/dev/full", "x"); }) ==
+  CHECK(refusal_of([&] { write_output("/dev/full", "x", 65); }) ==
         "65: /dev/full: cannot be written: No space left on device");
   CHECK(refusal_of([&] { flush_folder(files.path("none")); }) ==
         "65: " + files.path("none") + ": cannot be written: No such file or directory");
+}
+
+namespace {
+
+/// A call with the number of the process and of the file left out of a name.
+std::string plain(const std::string& call) {
+  return std::regex_replace(call, std::regex("[0-9]+-[0-9]+"), "N");
+}
+
+std::vector<std::string> plain(const std::vector<std::string>& calls) {
+  std::vector<std::string> all;
+  for (const std::string& call : calls) all.push_back(plain(call));
+  return all;
+}
+
+std::size_t entries_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+/// Run `act` in a process that ends before one of its calls. Returns: whether it has made them all.
+bool ends_before(int call, const scratch& files, const std::function<void()>& act) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    file_calls seen(files.path());
+    seen.end_before = call;
+    act();
+    _exit(1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("an output is on disk before it has its name") {
+  const scratch files;
+  files.write("out", "old");
+  file_calls calls(files.path());
+  write_output(files.path("out"), "new", 1);
+  CHECK(plain(calls.seen) ==
+        joined({durable(".out.N.unfinished", 1), {"rename .out.N.unfinished -> out", "flush ."}}));
+  CHECK(contents(files.path("out")) == "new");
+  CHECK(entries_in(files.path()) == 1);
+}
+
+TEST_CASE("ended before any call, an output is the old one or the new one, and the next run cleans up") {
+  bool done = false;
+  for (int call = 0; !done; ++call) {
+    CAPTURE(call);
+    const scratch files;
+    files.write("out", "old");
+    done = ends_before(call, files, [&] { write_output(files.path("out"), "new", 1); });
+    const std::string there = contents(files.path("out"));
+    CHECK((there == "new" || (there == "old" && !done)));
+    write_output(files.path("out"), "newer", 1);
+    CHECK(contents(files.path("out")) == "newer");
+    CHECK(entries_in(files.path()) == 1);
+  }
+}
+
+TEST_CASE("a call that fails leaves the old output and nothing beside it") {
+  for (const int error : {ENOSPC, EFBIG}) {
+    int failed = 0;
+    for (int at = 0;; ++at) {
+      const scratch files;
+      files.write("out", "old");
+      file_calls calls(files.path());
+      calls.fail_from = at;
+      calls.fail_until = at + 1;
+      calls.error = error;
+      const std::string said = refusal_of([&] { write_output(files.path("out"), "new", 1); });
+      if (static_cast<int>(calls.seen.size()) <= at) break;
+      ++failed;
+      const bool is_named = contents(files.path("out")) == "new";  // the folder is flushed last
+      CHECK((is_named ? at == 4 : contents(files.path("out")) == "old"));
+      CHECK(said ==
+            "1: " + files.path(is_named ? "" : "out") + ": cannot be written: " + std::strerror(error));
+      CHECK(entries_in(files.path()) == 1);
+    }
+    CHECK(failed == 5);
+  }
+}
+
+TEST_CASE("what another process still writes is not taken for a leftover") {
+  const scratch files;
+  output_file first(files.path("out"), 1);
+  first.append("first");
+  write_output(files.path("out"), "second", 1);
+  CHECK(entries_in(files.path()) == 2);
+  first.put_in_place();
+  CHECK(contents(files.path("out")) == "first");
+  CHECK(entries_in(files.path()) == 1);
+}
+
+TEST_CASE("a line of metrics that does not fit is left out whole, and the run hears of it once") {
+  const scratch files;
+  const step_metrics one{};
+  file_calls calls(files.path());
+  metrics_file metrics(files.path("m"), std::nullopt);
+  metrics.write(one);
+  calls.error = ENOSPC;
+  calls.fail_from = static_cast<int>(calls.seen.size());
+  calls.fail_until = calls.fail_from + 1;
+  metrics.write(one);
+  metrics.write(one);
+  CHECK(contents(files.path("m")) == json_line(one) + "\n");
+}
+
+TEST_CASE("a file system without locks is no reason not to write, and is said of metrics") {
+  const scratch files;
+  file_calls calls(files.path());
+  calls.locks = false;
+  const metrics_file metrics(files.path("m"), std::nullopt);
+  CHECK(metrics.notes() ==
+        std::vector{files.path("m") + ": its file system has no locks; a second run that writes it is not "
+                                      "noticed"});
+  write_output(files.path("out"), "new", 1);
+  CHECK(contents(files.path("out")) == "new");
+}
+
+TEST_CASE("ended before any call of an export, its folder has the old weights or the new ones") {
+  saver s;
+  const scratch saved;
+  s.save(1, 1, saved.path());
+  s.save(2, 2, saved.path());
+  const auto export_step = [&](const char* step, const scratch& to) {
+    export_weights(s.program.about, saved.path(step), to.path("out"));
+  };
+  const scratch whole;
+  export_step("step_000001", whole);
+  const std::string first = contents(whole.path("out/model.safetensors"));
+  export_step("step_000002", whole);
+  const std::string second = contents(whole.path("out/model.safetensors"));
+  REQUIRE(first != second);
+  bool done = false;
+  for (int call = 0; !done; ++call) {
+    CAPTURE(call);
+    const scratch files;
+    export_step("step_000001", files);
+    done = ends_before(call, files, [&] { export_step("step_000002", files); });
+    const std::string there = contents(files.path("out/model.safetensors"));
+    CHECK((there == second || (there == first && !done)));
+    export_step("step_000002", files);
+    CHECK(contents(files.path("out/model.safetensors")) == second);
+    CHECK(entries_in(files.path("out")) == 1);
+  }
 }

@@ -148,7 +148,7 @@ class fake_engine : public engine {
   }
 
   static constexpr double untouched = -77;
-  int signal_at = 0, signal = 0;  // step within which this process gets a signal
+  int signal_at = 0, signal = 0, signals = 1;  // step within which this process gets a signal, and how often
   int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
   int spoilt_at = 0;  // step after which the last rank's first weight is another
   bool nan_in_evaluation = false;
@@ -167,7 +167,7 @@ class fake_engine : public engine {
     if (in.step == fail_at)
       throw failure::reported(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
-    if (in.step == signal_at) std::raise(signal);
+    for (int i = 0; in.step == signal_at && i < signals; ++i) std::raise(signal);
     const double loss = loss_of_batch();
     for (std::size_t r = 0; r < regions_.size(); ++r)
       for (const parameter& p : layout_of(r).parameters)

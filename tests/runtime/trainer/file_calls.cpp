@@ -78,6 +78,13 @@ int __wrap_fsync(int descriptor) {
   return note("flush", "", path_of(descriptor)) ? -1 : __real_fsync(descriptor);
 }
 
+int __real_flock(int, int);
+int __wrap_flock(int descriptor, int how) {
+  if (active == nullptr || active->locks) return __real_flock(descriptor, how);
+  errno = ENOLCK;
+  return -1;
+}
+
 int __real_rename(const char*, const char*);
 int __wrap_rename(const char* from, const char* to) {
   if (note("rename", " -> ", fs::path(from), fs::path(to))) return -1;

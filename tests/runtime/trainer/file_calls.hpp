@@ -21,6 +21,7 @@ class file_calls {
   int end_before = -1;                  // the call before which the process ends; -1: none
   int fail_from = -1, fail_until = -1;  // calls that fail with `error`; those that remove do not
   int error = 0;
+  bool locks = true;      // whether the file system has locks
   bool exchanges = true;  // whether the file system can exchange names
 
   /// Note a call; the process may end here. Returns: whether the call fails.

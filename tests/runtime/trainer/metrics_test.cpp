@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/trainer/metrics.hpp>
+#include <rankc/trainer/metrics_file.hpp>
 
 #include "scratch.hpp"
 
@@ -59,14 +59,20 @@ TEST_CASE("a short run shows every step, a long one about twenty with first and 
   CHECK(is_shown(1100, 101, 1100));
 }
 
-TEST_CASE("a file is begun or continued") {
+TEST_CASE("a file is begun or continued after a step") {
   const scratch files;
-  for (const bool append : {false, true, true}) metrics_file(files.path("m.jsonl"), append).write(example);
-  CHECK(contents(files.path("m.jsonl")) ==
-        json_line(example) + "\n" + json_line(example) + "\n" + json_line(example) + "\n");
-  metrics_file(files.path("m.jsonl"), false).write(example);
-  CHECK(contents(files.path("m.jsonl")) == json_line(example) + "\n");
+  const std::string file = files.path("m.jsonl"), line = json_line(example) + "\n";
+  metrics_file(file, std::nullopt).write(example);
+  metrics_file(file, 7).write(example);
+  CHECK(contents(file) == line + line);
+  metrics_file(file, 6).write(example);
+  CHECK(contents(file) == line);
+  files.write("m.jsonl", line + "a line of someone's\n" + line + line.substr(0, 9));
+  metrics_file(file, 7).write(example);
+  CHECK(contents(file) == line + "a line of someone's\n" + line + line);
+  metrics_file(file, std::nullopt).write(example);
+  CHECK(contents(file) == line);
   const std::string nowhere = files.path("no/such/m.jsonl");
-  CHECK(refusal_of([&] { metrics_file(nowhere, false); }) ==
+  CHECK(refusal_of([&] { metrics_file(nowhere, std::nullopt); }) ==
         "1: " + nowhere + ": cannot be written: No such file or directory");
 }

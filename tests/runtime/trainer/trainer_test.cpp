@@ -162,14 +162,19 @@ TEST_CASE("what a program wants known is said before it runs") {
             .out.find("tokens per step, f64\nnote: bf16 is f32 here\nweights: ") != std::string::npos);
 }
 
-TEST_CASE("SIGTERM and SIGINT finish the step, save, and end with 128 and their number") {
+TEST_CASE("signals that ask a run to stop finish the step, save, and end with 128 and their number") {
   const fake_program program(1, 1, 1);
-  for (const auto& [signal, name] : {std::pair{SIGTERM, "SIGTERM"}, std::pair{SIGINT, "SIGINT"}}) {
+  for (const auto& [signal, name] : {std::pair{SIGTERM, "SIGTERM"},
+                                     {SIGINT, "SIGINT"},
+                                     {SIGHUP, "SIGHUP"},
+                                     {SIGUSR1, "SIGUSR1"},
+                                     {SIGXCPU, "SIGXCPU"}}) {
     const scratch files;
     const std::string save = files.path("s"), parts = files.path("parts"), whole = files.path("whole");
     const auto interrupt = [sig = signal](fake_engine& e) {
       e.signal_at = 3;
       e.signal = sig;
+      e.signals = 2;  // at once: they count as one
     };
     const outcome stopped =
         run(program, {"train", "--steps", "5", "--save", save, "--metrics", parts}, interrupt);

@@ -14,7 +14,7 @@
 #include <string>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
@@ -192,4 +192,4 @@ template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int
 template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
                                             int, double, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

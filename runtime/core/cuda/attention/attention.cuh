@@ -6,7 +6,7 @@
 #include "attention_fused.hpp"
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int tile = 64;   // tokens of a tile
 inline constexpr int lanes = 16;  // threads across, and row groups down
@@ -182,4 +182,4 @@ __device__ inline float group_max(float x) {
   return x;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 struct attention_plans {
   cudnnHandle_t handle = nullptr;
@@ -270,4 +270,4 @@ bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at do
   return true;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -10,15 +10,14 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The sizes of a call to attention. Units: strides in elements, from one token to the next; that of o and
 /// dout is o_stride.
 struct attention_sizes {
   int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
-  int keys =
-      // that every query sees; 0: as many as there are queries, of which each sees its own and those before
-      0;
+  // that every query sees; 0: as many as there are queries, of which each sees its own and those before
+  int keys = 0;
   int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
   auto operator<=>(const attention_sizes&) const = default;
   bool is_causal() const { return keys == 0; }
@@ -63,4 +62,4 @@ bool ring_attention_fused(const lane&, at o, at lse, at scratch, at q, at k, at 
 bool ring_attention_grad_fused(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                                at lse, const runtime::ring_step&, const attention_sizes&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

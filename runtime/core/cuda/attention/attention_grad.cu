@@ -13,7 +13,7 @@
 #include <string>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
@@ -256,4 +256,4 @@ template void document_ring_attention_grad<float>(const lane&, at, at, at, at, a
 template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
                                                  int, int, int, int, int, double, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

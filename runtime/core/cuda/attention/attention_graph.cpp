@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 void check(const rank& r, cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
@@ -259,4 +259,4 @@ attention_plan attention_graph::plan(cudnnHandle_t handle, std::size_t limit, bo
   return best;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

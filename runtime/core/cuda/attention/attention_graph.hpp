@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 void check(const rank&, cudnnStatus_t, const char* call);
 
@@ -79,4 +79,4 @@ class attention_graph {
   std::vector<cudnnBackendDescriptor_t> operations_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

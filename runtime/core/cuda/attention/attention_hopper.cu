@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 using namespace hopper;
@@ -103,4 +103,4 @@ bool attention_grad_hopper(const lane& on, at dq, at dk, at dv, at scratch, at d
   return true;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "attention_fused.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Whether these kernels are for a call of aligned operands: the GPU, attention_by_tiles or
 /// attention_grad_by_tiles, and tokens in multiples of 64.
@@ -17,4 +17,4 @@ bool attention_hopper(const lane&, at o, at lse, at q, at k, at v, const attenti
 bool attention_grad_hopper(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const attention_sizes&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

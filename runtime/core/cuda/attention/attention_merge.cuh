@@ -5,7 +5,7 @@
 #include "attention_fused.hpp"
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int block = 256;
 
@@ -75,4 +75,4 @@ struct attention_blocks {
   }
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "attention_fused.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Room for the plans of a rank, with no plan in it.
 attention_plans* make_attention_plans();
@@ -18,4 +18,4 @@ bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// Whether cuDNN has a plan for either that keeps to the scratch.
 bool has_attention_plan(const lane&, bool gradient, const attention_sizes&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -2,7 +2,7 @@
 // A build that found no cuDNN: attention is left to the own kernels.
 #include "attention_plans.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 attention_plans* make_attention_plans() { return nullptr; }
 void destroy(attention_plans*) {}
@@ -14,4 +14,4 @@ bool attention_grad_cudnn(const lane&, at, at, at, at, at, at, at, at, at, at, c
 
 bool has_attention_plan(const lane&, bool, const attention_sizes&) { return false; }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

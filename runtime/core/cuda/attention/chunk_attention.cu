@@ -8,7 +8,7 @@
 
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// dq += more, of those queries.
@@ -106,4 +106,4 @@ bool chunk_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch,
   return true;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

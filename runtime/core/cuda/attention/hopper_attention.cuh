@@ -7,7 +7,7 @@
 #include "hopper_walk.cuh"
 #include "../device/tensor_map.hpp"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 inline constexpr int head_dim = box_side, pair_bytes = 2 * box_bytes;
 inline constexpr int line_bytes =
@@ -266,4 +266,4 @@ __device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, na
           load<bf16, 8>(reinterpret_cast<const bf16*>(place + piece(row + 4 * i, column))));
 }
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

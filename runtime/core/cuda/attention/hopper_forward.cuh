@@ -4,7 +4,7 @@
 #pragma once
 #include "hopper_softmax.cuh"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// o = softmax(scale q k^T) v, and lse, the logarithm of what the softmax divides by.
 /// Shapes: o (tokens, heads, 64) with its stride; lse (rows, heads, queries_apart).
@@ -90,4 +90,4 @@ struct forward {
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

@@ -4,7 +4,7 @@
 #pragma once
 #include "hopper_queries_gradient.cuh"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that
 /// share a key head in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64) with their
@@ -103,4 +103,4 @@ struct keys_gradient {
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

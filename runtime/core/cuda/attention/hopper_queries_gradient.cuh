@@ -4,7 +4,7 @@
 #pragma once
 #include "hopper_attention.cuh"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// What a query's weights and their gradients are made with: its log-sum-exp in powers of two, and its sum of
 /// dout o.
@@ -132,4 +132,4 @@ struct queries_gradient {
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

@@ -4,7 +4,7 @@
 #pragma once
 #include "hopper_attention.cuh"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// Weights are powers of two of scores times a factor, less `top`: the largest of the first tile, and of a
 /// later one that exceeds it by more than `most_growth`. So they stay below 2^most_growth, and sums of
@@ -91,4 +91,4 @@ class running_softmax {
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 /// Some tiles of a head, from `tile` on.
 struct attention_item {
@@ -97,4 +97,4 @@ class attention_walk {
   }
 };
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

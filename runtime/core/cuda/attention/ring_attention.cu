@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// The result of queries that see no keys: zeros, of a log-sum-exp of -infinity.
@@ -85,4 +85,4 @@ void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, a
 template void merge_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int);
 template void merge_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// This rank's number in the communicator, which must be that of the plan's, among as many ranks.
@@ -51,4 +51,4 @@ adopted::~adopted() {
   for (const lane_link* k : links_) ncclRedOpDestroy(k->scaled_sum, k->nccl);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

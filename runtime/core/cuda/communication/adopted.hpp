@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// A sum of bf16 whose terms are each times one (communicate.cpp).
 ncclRedOp_t scaled_sum(const rank&, ncclComm_t, const std::string& name);
@@ -24,4 +24,4 @@ class adopted {
   std::vector<const lane_link*> links_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 
 #include <sstream>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 gpu_facts facts_of(const description& about, const placement& where, int device) {
@@ -75,4 +75,4 @@ void agree_on_gpus(const description& about, const placement& where, int device)
     throw failure::reported(2, "the ranks cannot start together: " + text);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What a process says of its GPU and its libraries.
 struct gpu_facts {
@@ -25,4 +25,4 @@ std::string misfits(const std::vector<gpu_facts>&);
 /// Errors: failure (2) on all ranks alike, naming everything that does not fit.
 void agree_on_gpus(const description&, const placement&, int device);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

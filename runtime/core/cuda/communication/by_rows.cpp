@@ -5,7 +5,7 @@
 #include "peer_sums.hpp"
 #include "../device/stream_words.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 enum word_of : std::size_t { is_there, is_taken };  // a part of the member's; the rank's part, by the member
@@ -117,4 +117,4 @@ template gathered_rows gather_by_rows<bf16>(const lane&, over, message, at, at, 
 template dealt_rows<float> deal_by_rows<float>(const lane&, over, message, at, at, std::size_t);
 template dealt_rows<bf16> deal_by_rows<bf16>(const lane&, over, message, at, at, std::size_t);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr std::size_t most_trials = 64;
@@ -172,4 +172,4 @@ void collective_check::judge() const {
                               (trials_[i].done == by::peers ? by_peers : by_nccl));
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

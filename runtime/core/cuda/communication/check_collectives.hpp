@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The collectives that each communicator of a rank is for, once, on known whole numbers in the arena, each
 /// element compared. Exchanges and pairs are left out: their members may have arenas of different sizes.
@@ -45,4 +45,4 @@ class collective_check {
           nullptr;  // by trial, the complement of the first wrong element, or 0; on the device, and pinned
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 const lane_link& link_of(const lane& on, over what, message m) {
   for (const lane_link& k : on.links)
@@ -423,4 +423,4 @@ template void to_experts<bf16>(const lane&, over, message, at, at, at, at, const
 template void from_experts<float>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
 template void from_experts<bf16>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <thread>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 using namespace std::chrono_literals;
@@ -263,4 +263,4 @@ void communicators::release() {
 
 communicators::~communicators() { release(); }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of
 /// two that compute may be under way at once, and their kernels wait for each other across ranks: all must
@@ -59,4 +59,4 @@ class communicators {
   std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether NCCL has let go of everything
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -3,7 +3,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256;
@@ -45,4 +45,4 @@ template void put_into_blocks<bf16>(const lane&, bf16*, const bf16*, const runti
 template void take_from_blocks<float>(const lane&, float*, const float*, const runtime::head_exchange&);
 template void take_from_blocks<bf16>(const lane&, bf16*, const bf16*, const runtime::head_exchange&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/runtime/head_exchange.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// to[i] = from[by.sent(i)], block after block.
 template <class T>
@@ -14,4 +14,4 @@ void put_into_blocks(const lane&, T* to, const T* from, const runtime::head_exch
 template <class T>
 void take_from_blocks(const lane&, T* to, const T* from, const runtime::head_exchange& by);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

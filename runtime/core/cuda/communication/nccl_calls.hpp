@@ -6,12 +6,14 @@
 #include <string>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
-inline constexpr ncclDataType_t nccl_type = std::is_same_v<T, float>    ? ncclFloat32
-                                            : std::is_same_v<T, double> ? ncclFloat64
-                                                                        : ncclBfloat16;
+inline constexpr ncclDataType_t nccl_type = ncclBfloat16;
+template <>
+inline constexpr ncclDataType_t nccl_type<float> = ncclFloat32;
+template <>
+inline constexpr ncclDataType_t nccl_type<double> = ncclFloat64;
 
 /// What a lane communicates over. Errors: failure (70) that names the message, where it has no such
 /// communicator.
@@ -24,4 +26,4 @@ inline int members_of(const rank& r, const lane_link& k, const char* what) {
   return members;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256;
@@ -41,4 +41,4 @@ void place_own_shards(const lane& on, const own_shards& of) {
   else launch(on, "own shards", place<std::uint16_t>, grid, block, 0, of);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

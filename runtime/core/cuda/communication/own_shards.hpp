@@ -5,7 +5,7 @@
 
 #include <cassert>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Of up to `most` tensors. Units: bytes.
 struct own_shards {
@@ -28,4 +28,4 @@ struct own_shards {
 /// By one kernel, for beside computation each waits until a large one ends. None where there are no shards.
 void place_own_shards(const lane&, const own_shards&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

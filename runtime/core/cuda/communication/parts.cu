@@ -4,7 +4,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256;
@@ -53,4 +53,4 @@ template void split<bf16>(const lane&, at, at, at, int, int, int);
 template void concat<float>(const lane&, at, at, at, int, int, int);
 template void concat<bf16>(const lane&, at, at, at, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

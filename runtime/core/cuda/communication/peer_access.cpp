@@ -3,7 +3,7 @@
 
 #include "../device/check.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 bool can_map(const context& a, const context& b) {
   int there = 0, back = 0;
@@ -18,4 +18,4 @@ void map(context& from, const context& other) {
   else check(from.of(), status, "cudaDeviceEnablePeerAccess");
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Whether each of two GPUs can map the other's memory.
 bool can_map(const context&, const context&);
@@ -11,4 +11,4 @@ bool can_map(const context&, const context&);
 /// Errors: failure (70) naming the rank.
 void map(context& from, const context& other);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

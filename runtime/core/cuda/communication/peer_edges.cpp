@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// A rank's link over `peer` of a communicator; null: it has none.
@@ -57,4 +57,4 @@ void receive_from_peer(const lane& on, peer_edge& e, message m, std::byte* to) {
   take_word(on, e.is_there);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

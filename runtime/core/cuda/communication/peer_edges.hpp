@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// A directed edge. The places of its messages, by whether the step evaluates and by number, are named by the
 /// receiver while it tries its steps out alone: an addressee is known before anybody sends.
@@ -45,4 +45,4 @@ class peer_edges {
   std::vector<std::unique_ptr<peer_edge>> edges_;  // in the same order; null: none
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

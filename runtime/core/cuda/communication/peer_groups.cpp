@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr std::size_t words_of_group = std::size_t{2} * most_mapped * most_mapped;
@@ -67,4 +67,4 @@ peer_groups::~peer_groups() {
   }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int most_mapped = 16;
 
@@ -66,4 +66,4 @@ class peer_groups {
   std::vector<std::unique_ptr<held>> all_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -2,7 +2,7 @@
 #include "peer_groups.hpp"
 #include "peer_words.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// One warp, a thread to a member.
@@ -33,4 +33,4 @@ void load_meeting(const lane& on) {
   check(on, cudaStreamSynchronize(on.stream), "a meeting of ranks: cudaStreamSynchronize");
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

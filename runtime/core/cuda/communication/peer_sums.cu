@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 1024, blocks_of_processor = 2;
@@ -139,4 +139,4 @@ template void gather_from_peers<bf16>(const lane&, const peer_group&, bf16*, con
 template void sum_among_peers<float>(const lane&, const peer_group&, float*, std::size_t);
 template void sum_among_peers<bf16>(const lane&, const peer_group&, bf16*, std::size_t);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

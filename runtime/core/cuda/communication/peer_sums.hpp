@@ -4,7 +4,7 @@
 #pragma once
 #include "peer_groups.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// This rank's part of the sum of what all have: terms in the order of the ranks, in f32, rounded once.
 /// Shapes: from (ranks, count) at one place of every arena, to (count).
@@ -32,4 +32,4 @@ void gather_from_peers(const lane&, const peer_group&, T* to, const T* from, std
 template <class T>
 void sum_among_peers(const lane&, const peer_group&, T* data, std::size_t count);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

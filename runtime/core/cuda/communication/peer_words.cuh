@@ -4,7 +4,7 @@
 #pragma once
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 using word = unsigned long long;
 
@@ -26,4 +26,4 @@ __device__ inline bool reached(const word* at, word count, const volatile unsign
   return true;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256, n = wide<float>;
@@ -61,4 +61,4 @@ void widen_parts(const lane& on, const bf16* from, const rounded_parts& of) {
   else launch(on, "widen", widen_to<1>, ceil_div(of.length, block), block, 0, from, of);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <cassert>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What is sent at a time, of up to `most` tensors: to each member its part of each, side by side. Parts
 /// begin at multiples of 16 bytes; what lies between them is zero.
@@ -38,4 +38,4 @@ void round_parts(const lane&, bf16* to, const rounded_parts&);
 /// What has arrived for the rank. Shapes: from (length).
 void widen_parts(const lane&, const bf16* from, const rounded_parts&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

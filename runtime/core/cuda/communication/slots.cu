@@ -3,7 +3,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256;
@@ -144,4 +144,4 @@ template void fetch_slots<float>(const lane&, const peer_group&, float*, const f
 template void fetch_slots<bf16>(const lane&, const peer_group&, bf16*, const bf16*, const std::int32_t*,
                                 const runtime::slot_exchange&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

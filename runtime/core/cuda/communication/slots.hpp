@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Rows of slots to the slabs of the ranks that have their experts; what is left of a slab is zeros.
 /// Shapes: slabs (ranks * slab, width), slots (slots, width), offsets (2, experts).
@@ -39,4 +39,4 @@ void put_offsets(const lane&, std::int32_t* blocks, const std::int32_t* offsets,
 void take_offsets(const lane&, std::int32_t* segments, const std::int32_t* blocks,
                   const runtime::slot_exchange&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

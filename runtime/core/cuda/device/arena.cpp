@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 void prepare_nccl() {
   setenv("NCCL_NVLS_ENABLE", "0", 1);
@@ -20,4 +20,4 @@ arena::arena(const rank& r, std::size_t bytes, std::pmr::memory_resource* memory
   if (nccl_ == nullptr) other_ = buffer(r, memory != nullptr ? memory : device_memory(), bytes, "arena");
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Device memory on the current device. NCCL's own allocator gives memory that can be registered with its
 /// communicators; what cudaMalloc, or an application, gives cannot.
@@ -34,4 +34,4 @@ constexpr std::size_t window_bytes(std::size_t arena_bytes) { return (arena_byte
 /// communicator is made and not at their first use.
 void prepare_nccl();
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr std::size_t alignment = 256;  // of cudaMalloc
@@ -60,4 +60,4 @@ buffer& buffer::operator=(buffer&& other) noexcept {
   return *this;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

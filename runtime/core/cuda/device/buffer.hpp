@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <memory_resource>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// cudaMalloc on the current device, and pinned memory that all devices map. Both give null where there is
 /// none left.
@@ -34,4 +34,4 @@ class buffer {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 void check(const program& p) {
   const description& about = p.about;
@@ -66,4 +66,4 @@ int device_attribute(const rank& r, cudaDeviceAttr which) {
   return value;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

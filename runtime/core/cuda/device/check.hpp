@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// How long a call of NCCL may take until the other ranks of its communicator have answered.
 inline constexpr std::chrono::seconds nccl_patience{60};
@@ -27,4 +27,4 @@ void check(const rank&, cublasStatus_t, const char* call);
 /// What CUDA says of the calling thread's device.
 int device_attribute(const rank&, cudaDeviceAttr);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

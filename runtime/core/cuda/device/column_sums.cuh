@@ -4,7 +4,7 @@
 #pragma once
 #include "device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// A block sums one chunk of rows: 32 lanes of N columns, 8 rows at a time.
 inline constexpr int sum_rows = 8, fewest_rows = 2 * sum_rows;
@@ -102,4 +102,4 @@ void column_sums(const lane& on, const char* name, const sum_targets<Term::outpu
   add_partials<Term::outputs>(on, name, to, chunks, width, accumulate);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int warp_size = 32;
 
@@ -154,4 +154,4 @@ inline unsigned row_threads(int items, int most = 256) {
 
 inline constexpr int ceil_div(std::size_t n, std::size_t by) { return static_cast<int>((n + by - 1) / by); }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

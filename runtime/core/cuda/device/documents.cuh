@@ -5,7 +5,7 @@
 
 #include <rankc/runtime/ring_step.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The position in its document of each of a rank's tokens, of whole sequences or of chunks of them.
 struct rows_in_documents {
@@ -33,4 +33,4 @@ struct within_documents : Order {
   }
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The function as CUDA 12.0 has it. Errors: failure (70) where the driver has none.
 template <class Function>
@@ -19,4 +19,4 @@ Function driver_function(const rank& r, const char* name) {
   return reinterpret_cast<Function>(found);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int map_block = 256;
 inline constexpr int packs_each = 2;  // that a thread loads at once, of each input
@@ -65,4 +65,4 @@ void run2(const lane& on, const char* name, T* y, const T* a, const T* b, std::s
   else launch(on, name, map2<1, T, F>, ceil_div(count, each), map_block, 0, y, a, b, count, f);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

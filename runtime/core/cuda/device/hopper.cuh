@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 using shared_address = std::uint32_t;
 __device__ inline shared_address address_of(const void* shared) {
@@ -247,4 +247,4 @@ __device__ inline void store_matrices(shared_address row, unsigned a, unsigned b
                : "memory");
 }
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

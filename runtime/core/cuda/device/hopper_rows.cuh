@@ -5,7 +5,7 @@
 #include "device.cuh"
 #include "hopper.cuh"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 inline constexpr int warps_of_group = 4;
 inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: what a warp stores at a time
@@ -40,4 +40,4 @@ __device__ void stage_sums(std::byte* to, const float (&d)[N], int first, bf16) 
   }
 }
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

@@ -6,7 +6,7 @@
 #include "hopper_rows.cuh"
 #include "tensor_map.hpp"
 
-namespace rankc::cuda::hopper {
+namespace rankc::runtime::cuda::hopper {
 
 inline constexpr int blocks_of_tile = 2;
 inline constexpr int tile_rows = 128, columns_each = 128, tile_columns = blocks_of_tile * columns_each;
@@ -187,4 +187,4 @@ __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums
   }
 }
 
-}  // namespace rankc::cuda::hopper
+}  // namespace rankc::runtime::cuda::hopper

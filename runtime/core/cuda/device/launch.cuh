@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Launch `kernel` on its lane.
 /// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for it may
@@ -30,4 +30,4 @@ __device__ inline float* dynamic_shared() {
   return shared_floats;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int row_group_threads = 256;
 
@@ -27,4 +27,4 @@ unsigned row_group_blocks(int tokens, int width) {
   return static_cast<unsigned>(ceil_div(items, row_group_threads));
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

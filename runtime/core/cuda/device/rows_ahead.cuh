@@ -7,7 +7,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// The same rows of `Operands` matrices (tokens, width), of which a thread has P packs of N elements each.
 /// `Ahead` rows have room in shared memory; 0: none. A team's first row is `first`, and every step-th row is
@@ -76,4 +76,4 @@ class rows_ahead {
   int row_, step_, tokens_, width_, stage_ = 0;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 CUdeviceptr address(volatile std::uint32_t* word) { return reinterpret_cast<CUdeviceptr>(word); }
@@ -67,4 +67,4 @@ void take_word(const lane& on, volatile std::uint32_t* word) {
   enqueue(on, {wait_for(word, 1), write_of(word, 0)});
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

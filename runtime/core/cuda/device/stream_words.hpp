@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Words that are 0, until no lane shall wait for one any longer.
 class stream_words {
@@ -34,4 +34,4 @@ void write_word(const lane&, volatile std::uint32_t* word, std::uint32_t value);
 /// Hold the lane until the word is 1, and make it 0. Errors: failure (70).
 void take_word(const lane&, volatile std::uint32_t* word);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

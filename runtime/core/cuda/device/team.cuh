@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Rows above this many elements are refused: they do not fit into registers.
 inline constexpr int widest_row = 32768;
@@ -53,4 +53,4 @@ inline dim3 team_block(int packs, int each, int threads) {
   return dim3(warps * warp_size, std::clamp(teams, 1, 15));
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 bool is_hopper(const lane& on) {
   return device_attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 &&
@@ -28,4 +28,4 @@ CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int
   return made;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

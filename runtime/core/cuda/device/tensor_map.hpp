@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Boxes are square. A row of one is 128 bytes, whose 16-byte pieces change places with the row (swizzle).
 inline constexpr int box_side = 64, box_bytes = box_side * box_side * static_cast<int>(sizeof(bf16));
@@ -22,4 +22,4 @@ inline CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t ro
   return tensor_map(on, matrix, rows, columns, columns);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

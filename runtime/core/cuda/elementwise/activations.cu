@@ -5,7 +5,7 @@
 #include "activations.cuh"
 #include "../device/elementwise.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 struct sum_of {
@@ -58,4 +58,4 @@ template void clear<bf16>(const lane&, at, std::size_t);
 template void copy<float>(const lane&, at, at, std::size_t);
 template void copy<bf16>(const lane&, at, at, std::size_t);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -3,7 +3,7 @@
 #pragma once
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// tanh form: gelu(x) = x / 2 (1 + tanh(u)) = x sigmoid(2 u), with 2 u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
 inline constexpr double gelu_of_x = 2 * 0.7978845608028654, gelu_of_cube = gelu_of_x * 0.044715;
@@ -40,4 +40,4 @@ __device__ void take_swiglu_grad(float dy, float& gate, float& up) {
   up = of_up;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 #include "activations.cuh"
 #include "../device/row_groups.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int rows_each = 2;
@@ -98,4 +98,4 @@ template void swiglu<bf16>(const lane&, at, at, at, int, int, int);
 template void swiglu_grad<float>(const lane&, at, at, at, at, at, int, int, int);
 template void swiglu_grad<bf16>(const lane&, at, at, at, at, at, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

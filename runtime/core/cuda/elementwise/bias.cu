@@ -7,7 +7,7 @@
 #include "../device/documents.cuh"
 #include "../device/row_groups.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// Which row of a table a token takes: rows again and again, and the positions of a rank's chunks of
@@ -206,4 +206,4 @@ template void document_position<bf16>(const lane&, at, at, at, at, int, int, int
 template void document_chunk_position<float>(const lane&, at, at, at, at, int, int, int, int, int, int);
 template void document_chunk_position<bf16>(const lane&, at, at, at, at, int, int, int, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

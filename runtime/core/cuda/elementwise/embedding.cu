@@ -4,7 +4,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256, ahead = 4;  // packs that a lane loads before it stores the first
@@ -52,4 +52,4 @@ void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int
 template void embedding<float>(const lane&, at, at, at, int, int, int, int);
 template void embedding<bf16>(const lane&, at, at, at, int, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -10,7 +10,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int longest_chunk = 64,
@@ -219,4 +219,4 @@ template void document_chunk_position_grad<float>(const lane&, at, at, at, int, 
                                                   bool);
 template void document_chunk_position_grad<bf16>(const lane&, at, at, at, int, int, int, int, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 
 #include "../device/elementwise.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 struct product_of {
@@ -84,4 +84,4 @@ template void sigmoid<bf16>(const lane&, at, at, std::size_t);
 template void sigmoid_grad<float>(const lane&, at, at, at, std::size_t);
 template void sigmoid_grad<bf16>(const lane&, at, at, at, std::size_t);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

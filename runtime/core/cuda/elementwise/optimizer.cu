@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256, blocks_each = 4,
@@ -321,4 +321,4 @@ RANKC_ALL_MOMENTS(bf16, bf16, rounding::stochastic)
 #undef RANKC_ALL_MOMENTS
 #undef RANKC_BF16_MOMENTS
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int block = 256;
@@ -75,4 +75,4 @@ template void rope<bf16>(const lane&, at, at, at, int, int, int, int, int);
 template void rope_grad<float>(const lane&, at, at, at, int, int, int, int, int);
 template void rope_grad<bf16>(const lane&, at, at, at, int, int, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// A copy from pageable memory may still be on its way when it returns, and the streams do not wait for it.
@@ -75,4 +75,4 @@ void routers(context& owner, int microbatch, double* to) {
           static_cast<std::size_t>(kept.rows) * static_cast<std::size_t>(kept.experts), to);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// As engine has them, of the rank of the context. What is written is rounded into the working copy too.
 void read(context&, region, std::size_t first, std::size_t count, double* to);
@@ -11,4 +11,4 @@ void write(context&, region, std::size_t first, std::size_t count, const double*
 void logits(context&, std::size_t token, double* to);
 void routers(context&, int microbatch, double* to);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its
 /// sequences; and where the documents of each coordinate's sequences begin.
@@ -52,10 +52,9 @@ class batches {
  private:
   const description& about_;
   std::size_t microbatch_;  // tokens of one on a rank
-  std::int32_t* all_ =
-      // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
-      nullptr;
+  // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
+  std::int32_t* all_ = nullptr;
   std::vector<batch> of_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

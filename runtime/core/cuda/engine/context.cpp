@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// Fill a rope table on the device.
@@ -184,4 +184,4 @@ cudaGraphExec_t context::capture(const std::function<void()>& work) {
   return made;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 driver::driver(context& owner, const program& p, const batch& b, report& to, cudaStream_t launch_on)
     : context_(owner),
@@ -166,4 +166,4 @@ void driver::look_at_communicators() {
     }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

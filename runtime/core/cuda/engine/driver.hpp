@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What the drivers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
 struct report {
@@ -88,4 +88,4 @@ class driver {
   std::atomic<bool> enqueueing_ = false;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

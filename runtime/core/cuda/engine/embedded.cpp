@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// The calling thread works on a device as long as this lives.
@@ -148,4 +148,4 @@ status embed(const program& p, const surroundings& s, embedded& into) noexcept {
   });
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -25,7 +25,7 @@
 #include <set>
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 using namespace std::chrono_literals;
@@ -349,4 +349,4 @@ std::unique_ptr<engine> install(const program& p, const placement& given) {
   return std::make_unique<cuda_engine>(p, where);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

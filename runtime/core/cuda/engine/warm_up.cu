@@ -3,7 +3,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// Two bf16 of magnitude 2^-7 to 2^-5 with random signs: as an f32, a number of the upper half's size.
@@ -33,4 +33,4 @@ void fill_with_noise(const lane& on) {
           "moments: cudaMemsetAsync");
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

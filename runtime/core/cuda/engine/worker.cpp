@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 worker::worker(context& owner, const program& p, const batch& b, report& to)
     : context_(owner), report_(to), driver_(owner, p, b, to) {
@@ -52,4 +52,4 @@ void worker::serve() {
   }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class worker {
  public:
@@ -33,4 +33,4 @@ class worker {
   std::thread thread_;
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 #include "../device/column_sums.cuh"
 #include "router_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int kinds_of_layer = runtime::kinds_of_statistics, most_blocks = runtime::blocks_of_statistics;
@@ -267,4 +267,4 @@ RANKC_FOR(overflow_loss)
 RANKC_FOR(overflow_loss_grad)
 #undef RANKC_FOR
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

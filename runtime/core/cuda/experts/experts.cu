@@ -4,7 +4,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int arrange_threads = 1024, pick_threads = 256, picks_of_block = pick_threads / warp_size;
@@ -286,4 +286,4 @@ template void combine<bf16>(const lane&, at, at, at, at, int, int, int);
 template void combine_grad<float>(const lane&, at, at, at, at, at, at, int, int, int);
 template void combine_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

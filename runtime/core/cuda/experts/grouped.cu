@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int tile = 64, depth = 16, side = 4;  // of a block's result; terms at a time; of a thread's result
@@ -205,4 +205,4 @@ template void grouped_linear_dx<bf16>(const lane&, at, at, at, at, int, int, int
 template void grouped_linear_dw<float>(const lane&, at, at, at, at, int, int, int, int, int, bool);
 template void grouped_linear_dw<bf16>(const lane&, at, at, at, at, int, int, int, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include "../device/hopper_stages.cuh"
 #include "row_tiles.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 using namespace hopper;
@@ -283,4 +283,4 @@ void hopper_linear_dw(const lane& on, float* dw, const bf16* dy, const bf16* x, 
     run(on, "grouped_linear_dw", of, weights_product<false>{dw, offsets, s.segments, s.experts, s.in, s.out});
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 struct grouped_shape {
   int rows, in, out, segments, experts;
@@ -24,4 +24,4 @@ void hopper_linear_dx(const lane&, bf16* dx, const bf16* dy, const bf16* w, cons
 void hopper_linear_dw(const lane&, float* dw, const bf16* dy, const bf16* x, const int* offsets,
                       const grouped_shape&, bool accumulate);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include "router_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// Shapes: weights f32 and chosen (tokens, picks), logits (tokens, experts).
@@ -126,4 +126,4 @@ template void normalize<bf16>(const lane&, at, at, int, int, double);
 template void normalize_grad<float>(const lane&, at, at, at, int, int, double);
 template void normalize_grad<bf16>(const lane&, at, at, at, int, int, double);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include "router_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// A row's scores, and a bias of them or null.
@@ -191,4 +191,4 @@ RANKC_FOR(float)
 RANKC_FOR(bf16)
 #undef RANKC_FOR
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int router_block = 256, tokens_of_block = router_block / warp_size;
 
@@ -59,4 +59,4 @@ __device__ float2 softmax_of_row(const T* x, int experts) {
 
 __device__ inline float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

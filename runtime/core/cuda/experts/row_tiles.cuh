@@ -4,7 +4,7 @@
 #pragma once
 #include "../device/device.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Where a tile lies: `rows` of a segment from `row` on, and its column tile.
 struct row_tile {
@@ -70,4 +70,4 @@ class row_tiles {
   int last_ = 0;                  // tiles through this lane's segment
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 
 #include "fp8_sources.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 void to_e4m3(const lane& on, at q, at x, int rows, int columns) {
@@ -41,4 +41,4 @@ template void swiglu_e4m3<bf16>(const lane&, at, at, at, int, int, int);
 template void swiglu_grad_e5m2<float>(const lane&, at, at, at, at, at, int, int, int);
 template void swiglu_grad_e5m2<bf16>(const lane&, at, at, at, at, at, int, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

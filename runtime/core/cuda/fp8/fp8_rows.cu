@@ -5,7 +5,7 @@
 #include "fp8_rows.cuh"
 #include "fp8_sources.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 void to_e4m3_rows(const lane& on, at q, at x, int rows, int columns) {
@@ -37,4 +37,4 @@ template decltype(swiglu_e4m3_rows<bf16>) swiglu_e4m3_rows<bf16>;
 template decltype(swiglu_grad_e4m3_rows<float>) swiglu_grad_e4m3_rows<float>;
 template decltype(swiglu_grad_e4m3_rows<bf16>) swiglu_grad_e4m3_rows<bf16>;
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "fp8_tiles.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Where the parts of such a tensor lie.
 struct fp8_rows_places {
@@ -128,4 +128,4 @@ void round_to_rows(const lane& on, const char* name, at to, Source source, int r
          rows, width);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 #include "../elementwise/activations.cuh"
 #include "fp8_tiles.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 __device__ float through(float x) {
@@ -75,4 +75,4 @@ swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dga
   return {on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride};
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int fp8_threads = 256;
 inline constexpr int fp8_each = 8;  // numbers of a row that a source gives
@@ -241,4 +241,4 @@ void round_to_fp8(const lane& on, const char* name, at to, Source source, int ro
   round_by_maxima<F>(on, name, q, source, parts, rows, width);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 #include "fp8_rows.cuh"
 #include "../norms/norm_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 template <class T>
@@ -142,4 +142,4 @@ template decltype(layer_norm_e4m3_rows<bf16>) layer_norm_e4m3_rows<bf16>;
 template decltype(rms_norm_e4m3_rows<float>) rms_norm_e4m3_rows<float>;
 template decltype(rms_norm_e4m3_rows<bf16>) rms_norm_e4m3_rows<bf16>;
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #include "../elementwise/activations.cuh"
 #include "../device/column_sums.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// A row's part of dx, which it stores, for its column sums.
@@ -48,4 +48,4 @@ void gelu_grad_bias(const lane& on, at dx, at db, at dy, at before, int tokens, 
 template void gelu_grad_bias<float>(const lane&, at, at, at, at, int, int, bool);
 template void gelu_grad_bias<bf16>(const lane&, at, at, at, at, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 
 #include "linear_shapes.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 void linear(const lane& on, at y, at x, at w, int tokens, int in, int out) {
@@ -41,4 +41,4 @@ template void linear_dx<bf16>(const lane&, at, at, at, int, int, int, bool);
 template void linear_dw<float>(const lane&, at, at, at, int, int, int, bool);
 template void linear_dw<bf16>(const lane&, at, at, at, int, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

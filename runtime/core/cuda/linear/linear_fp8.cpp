@@ -8,7 +8,7 @@
 
 #include <rankc/runtime/fp8.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// What operands of a kind of scale are. Where their factors lie is asked of the layout.
@@ -181,4 +181,4 @@ template decltype(linear_dx_fp8_rows<bf16>) linear_dx_fp8_rows<bf16>;
 template decltype(linear_dw_fp8_rows<float>) linear_dw_fp8_rows<float>;
 template decltype(linear_dw_fp8_rows<bf16>) linear_dw_fp8_rows<bf16>;
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

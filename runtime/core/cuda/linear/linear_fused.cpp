@@ -10,7 +10,7 @@
 #include "gelu_sums.hpp"
 #include "linear_shapes.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 template <class T>
@@ -140,4 +140,4 @@ template void linear_dx_gelu_bias<bf16>(const lane&, at, at, at, at, at, int, in
 template void linear_dw_bias<float>(const lane&, at, at, at, at, int, int, int, bool);
 template void linear_dw_bias<bf16>(const lane&, at, at, at, at, int, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 linear_plan::~linear_plan() {
   if (d != nullptr) cublasLtMatrixLayoutDestroy(d);
@@ -125,4 +125,4 @@ void product(const lane& on, const char* name, const product_shape& shape, const
                  std::to_string(alignment_of(with)) + " bytes");
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

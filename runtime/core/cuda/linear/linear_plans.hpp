@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// A column-major product d (m, n) = epilogue(op(a) op(b) + beta c), with k summed over.
 /// Units: `alignment` in bytes, that of the least aligned operand, at most 256.
@@ -92,4 +92,4 @@ bool try_product(const lane&, const char* name, product_shape, const product_ope
 /// Errors: failure (70) naming the shape.
 void product(const lane&, const char* name, const product_shape&, const product_operands&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

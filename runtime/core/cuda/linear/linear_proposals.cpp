@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int most_proposals = 24;
@@ -108,4 +108,4 @@ bool runs(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& a
          result.workspaceSize <= on.workspace_bytes;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

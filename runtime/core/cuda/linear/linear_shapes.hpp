@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 template <class T>
 inline constexpr cudaDataType_t type_of = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_16BF;
@@ -55,4 +55,4 @@ product_shape weight_gradient_shape(int tokens, int in, int out, bool add) {
           .out = CUDA_R_32F};
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

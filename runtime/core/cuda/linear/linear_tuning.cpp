@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr float search_milliseconds = 150;  // of a shape, or
@@ -182,4 +182,4 @@ product_choice choose_algorithm(const lane& on, const linear_plan& plan, const p
   return {best.algorithm, best.each};
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product_choices.hpp"
 
-#include <unistd.h>
+#include <rankc/runtime/output_file.hpp>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -10,12 +10,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -181,17 +182,18 @@ std::string product_choices::lines_of(const table& choices) {
   return out.str();
 }
 
-std::string open_products(const std::string& file) {
+std::string open_products(const std::string& file) try {
   std::error_code error;
   if (const fs::path folder = fs::path(file).parent_path(); !folder.empty())
     fs::create_directories(folder, error);
-  std::fstream both(file, std::ios::binary | std::ios::in | std::ios::out | std::ios::app);
-  std::ostringstream text;
-  if (both && both.peek() != std::fstream::traits_type::eof()) text << both.rdbuf();
-  if (both.bad() || !both.is_open())
-    throw failure::reported(1,
-                            file + ": the choices of products cannot be kept there: " + std::strerror(errno));
-  return text.str();
+  const runtime::output_file can_be_kept(file, 1);
+  if (!fs::exists(file)) return "";
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw failure::reported(1, file + ": cannot be read: " + std::strerror(errno));
+  return {std::istreambuf_iterator<char>(in), {}};
+} catch (const failure& f) {
+  throw failure::reported(
+      1, std::string(f.what()) + "; it keeps the choices of products, and --products none keeps none");
 }
 
 void keep_products(const std::string& file, const product_choices& choices) {
@@ -201,13 +203,10 @@ void keep_products(const std::string& file, const product_choices& choices) {
   all.take(choices.text(), "this job");
   const std::string after = all.text();
   if (after == before) return;
-  const fs::path next = file + "." + std::to_string(getpid());
-  std::ofstream out(next, std::ios::binary);
-  out << after;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(next, file, error);
-  else fs::remove(next, error);
+  try {
+    runtime::write_output(file, after, 1);
+  } catch (const failure&) {  // the next job times again
+  }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What choices hold for: the same algorithm is the fastest, and is one at all, on such a GPU and library
 /// alone.
@@ -65,4 +65,4 @@ std::string open_products(const std::string& file);
 /// tunes again.
 void keep_products(const std::string& file, const product_choices&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

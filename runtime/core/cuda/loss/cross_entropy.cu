@@ -6,7 +6,7 @@
 
 #include "cross_entropy_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// top[n] = max over the row. Shapes: logits (tokens, vocab), top f32 (tokens).
@@ -125,4 +125,4 @@ template void cross_entropy<bf16>(const lane&, at, at, int, double, bool);
 template void cross_entropy_grad<float>(const lane&, at, at, int, double);
 template void cross_entropy_grad<bf16>(const lane&, at, at, int, double);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 #include "cross_entropy_hopper.hpp"
 #include "cross_entropy_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int visit_threads = 1024;
@@ -95,4 +95,4 @@ template void softmax_grad<bf16>(const lane&, at, at, at, at, at, int, int, int,
 template void softmax_sums_grad<float>(const lane&, at, at, at, at, int, int, double);
 template void softmax_sums_grad<bf16>(const lane&, at, at, at, at, int, int, double);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -10,7 +10,7 @@
 #include "../device/hopper.cuh"
 #include "../device/tensor_map.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 using namespace hopper;
@@ -71,4 +71,4 @@ template void hopper_softmax_sums_grad<float>(const lane&, float*, float*, const
 template void hopper_softmax_sums_grad<bf16>(const lane&, bf16*, float*, const bf16*, const std::int32_t*,
                                              int, int, float);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

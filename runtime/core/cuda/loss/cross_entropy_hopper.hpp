@@ -4,7 +4,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Whether the lane's GPU can keep a row of so many bytes.
 bool hopper_visits(const lane&, std::size_t row_bytes);
@@ -14,4 +14,4 @@ template <class T>
 void hopper_softmax_sums_grad(const lane&, T* dlogits, float* sums, const T* logits,
                               const std::int32_t* targets, int tokens, int vocab, float scale);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 
 #include <cfloat>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
 inline constexpr int logits_threads = 256, logits_blocks = 4, logits_ahead = 4;
@@ -99,4 +99,4 @@ void launch_rows(const lane& on, const char* name, Wide by_packs, Single by_elem
   else launch(on, name, by_elements, tokens, logits_block(vocab, Threads), 0, arguments...);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 
 #include "cross_entropy_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// y = exp(x - max) / sum. Shapes: x, y (tokens, width). y may be x.
@@ -69,4 +69,4 @@ template void softmax<bf16>(const lane&, at, at, int, int);
 template void softmax_dx<float>(const lane&, at, at, at, int, int);
 template void softmax_dx<bf16>(const lane&, at, at, at, int, int);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -4,7 +4,7 @@
 #pragma once
 #include "../device/team.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 inline constexpr int norm_block = 256, most_norm_threads = 512;
 
@@ -81,4 +81,4 @@ void with_norm_packs(int width, bool packs, Call call) {
   else call.template operator()<1, 64>();
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

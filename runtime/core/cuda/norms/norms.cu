@@ -7,7 +7,7 @@
 #include "norm_rows.cuh"
 #include "norms_narrow.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// What a forward kernel reads and writes; what the variant has no use for is null.
@@ -178,4 +178,4 @@ template void rms_norm<bf16>(const lane&, at, at, at, at, int, int, double);
 template void add_rms_norm<float>(const lane&, at, at, at, at, at, at, int, int, double);
 template void add_rms_norm<bf16>(const lane&, at, at, at, at, at, at, int, int, double);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

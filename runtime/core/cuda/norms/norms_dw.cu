@@ -6,7 +6,7 @@
 #include "../device/column_sums.cuh"
 #include "norm_rows.cuh"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// dgain sums dy xhat, dshift sums dy.
@@ -66,4 +66,4 @@ template void layer_norm_dw<bf16>(const lane&, at, at, at, at, at, int, int, boo
 template void rms_norm_dw<float>(const lane&, at, at, at, at, int, int, bool);
 template void rms_norm_dw<bf16>(const lane&, at, at, at, at, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 /// How a row is shared out: P packs of N elements a thread, `threads` of a block at most, so many as have
@@ -276,4 +276,4 @@ template void rms_norm_grad<bf16>(const lane&, at, at, at, at, at, at, int, int,
 template void rms_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 template void rms_norm_grad_add<bf16>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

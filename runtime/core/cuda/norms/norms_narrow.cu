@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int n = 8, threads = 256, rows_forward = 4, rows_backward = 2;
@@ -133,4 +133,4 @@ int narrow_rms_norm_grad(const lane& on, bf16* dx, const bf16* dy, const bf16* x
   return blocks;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

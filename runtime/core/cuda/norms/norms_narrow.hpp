@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Whether rows of this width are, where packs of 16 bytes can be loaded.
 constexpr bool is_narrow(int width) { return width == 64 || width == 128 || width == 256; }
@@ -15,4 +15,4 @@ void narrow_rms_norm(const lane&, bf16* y, float* stats, const bf16* x, const bf
 int narrow_rms_norm_grad(const lane&, bf16* dx, const bf16* dy, const bf16* x, const float* stats,
                          const bf16* gain, int tokens, int width);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

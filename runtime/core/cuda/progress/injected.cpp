@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cstdlib>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 constexpr double seconds_to_see_it = 10;  // by the thread that looks on
@@ -57,4 +57,4 @@ void injected::meet(const rank& r, std::int64_t step, std::uint64_t actions) {
   }
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

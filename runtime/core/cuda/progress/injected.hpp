@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class injected {
  public:
@@ -29,4 +29,4 @@ class injected {
 /// Enqueue a kernel that in one step does not end for some seconds, or until `is_over` is not 0.
 void hold_up_device(const lane&, std::uint32_t step, volatile unsigned* is_over, double seconds);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

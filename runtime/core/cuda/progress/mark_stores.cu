@@ -3,7 +3,7 @@
 #include "marks.hpp"
 #include "../device/stream_words.hpp"
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 __global__ void store(volatile std::uint32_t* to, std::uint32_t value) { *to = value; }
@@ -31,4 +31,4 @@ void hold_up_device(const lane& on, std::uint32_t step, volatile unsigned* is_ov
                                   static_cast<unsigned long long>(seconds * 1e9));
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 marks::marks(rank& r) : rank_(r), events_(static_cast<std::size_t>(r.where->events)) {
   const std::size_t lanes = r.all_lanes.size();
@@ -144,4 +144,4 @@ standing marks::look() const {
   return s;
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class marks {
  public:
@@ -106,4 +106,4 @@ class marked {
 /// Enqueue a store that the host sees.
 void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 
 #include <rankc/runtime/trace_events.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 namespace {
 
 __global__ void store_clock(unsigned long long* to) {
@@ -117,4 +117,4 @@ void name_lanes(const rank& r) {
     nvtxNameCudaStreamA(on.stream, ("rank " + std::to_string(r.index) + " " + on.name()).c_str());
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class tracer {
  public:
@@ -114,4 +114,4 @@ void end_step(rank&);
 /// Names the rank's lanes for a profiler.
 void name_lanes(const rank&);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -29,9 +29,9 @@ struct chunks {
   }
   /// How many of the rank's tokens are before a position.
   RANKC_HOST_DEVICE constexpr int count_before(int position) const {
-    if (ranks == 1) return position;
-    return part_of_chunk(position - rank * length()) +
-           part_of_chunk(position - (2 * ranks - 1 - rank) * length());
+    const int n = length(), in_front = part_of_chunk(position - rank * n, n),
+              behind = part_of_chunk(position - (2 * ranks - 1 - rank) * n, n);
+    return ranks == 1 ? position : in_front + behind;
   }
   /// The rank that has a position, and the row of gathered keys that is at it in sequence `row` of `rows`.
   RANKC_HOST_DEVICE constexpr int holder(int position) const {
@@ -44,10 +44,10 @@ struct chunks {
   }
 
  private:
-  /// How many of `tokens`, counted from the start of a chunk, lie in it.
-  RANKC_HOST_DEVICE constexpr int part_of_chunk(int tokens) const {
-    if (tokens < 0) return 0;
-    return tokens < length() ? tokens : length();
+  /// How many of `tokens`, counted from the start of a chunk of `n`, lie in it.
+  RANKC_HOST_DEVICE static constexpr int part_of_chunk(int tokens, int n) {
+    const int after_start = tokens < 0 ? 0 : tokens;
+    return after_start < n ? after_start : n;
   }
 };
 

@@ -62,7 +62,8 @@ inline std::string fill(std::string_view text, const std::vector<std::string>& a
 
 }  // namespace detail
 
-/// A sentence that begins with its id and has one hole, {}, for each argument; both are checked while compiling.
+/// A sentence that begins with its id and has one hole, {}, for each argument; both are checked while
+/// compiling.
 template <class... Arguments>
 struct sentence {
   template <std::size_t N>
@@ -79,7 +80,8 @@ std::string say(sentence<std::type_identity_t<Arguments>...> about, const Argume
   return detail::fill(about.text, {detail::as_text(arguments)...});
 }
 
-/// An error that ends a program with the exit code `code`. Tests compare `id` and `arguments`, people read `what()`.
+/// An error that ends a program with the exit code `code`. Tests compare `id` and `arguments`, people read
+/// `what()`.
 struct failure : std::runtime_error {
   template <class... Arguments>
   failure(int exit_code, sentence<std::type_identity_t<Arguments>...> about, const Arguments&... values)

@@ -18,9 +18,8 @@ struct placement {
   int device = 0;             // the GPU of that rank
   int local_size = 0;         // processes of this program on this machine; 0: unknown
   std::string products = {};  // the file that keeps which algorithm does each product (CUDA); empty: none
-  bool maps_peers =
-      // what pipelines and experts send goes straight into the other GPU's memory, where it can be mapped
-      true;
+  // what pipelines and experts send goes straight into the other GPU's memory, where it can be mapped
+  bool maps_peers = true;
   /// Where ranks are processes: give a text under a name and receive those of all, in rank order. All
   /// processes call it with the same names, of each name in the same order; it throws where one of them is
   /// gone.

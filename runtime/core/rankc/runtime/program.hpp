@@ -234,9 +234,8 @@ struct description {
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int ep = 1;                      // ranks of these, and of tp, that experts are spread over
   int etp = 1;                     // neighbouring ranks that have columns of the same
-  bool experts_over_replicas =
-      // one copy of the experts is spread over all ranks of a stage; else over those that share weights
-      false;
+  // one copy of the experts is spread over all ranks of a stage; else over those that share weights
+  bool experts_over_replicas = false;
   bool independent_experts = false;    // ep is an axis of its own, whose ranks have the same tokens
   int end_of_document = -1;            // the token that ends one; -1: a sequence is one
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank

@@ -33,13 +33,17 @@ inline std::string json_text(std::string_view text) {
   return out + '"';
 }
 
+inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":";
+
+/// Whether a file that begins so is a trace.
+inline bool is_trace(std::string_view beginning) { return beginning.starts_with(trace_begin); }
+
 /// The events as JSON: pid is the rank, tid the lane.
 /// Units: microseconds, to the nanosecond.
 /// Source: Trace Event Format (Google), complete ("X") and metadata ("M") events.
 inline std::string trace_events(const trace_head& head, std::span<const traced> events) {
-  std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":" + json_text(head.plan) +
-                    ",\"times\":" + json_text(head.times) + ",\"step\":" + std::to_string(head.step) +
-                    "},\n\"traceEvents\":[";
+  std::string out = std::string(trace_begin) + json_text(head.plan) + ",\"times\":" + json_text(head.times) +
+                    ",\"step\":" + std::to_string(head.step) + "},\n\"traceEvents\":[";
   const char* separator = "\n";
   const auto add = [&](const std::string& fields) {
     out += separator + ("{" + fields + "}");

@@ -28,7 +28,8 @@ struct launched {
 /// What to do with the number of processes, and the variable that has it, before anything else is looked at.
 using check_world = std::function<void(const char* name, int world)>;
 
-/// The place that the variables give; nothing where no launcher has started several processes.
+/// The place that the variables give; nothing where no launcher has started several processes, nor rankc's
+/// own one.
 /// The first family of which rank and world are set is taken: RANKC_* (--launch processes), RANK and
 /// WORLD_SIZE (torchrun), OMPI_COMM_WORLD_* (Open MPI), PMI_* outside a Slurm step (MPICH), SLURM_* of a step
 /// (srun). MASTER_ADDR and MASTER_PORT, where they are set, say where rank 0 is; else Slurm's list of hosts

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace rankc::runtime {
 
@@ -27,9 +28,14 @@ class console {
 
  private:
   void clear();
+  void print(const std::string& text);
 
   bool speaks_, is_terminal_, has_progress_ = false, failed_ = false;
   std::chrono::steady_clock::time_point shown_{};
 };
+
+/// Print a command's result at once.
+/// Errors: failure (1) where it cannot be written.
+void print_result(std::string_view text);
 
 }  // namespace rankc::runtime

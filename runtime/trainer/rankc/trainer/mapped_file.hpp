@@ -8,10 +8,12 @@
 
 namespace rankc::runtime {
 
+struct mapped_place;
+
 class mapped_file {
  public:
   /// Map a whole file for reading. It must not be cut while this lives: the system ends a program that reads
-  /// past it.
+  /// past it, with SIGBUS (bus_error.hpp).
   /// Errors: failure (1) where it cannot be read, or is no regular file.
   explicit mapped_file(const std::filesystem::path&);
   ~mapped_file();
@@ -25,6 +27,7 @@ class mapped_file {
   std::string name_;
   void* data_ = nullptr;
   std::size_t size_ = 0;
+  mapped_place* place_ = nullptr;
 };
 
 }  // namespace rankc::runtime

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step reports: one JSON object a step in a file, one aligned line on the console.
+// What a step reports: one JSON object a step, and one aligned line on the console.
 #pragma once
 #include <rankc/trainer/router_metrics.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -34,20 +32,5 @@ std::string console_line(const step_metrics&, std::int64_t last_step);
 
 /// The console shows every step of a short run, and about twenty of a long one, with the first and the last.
 bool is_shown(std::int64_t step, std::int64_t first_step, std::int64_t last_step);
-
-class metrics_file {
- public:
-  /// Begin a file, or continue one.
-  /// Errors: failure (1) when it cannot be opened.
-  metrics_file(const std::filesystem::path&, bool append);
-
-  /// Write one line. When that fails, as on a full disk, training goes on: the first time says so on stderr.
-  void write(const step_metrics&);
-
- private:
-  std::string name_;
-  std::ofstream out_;
-  bool failed_ = false;
-};
 
 }  // namespace rankc::runtime

@@ -6,7 +6,7 @@
 #pragma once
 #include <rankc/runtime/program.hpp>
 #include <rankc/trainer/checksum.hpp>
-#include <rankc/trainer/durable.hpp>
+#include <rankc/runtime/durable.hpp>
 
 #include <cstddef>
 #include <filesystem>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event files that TensorBoard opens: a curve for each name.
 #pragma once
+#include <rankc/runtime/durable.hpp>
+
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,9 +17,10 @@ std::uint32_t masked_crc32c(std::string_view bytes);
 
 class tensorboard_file {
  public:
-  /// Begin a file of its own in a folder, which is made where it is not there.
+  /// Begin a file of its own in a folder, which is made where it is not there. Of what an earlier file has,
+  /// TensorBoard drops `first_step` and later ones.
   /// Errors: failure (1) when it cannot be opened.
-  explicit tensorboard_file(const std::filesystem::path& folder);
+  tensorboard_file(const std::filesystem::path& folder, std::int64_t first_step);
 
   /// Add a point to some curves. When that fails, as on a full disk, training goes on: the first time says so
   /// on stderr.
@@ -27,8 +29,7 @@ class tensorboard_file {
  private:
   void write_record(const std::string& bytes);
 
-  std::string name_;
-  std::ofstream out_;
+  durable_file out_;
   bool failed_ = false;
 };
 

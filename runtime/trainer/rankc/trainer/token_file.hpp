@@ -23,6 +23,9 @@ struct token_piece {
   std::uint64_t count;
 };
 
+/// The files that a path stands for: itself, those of a pattern, or all in a folder.
+std::vector<std::filesystem::path> files_of_data(const std::filesystem::path&);
+
 class token_stream {
  public:
   /// Open a path: a text file, whose bytes are its tokens; a .bin file of llm.c, or of Megatron where a .idx
@@ -57,7 +60,7 @@ class token_stream {
   void add_llm_c(mapped_file);
   void add_megatron(mapped_file, const std::filesystem::path& index);
   void add_piece(token_type, std::size_t byte, std::uint64_t count);
-  void add_folder(const std::filesystem::path&);
+  void add_folder(const std::vector<std::filesystem::path>& files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
 

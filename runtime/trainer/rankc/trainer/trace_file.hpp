@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 
@@ -13,15 +12,14 @@ namespace rankc::runtime {
 
 class trace_file {
  public:
-  /// Begin a file. Errors: failure (1) when it cannot be opened.
+  /// Errors: failure (1) when a file cannot be made there.
   explicit trace_file(const std::filesystem::path&);
 
-  /// Write the step and say where it is. Errors: failure (1) when it cannot be written.
+  /// Write the step and say where it is. Errors: failure (1) when it cannot be written; what was there stays.
   std::string write(const description&, std::int64_t step, std::span<const traced>);
 
  private:
-  std::string name_;
-  std::ofstream out_;
+  std::filesystem::path file_;
 };
 
 }  // namespace rankc::runtime

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 using numbers = std::vector<double>;
 
@@ -127,4 +127,4 @@ void check_rounded(const char* what, const numbers& got, const numbers& wanted, 
   check_close(what, got, wanted, std::is_same_v<T, float> ? 1e-5 : 2 * half_unit<T>, 2e-6 * terms);
 }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 /// Must outlive the context made of `about`.
 struct lone_rank {
@@ -29,4 +29,4 @@ struct lone_rank {
   lone_rank& operator=(const lone_rank&) = delete;
 };
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 /// Lay the four regions out with `count` floats each, tokens and results behind them.
 inline void enlarge(tables& t, std::size_t count) {
@@ -57,4 +57,4 @@ std::vector<T> take(engine& e, int rank, region which, std::size_t count) {
   return values;
 }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

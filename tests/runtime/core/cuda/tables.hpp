@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 inline constexpr int parameters = 64, n_microbatches = 2, n_rows = 2, n_seq = 8;
 inline constexpr at weights{0}, gradients{1024}, first_moment{2048}, second_moment{3072}, token_ids{4096},
@@ -88,4 +88,4 @@ struct tables {
   }
 };
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

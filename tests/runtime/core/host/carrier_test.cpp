@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communications between processes, whose transport is memory here: what is summed, and what is said where
 // they do not match.
+#include "../../../slowness.hpp"
 #include "../../../../runtime/core/host/carrier.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 namespace {
 
 /// What is on its way, by sender, receiver and slot.
@@ -27,7 +28,7 @@ class memory {
   }
   bool take(int from, int to, std::uint64_t slot, std::byte* data, std::size_t bytes) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(2), [&] { return sent_.contains({from, to, slot}); }))
+    if (!changed_.wait_for(lock, rankc::test::scaled(2), [&] { return sent_.contains({from, to, slot}); }))
       return false;
     const auto found = sent_.extract({from, to, slot});
     REQUIRE(found.mapped().size() == bytes);
@@ -209,4 +210,4 @@ TEST_CASE("what does not match is refused by all members, with both sites, befor
   for (const auto& d : data) CHECK(d == std::vector<double>(4, 5));
 }
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by
 // events like any lane.
+#include "../../../slowness.hpp"
 #include "plan.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -35,7 +36,7 @@ class rendezvous {
   explicit rendezvous(int partners) : missing_(partners) {}
   bool met() {
     --missing_;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto until = std::chrono::steady_clock::now() + rankc::test::scaled(5);
     while (missing_ > 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     return missing_ <= 0;
   }

@@ -9,7 +9,7 @@
 
 namespace exp_test {
 
-using rankc::host::exponential;
+using rankc::runtime::host::exponential;
 
 TEST_CASE("the f64 exponential is within 2 ulp of the C library's") {
   for (double x = -707.9; x < 708.9; x += 0.0137) {

@@ -13,6 +13,7 @@
 
 namespace rankc::test {
 
+using namespace runtime;
 using namespace host;
 
 /// The lanes of every rank; the last where the plan overlaps.
@@ -153,7 +154,7 @@ inline failure failing_step(plan& p, std::function<void(rank&)> body) {
     return f;
   }
   FAIL("the step did not fail");
-  return {0, ""};
+  return failure::reported(0, "");
 }
 
 inline void check_says(const failure& f, std::initializer_list<std::string> parts) {

@@ -15,7 +15,7 @@
 
 namespace rankc::test {
 
-using host::at;
+using runtime::at;
 using values = std::vector<double>;
 using ids = std::vector<std::int32_t>;
 

@@ -2,10 +2,11 @@
 // The scratch that attention needs beside its operands, in bytes: the generator plans it, the runtime keeps
 // to it.
 #pragma once
+#include <rankc/runtime/targets.hpp>
 #include <algorithm>
 #include <cstddef>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What a program calls attention with. `element` is the size of an activation in bytes; `deterministic` is
 /// the description's.
@@ -95,4 +96,4 @@ constexpr std::size_t chunk_attention_grad_scratch(const attention_shape& s) {
                             : attention_delta_bytes(s);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -5,7 +5,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What of a rank moves: as many parts as there are members.
 struct moving_rows {
@@ -56,4 +56,4 @@ gathered_rows gather_by_rows(const lane&, over, message, at to, at from, std::si
 template <class T>
 dealt_rows<T> deal_by_rows(const lane&, over, message, at to, at from, std::size_t count);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -10,7 +10,7 @@
 #include <memory>
 #include <memory_resource>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 class arena;   // arena.hpp
 class buffer;  // buffer.hpp
@@ -74,4 +74,4 @@ class context {
   hyperparameters* staged_ = nullptr;  // pinned
 };
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

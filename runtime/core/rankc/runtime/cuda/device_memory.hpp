@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank takes of its GPU beside its arena, in bytes: plans count on it, the runtime keeps to it.
 #pragma once
+#include <rankc/runtime/targets.hpp>
 #include <cstddef>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// Scratch for cuBLASLt and for the partial sums of parameter gradients: of each lane that computes.
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
@@ -45,4 +46,4 @@ constexpr std::size_t bytes_beside_arena(const opened& o, edges_by by, int world
          communicator_bytes * static_cast<std::size_t>(communicators);
 }
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -9,7 +9,7 @@
 #include <memory_resource>
 #include <span>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// What the application gives a rank.
 struct surroundings {
@@ -31,4 +31,4 @@ struct surroundings {
 /// action that could not be run.
 status embed(const program&, const surroundings&, embedded&) noexcept;
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/runtime/fp8.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// y = x w^T, then what the name adds in this order: + b, + residual; or `before` = x w^T + b, y =
 /// gelu(before). In bf16 what a residual is added to is rounded first.
@@ -154,4 +154,4 @@ template <class T>
 void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
                   int first, double scale);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -7,7 +7,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// For the rows r of each expert e: y[r] = x[r] w[e]^T, and dx[r] = dy[r] w[e]. Rows outside all segments
 /// stay as they are.
@@ -36,4 +36,4 @@ template <class T>
 void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments,
                        int experts, bool accumulate);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

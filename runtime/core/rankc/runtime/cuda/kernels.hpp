@@ -23,7 +23,7 @@
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
 /// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
@@ -397,4 +397,4 @@ void copy(const lane&, at y, at x, std::size_t count);
 /// Shapes: copy bf16 (count), master f32 (count).
 void working_copy(const lane&, at copy, at master, std::size_t count);
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

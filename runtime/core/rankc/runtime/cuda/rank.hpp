@@ -6,6 +6,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
+#include <rankc/runtime/targets.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/update_rules.hpp>
@@ -24,9 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankc::cuda {
-
-using namespace rankc::runtime;
+namespace rankc::runtime::cuda {
 
 /// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
 using bf16 = __nv_bfloat16;
@@ -237,4 +236,4 @@ struct program {
 ///         naming the rank and action that could not be run.
 std::unique_ptr<engine> install(const program&, const placement& = {});
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda

@@ -8,7 +8,7 @@
 
 #include <memory_resource>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// Communications between processes, as the application carries them. It is called by the rank's threads, one
 /// at a time.
@@ -68,4 +68,4 @@ struct surroundings {
 /// program needs.
 status embed(const program&, const surroundings&, embedded&) noexcept;
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -11,7 +11,7 @@
 
 #include <span>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 using runtime::e4m3, runtime::e4m3_rows, runtime::e5m2;
 using bf16 = bf16_bits;  // moments, where the program keeps them so
@@ -412,4 +412,4 @@ void clear(const lane&, at out, std::size_t count);
 template <class T>
 void copy(const lane&, at y, at x, std::size_t count);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

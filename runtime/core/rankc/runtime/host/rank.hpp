@@ -10,6 +10,7 @@
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
+#include <rankc/runtime/targets.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +24,7 @@ namespace rankc::runtime {
 struct operand_list;
 }  // namespace rankc::runtime
 
-namespace rankc::host {
-
-using namespace rankc::runtime;
+namespace rankc::runtime::host {
 
 class fabric;    // carries messages between the ranks of one process
 class tracer;    // the times of a step
@@ -212,4 +211,4 @@ void prepare(char** argv);
 /// and `traced_step` in the same order.
 std::unique_ptr<engine> install(const program&, const runtime::placement& = {});
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a program communicate in a step, as the fabric has carried it.
 #pragma once
+#include <rankc/runtime/targets.hpp>
 #include <rankc/runtime/engine.hpp>
 
-namespace rankc::host {
+namespace rankc::runtime::host {
 
 /// A rank's part in a message or a collective: what was called, where and in which action.
 /// Units: `count` as the call has it: elements; bytes of a message.
@@ -19,4 +20,4 @@ struct transfer {
 /// Errors: those of the step; failure (1) where the engine is another target's.
 runtime::step_output counted_step(runtime::engine&, const runtime::step_input&, std::vector<transfer>& into);
 
-}  // namespace rankc::host
+}  // namespace rankc::runtime::host

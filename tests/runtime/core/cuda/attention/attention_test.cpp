@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::attention_test {
+namespace rankc::runtime::cuda::test::attention_test {
 namespace {
 
 struct shape {
@@ -289,4 +289,4 @@ TEST_CASE("a head dim above 128 is refused by name") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::attention_test
+}  // namespace rankc::runtime::cuda::test::attention_test

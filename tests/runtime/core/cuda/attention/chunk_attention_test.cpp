@@ -3,7 +3,7 @@
 // and dq of each rank's tokens, and dk and dv summed over the ranks.
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::chunk_attention_test {
+namespace rankc::runtime::cuda::test::chunk_attention_test {
 namespace {
 
 struct shape {
@@ -218,4 +218,4 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::chunk_attention_test
+}  // namespace rankc::runtime::cuda::test::chunk_attention_test

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <string>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatter,
@@ -126,4 +126,4 @@ TEST_CASE("rows that are gathered for a product, and dealt out behind one") {
 TEST_CASE("the same of two by NCCL, one after the other") { check_rows<bf16, 2>({.maps_peers = false}); }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

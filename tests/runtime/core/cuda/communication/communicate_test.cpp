@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr step_input nothing{
@@ -317,4 +317,4 @@ TEST_CASE("collectives that computation waits for, by kernels that read the othe
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::parts_test {
+namespace rankc::runtime::cuda::test::parts_test {
 namespace {
 
 TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts them together", T, float,
@@ -33,4 +33,4 @@ TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts 
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::parts_test
+}  // namespace rankc::runtime::cuda::test::parts_test

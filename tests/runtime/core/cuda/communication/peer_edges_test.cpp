@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr step_input nothing{
@@ -124,4 +124,4 @@ TEST_CASE("every replay carries the numbers of its own step") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

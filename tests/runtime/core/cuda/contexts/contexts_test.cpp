@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void step_of(rank& r) {
@@ -171,4 +171,4 @@ TEST_CASE("a message that its receiver has no place for is refused") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -26,7 +26,7 @@ std::map<cudaStream_t, int> busy;
 
 }  // namespace
 
-namespace rankc::cuda {
+namespace rankc::runtime::cuda {
 
 void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value) {
   if (captured != nullptr) captured->work.push_back([=](std::uint32_t) { *to = value; });
@@ -42,7 +42,7 @@ void hold_up_device(const lane&, std::uint32_t step, volatile unsigned* is_over,
 
 void test::fault_if_asked(rank&) {}
 
-}  // namespace rankc::cuda
+}  // namespace rankc::runtime::cuda
 
 extern "C" {
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 /// Two stages, a rank each.
@@ -127,4 +127,4 @@ TEST_CASE("a fault on purpose that is the host's alone is refused") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

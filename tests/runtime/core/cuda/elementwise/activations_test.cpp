@@ -3,7 +3,7 @@
 
 #include "../../../../../runtime/core/cuda/linear/gelu_sums.hpp"
 
-namespace rankc::cuda::test::activations_test {
+namespace rankc::runtime::cuda::test::activations_test {
 namespace {
 
 double gelu_at(double x) {
@@ -157,4 +157,4 @@ TEST_CASE("the working copy rounds to nearest even") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::activations_test
+}  // namespace rankc::runtime::cuda::test::activations_test

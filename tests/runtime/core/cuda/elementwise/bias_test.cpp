@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::bias_test {
+namespace rankc::runtime::cuda::test::bias_test {
 namespace {
 
 struct shape {
@@ -74,4 +74,4 @@ TEST_CASE_TEMPLATE("learned positions and their gradient", T, float, bf16) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::bias_test
+}  // namespace rankc::runtime::cuda::test::bias_test

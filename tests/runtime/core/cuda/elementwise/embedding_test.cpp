@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::embedding_test {
+namespace rankc::runtime::cuda::test::embedding_test {
 namespace {
 
 // A vocabulary of 60 of which this rank holds [first, first + rows): some tokens are held elsewhere.
@@ -45,4 +45,4 @@ TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::embedding_test
+}  // namespace rankc::runtime::cuda::test::embedding_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::gates_test {
+namespace rankc::runtime::cuda::test::gates_test {
 namespace {
 
 double sigmoid_at(double x) { return 1.0 / (1.0 + std::exp(-x)); }
@@ -86,4 +86,4 @@ TEST_CASE_TEMPLATE("the sigmoid and its gradient, to its far ends", T, float, bf
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::gates_test
+}  // namespace rankc::runtime::cuda::test::gates_test

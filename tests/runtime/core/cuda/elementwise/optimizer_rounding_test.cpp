@@ -6,7 +6,7 @@
 
 #include <deque>
 
-namespace rankc::cuda::test::rounding_test {
+namespace rankc::runtime::cuda::test::rounding_test {
 namespace {
 
 using namespace rankc::test;
@@ -215,4 +215,4 @@ TEST_CASE_TEMPLATE("three steps of SGD over ranges", T, float, bf16) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::rounding_test
+}  // namespace rankc::runtime::cuda::test::rounding_test

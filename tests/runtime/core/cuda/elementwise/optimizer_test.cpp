@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace rankc::cuda::test::optimizer_test {
+namespace rankc::runtime::cuda::test::optimizer_test {
 namespace {
 
 /// Ranges with gaps between them, some with decay: large, odd, tiny, empty, misaligned.
@@ -113,4 +113,4 @@ TEST_CASE_TEMPLATE("a step whose norm is not finite changes nothing", T, float, 
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::optimizer_test
+}  // namespace rankc::runtime::cuda::test::optimizer_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../bench.hpp"
 
-namespace rankc::cuda::test::rope_test {
+namespace rankc::runtime::cuda::test::rope_test {
 namespace {
 
 TEST_CASE_TEMPLATE("rope turns pairs by position, and its gradient turns back", T, float, bf16) {
@@ -59,4 +59,4 @@ TEST_CASE_TEMPLATE("rope turns pairs by position, and its gradient turns back", 
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::rope_test
+}  // namespace rankc::runtime::cuda::test::rope_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr int tokens = 512, seq = 128, heads = 4, dim = 64, width = heads * dim, rows = tokens / seq;
@@ -198,4 +198,4 @@ TEST_CASE("an action is refused on a lane that does not compute, by its name") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

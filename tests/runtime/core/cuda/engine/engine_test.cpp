@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <string>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr message reduced{0, "gradients"};
@@ -265,4 +265,4 @@ TEST_CASE("an action costs its GPU a few microseconds, and is seen from outside"
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void (*const no_steps[])(rank&) = {nullptr};
@@ -54,4 +54,4 @@ TEST_CASE("a program for another runtime interface is refused") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meet.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 __device__ unsigned long long nanoseconds() {
@@ -32,4 +32,4 @@ void meet(const lane& on, at counter, at met) {
 
 void spin(const lane& on, int microseconds) { busy<<<1, 1, 0, on.stream>>>(1000ull * microseconds); }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

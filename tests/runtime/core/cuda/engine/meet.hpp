@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 /// Wait on the lane until a second kernel like this one runs with the same `counter`, which is 0 before;
 /// `met` is 1, or 0 where none came within half a second.
@@ -13,4 +13,4 @@ void meet(const lane&, at counter, at met);
 /// Keep the lane busy.
 void spin(const lane&, int microseconds);
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

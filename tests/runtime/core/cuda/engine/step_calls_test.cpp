@@ -33,7 +33,7 @@ COUNTED(others, cudaStreamBeginCapture, (cudaStream_t s, cudaStreamCaptureMode m
 COUNTED(others, cudaStreamSynchronize, (cudaStream_t s), (s))
 COUNTED(others, cudaDeviceSynchronize, (), ())
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 int bodies = 0;
@@ -70,4 +70,4 @@ TEST_CASE("every step is one graph launch, the first included") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 /// Rows dealt out to segments: the first row of each, then the one past its last.
@@ -250,4 +250,4 @@ TEST_CASE_TEMPLATE("a captured grouped linear takes the counts that it finds", T
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -3,9 +3,9 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 /// Enqueue a kernel that stops the GPU with an error where the step has a learning rate.
 void fault_if_asked(rank&);
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -6,7 +6,7 @@
 #include <rankc/runtime/calls.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr std::size_t columns = 8, rows = parameters / columns / 2;
@@ -41,4 +41,4 @@ TEST_CASE("a fault before rows move frees the other rank") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

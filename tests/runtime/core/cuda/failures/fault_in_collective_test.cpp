@@ -3,7 +3,7 @@
 #include "expect.hpp"
 #include "fault.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void reduce_gradients(rank& r) {
@@ -20,4 +20,4 @@ TEST_CASE("a fault before a collective frees the other rank") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -3,7 +3,7 @@
 #include "expect.hpp"
 #include "fault.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void stage_0(rank& r) {
@@ -30,4 +30,4 @@ TEST_CASE("a fault in a stage frees its neighbour") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

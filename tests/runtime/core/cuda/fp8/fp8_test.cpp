@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda::test::fp8_test {
+namespace rankc::runtime::cuda::test::fp8_test {
 namespace {
 
 using runtime::fp8_layout, runtime::fp8_rows_layout;
@@ -225,4 +225,4 @@ TEST_CASE_TEMPLATE("activations that round what they make give the bits of the t
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::fp8_test
+}  // namespace rankc::runtime::cuda::test::fp8_test

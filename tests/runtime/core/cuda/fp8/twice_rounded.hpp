@@ -4,7 +4,7 @@
 #pragma once
 #include "../bench.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 /// Every element within one rounding of `wanted`, `factor` times one of its `intermediate`, and what f32 sums
 /// cost.
@@ -25,4 +25,4 @@ void check_twice_rounded(const char* what, const numbers& got, const numbers& wa
   CHECK(!got.empty());
 }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

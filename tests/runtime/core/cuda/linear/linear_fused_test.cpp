@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda::test::fused_linear_test {
+namespace rankc::runtime::cuda::test::fused_linear_test {
 namespace {
 
 struct shape {
@@ -208,4 +208,4 @@ TEST_CASE("addresses that no epilogue allows") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::fused_linear_test
+}  // namespace rankc::runtime::cuda::test::fused_linear_test

@@ -2,7 +2,7 @@
 #include "../bench.hpp"
 #include "../fp8/twice_rounded.hpp"
 
-namespace rankc::cuda::test::linear_test {
+namespace rankc::runtime::cuda::test::linear_test {
 namespace {
 
 struct shape {
@@ -131,4 +131,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::linear_test
+}  // namespace rankc::runtime::cuda::test::linear_test

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace rankc::cuda::test::tuning_test {
+namespace rankc::runtime::cuda::test::tuning_test {
 namespace {
 
 constexpr int tokens = 512, in = 768, out = 1024;
@@ -102,4 +102,4 @@ TEST_CASE("a choice told for another GPU, and any told to a deterministic progra
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::tuning_test
+}  // namespace rankc::runtime::cuda::test::tuning_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,15 +167,33 @@ TEST_CASE("a file keeps what other jobs put there, and is made with its folder w
   CHECK(std::distance(fs::directory_iterator(s.path("cache")), {}) == 1);
 }
 
+TEST_CASE("a file that is a link is replaced, and what it stands for stays") {
+  const scratch s;
+  product_choices choices;
+  choices.of(h200, shape(1), [](const auto&) { return choice(1, 1); });
+  const std::string file = s.path("products.tsv");
+  for (const bool hard : {false, true}) {
+    s.write("kept", "");
+    if (hard) fs::create_hard_link(s.path("kept"), file);
+    else fs::create_symlink(s.path("kept"), file);
+    keep_products(file, choices);
+    CHECK(fs::file_size(s.path("kept")) == 0);
+    CHECK_FALSE(fs::is_symlink(file));
+    CHECK(open_products(file) == choices.text());
+    fs::remove(file);
+  }
+}
+
 TEST_CASE("a file that cannot be kept is refused before anything is tuned") {
   const scratch s;
   s.write("plain", "text");
+  const std::string kept = "; it keeps the choices of products, and --products none keeps none";
   const std::string file = s.path("plain/products.tsv");
   CHECK(refusal_of([&] { open_products(file); }) ==
-        "1: " + file + ": the choices of products cannot be kept there: Not a directory");
+        "1: " + file + ": cannot be written: Not a directory" + kept);
   CHECK(refusal_of([&] { open_products(s.path()); }) ==
-        "1: " + s.path() + ": the choices of products cannot be kept there: Is a directory");
+        "1: " + s.path() + ": cannot be written: Is a directory" + kept);
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace rankc::cuda::test::cross_entropy_test {
+namespace rankc::runtime::cuda::test::cross_entropy_test {
 namespace {
 
 // This rank's columns are [first, first + vocab) of a vocabulary of 2000; tops come from all of it.
@@ -126,4 +126,4 @@ TEST_CASE("cross entropy of the sums, and its gradient") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::cross_entropy_test
+}  // namespace rankc::runtime::cuda::test::cross_entropy_test

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace rankc::cuda::test::softmax_test {
+namespace rankc::runtime::cuda::test::softmax_test {
 namespace {
 
 TEST_CASE_TEMPLATE("softmax and its gradient", T, float, bf16) {
@@ -49,4 +49,4 @@ TEST_CASE_TEMPLATE("softmax and its gradient", T, float, bf16) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::softmax_test
+}  // namespace rankc::runtime::cuda::test::softmax_test

@@ -3,7 +3,7 @@
 #pragma once
 #include "../bench.hpp"
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 
 struct norm_shape {
   int tokens, width;
@@ -83,4 +83,4 @@ inline numbers doubled(numbers values) {
   return values;
 }
 
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

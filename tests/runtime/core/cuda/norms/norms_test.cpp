@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "norms_reference.hpp"
 
-namespace rankc::cuda::test::norms_test {
+namespace rankc::runtime::cuda::test::norms_test {
 namespace {
 
 // Sums over all tokens in f32: what rounding costs grows with their root, and terms are below 8.
@@ -177,4 +177,4 @@ TEST_CASE("a norm refuses rows that do not fit into registers") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test::norms_test
+}  // namespace rankc::runtime::cuda::test::norms_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
 // one voice, and exit codes that tell the rank that failed from the one that was stopped.
+#include "../../../../slowness.hpp"
 #include "../../../../scratch_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -38,8 +39,9 @@ std::string content(const fs::path& file) {
 
 outcome run(const scratch_folder& f, const std::string& variables, const std::string& words) {
   const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
-  const int status = std::system(("env XDG_CACHE_HOME=" + f.path.string() + " " + variables +
-                                  " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
+  const int status = std::system(("env XDG_CACHE_HOME=" + f.path.string() + " " + variables + " timeout " +
+                                  std::to_string(rankc::test::scaled(50).count()) +
+                                  " " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
                                      .c_str());
   return {WEXITSTATUS(status), content(out), content(err)};
 }
@@ -99,7 +101,7 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
       fault.err.find(
           "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") !=
       std::string::npos);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
+  CHECK(std::chrono::steady_clock::now() - start < rankc::test::scaled(40));
 }
 
 #ifdef RANKC_INJECT
@@ -144,7 +146,7 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
     CHECK(ended.code == t.code);
     for (const std::string& text : t.said)
       CHECK(ended.err.substr(0, ended.err.find('\n')).find(text) != std::string::npos);
-    CHECK(seconds < 25);
+    CHECK(seconds < rankc::test::scaled(25).count());
   }
 }
 #endif

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 void fail_where_asked(rank& r) {
@@ -41,10 +41,11 @@ void evaluate_step(rank& r) {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test
 
 int main(int argc, char** argv) {
   using namespace rankc::cuda::test;
+  using namespace rankc::runtime;
   using namespace rankc::cuda;
   tables t(1, 2);
   t.connect("dp", {0, 1}, {compute, compute}, over::dp);

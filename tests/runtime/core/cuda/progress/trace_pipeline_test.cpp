@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr std::size_t count = 1 << 20;
@@ -112,4 +112,4 @@ TEST_CASE("both ranks tell of every message, by copy engines and by NCCL") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime::cuda::test {
 namespace {
 
 constexpr message reduced{0, "gradients"};
@@ -93,4 +93,4 @@ TEST_CASE("a timed step names what was done, in order, and changes no bit of wha
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime::cuda::test

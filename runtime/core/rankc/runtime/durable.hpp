@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that must survive a crash: written whole, and on disk before anything refers to them. Nothing here
+// writes through a link.
+#pragma once
+#include <rankc/runtime/failure.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rankc::runtime {
+
+/// The exit code of a checkpoint that cannot be written.
+inline constexpr int checkpoint_code = 65;
+
+[[noreturn]] inline void fail_to_write(const std::filesystem::path& file, int code, int error = errno) {
+  throw failure::reported(code, file.string() + ": cannot be written: " + std::strerror(error));
+}
+
+/// A file that is written from its start, then flushed and closed. One that is left before `close` stays as
+/// it is.
+/// Errors: failure (`code`) that names the file, here and below.
+class durable_file {
+ public:
+  /// Create a file. It is an error that the name is taken, also by a link.
+  explicit durable_file(const std::filesystem::path& file, int code = checkpoint_code)
+      : durable_file(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), file,
+                     code) {
+    if (descriptor_ < 0) fail();
+  }
+  /// Take a descriptor that is open for writing, and call it `file` in failures.
+  durable_file(int descriptor, const std::filesystem::path& file, int code)
+      : name_(file.string()), code_(code), descriptor_(descriptor) {}
+  durable_file(const durable_file&) = delete;
+  ~durable_file() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  void append(const void* data, std::size_t bytes) {
+    const auto* from = static_cast<const char*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(descriptor_, from, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      from += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+
+  /// Append all of a record or, where that fails, nothing of it.
+  void append_whole(std::string_view record) {
+    const off_t before = lseek(descriptor_, 0, SEEK_END);
+    try {
+      append(record.data(), record.size());
+    } catch (const failure&) {
+      [[maybe_unused]] const int none = ftruncate(descriptor_, before);  // of a pipe it cannot be taken back
+      throw;
+    }
+  }
+
+  /// Replace bytes that were written before.
+  void replace(std::size_t offset, std::string_view bytes) {
+    if (lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail();
+    append(bytes.data(), bytes.size());
+  }
+
+  /// Wait until all of it is on disk. A pipe or a terminal has none.
+  void flush() {
+    if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail();
+  }
+
+  void close() {
+    flush();
+    if (::close(std::exchange(descriptor_, -1)) != 0) fail();
+  }
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  [[noreturn]] void fail() const { fail_to_write(name_, code_); }
+
+  std::string name_;
+  int code_;
+  int descriptor_;
+};
+
+/// Wait until the entries of a folder are on disk.
+inline void flush_folder(const std::filesystem::path& folder, int code = checkpoint_code) {
+  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail_to_write(folder, code);
+  const int result = fsync(descriptor);
+  const int error = errno;
+  close(descriptor);
+  if (result != 0) fail_to_write(folder, code, error);
+}
+
+/// Write a small file under a name that is free, and wait until it is on disk.
+inline void write_durably(const std::filesystem::path& file, std::string_view text,
+                          int code = checkpoint_code) {
+  durable_file out(file, code);
+  out.append(text.data(), text.size());
+  out.close();
+}
+
+/// Rename a file or folder, and wait until its parent folder says so on disk.
+inline void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to,
+                           int code = checkpoint_code) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail_to_write(to, code);
+  flush_folder(to.parent_path(), code);
+}
+
+/// The same, to a name that is free. Returns: false where it is taken, and nothing has changed.
+inline bool rename_if_free(const std::filesystem::path& from, const std::filesystem::path& to,
+                           int code = checkpoint_code) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+    flush_folder(to.parent_path(), code);
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  if (errno != EINVAL && errno != ENOSYS) fail_to_write(to, code);
+  if (std::filesystem::exists(std::filesystem::symlink_status(to))) return false;
+  rename_durably(from, to, code);
+  return true;
+}
+
+/// Let two files or folders of one folder change names at one moment, and wait until it says so on disk.
+/// Returns: false where the file system cannot, and nothing has changed.
+inline bool exchange_durably(const std::filesystem::path& one, const std::filesystem::path& other) {
+  if (renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == EINVAL || errno == ENOSYS) return false;
+    fail_to_write(other, checkpoint_code);
+  }
+  flush_folder(other.parent_path());
+  return true;
+}
+
+}  // namespace rankc::runtime

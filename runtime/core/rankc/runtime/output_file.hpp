@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that commands write, of the generator, the tool and the trainer alike: written beside their
+// places under a name of their own, on disk, and then renamed. A reader finds the old file or the new one,
+// and a link that has the name is replaced, not followed.
+#pragma once
+#include <rankc/runtime/durable.hpp>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <atomic>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// Whether a path stands for a pipe, a device, or a descriptor of a process: it is written as it is, and has
+/// no place to be renamed to.
+inline bool is_stream(const std::filesystem::path& path) {
+  struct stat there{};
+  if (stat(path.c_str(), &there) != 0) return false;
+  if (!S_ISREG(there.st_mode)) return !S_ISDIR(there.st_mode);
+  std::error_code error;
+  const std::string folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
+  return folder == "/dev" || folder.starts_with("/proc/");
+}
+
+enum class lock { held, taken, unsupported };
+
+/// Lock an open file against other processes, without waiting. The lock goes when the file is closed.
+inline lock try_lock(int descriptor) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock::held;
+  return errno == EWOULDBLOCK ? lock::taken : lock::unsupported;
+}
+
+/// The end of the names of files that are being written: ".NAME.PROCESS-NUMBER.unfinished".
+inline constexpr std::string_view unfinished_end = ".unfinished";
+
+/// Remove what runs have left in a folder that were killed while they wrote NAME, or any file where it is
+/// empty. A file that a process still writes is locked, and stays.
+inline void remove_unfinished(const std::filesystem::path& folder, const std::string& name = "") {
+  std::error_code error;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
+    std::string rest = entry.path().filename().string();
+    if (!rest.starts_with("." + name) || !rest.ends_with(unfinished_end)) continue;
+    rest.resize(rest.size() - unfinished_end.size());
+    const std::size_t dot = rest.rfind('.');
+    const bool is_ours = dot > 0 && dot + 1 < rest.size() && (name.empty() || dot == name.size() + 1) &&
+                         rest.find_first_not_of("0123456789-", dot + 1) == rest.npos;
+    if (is_ours) left.push_back(entry.path());
+  }
+  for (const std::filesystem::path& path : left) {
+    const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    if (try_lock(descriptor) == lock::held) std::filesystem::remove(path, error);
+    close(descriptor);
+  }
+}
+
+/// A file that is written beside its place. Nothing of it stays unless it was put there.
+/// Errors: failure (`code`) that names the place, here and below; what was there before is as it was.
+class output_file {
+ public:
+  output_file(std::filesystem::path place, int code) : place_(std::move(place)), code_(code) {
+    struct stat there{};
+    const bool exists = stat(place_.c_str(), &there) == 0;
+    if (exists && S_ISDIR(there.st_mode)) fail_to_write(place_, code_, EISDIR);
+    if (is_stream(place_)) {
+      open_stream();
+    } else {
+      if (exists && access(place_.c_str(), W_OK) != 0) fail_to_write(place_, code_);
+      while (!create()) {
+      }
+    }
+  }
+  output_file(const output_file&) = delete;
+  ~output_file() {
+    std::error_code ignored;
+    if (!beside_.empty()) std::filesystem::remove(beside_, ignored);
+  }
+
+  durable_file& file() { return *file_; }
+  void append(std::string_view text) { file_->append(text.data(), text.size()); }
+
+  /// Wait until it is on disk, and give it its name. It may be written on, and is locked until this goes.
+  void put_in_place() {
+    file_->flush();
+    rename_flushed();
+  }
+  /// The same for one that is on disk already.
+  void rename_flushed() {
+    if (beside_.empty()) return;
+    rename_durably(beside_, place_, code_);
+    beside_.clear();
+  }
+  /// The same, where the name is free. Returns: whether it was.
+  bool put_in_free_place() {
+    file_->flush();
+    if (beside_.empty()) return true;
+    if (!rename_if_free(beside_, place_, code_)) return false;
+    beside_.clear();
+    return true;
+  }
+
+  const std::filesystem::path& place() const { return place_; }
+  bool is_locked() const { return locked_; }
+
+ private:
+  void open_stream() {
+    const int descriptor = open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (descriptor < 0) fail_to_write(place_, code_);
+    file_.emplace(descriptor, place_, code_);
+  }
+
+  /// Returns: false where another process has the name, or has taken the file for one that was left.
+  bool create() {
+    static std::atomic<unsigned> count{0};
+    const std::string name = "." + place_.filename().string().substr(0, 200) + "." +
+                             std::to_string(getpid()) + "-" + std::to_string(count++);
+    const std::filesystem::path beside = place_.parent_path() / (name + std::string(unfinished_end));
+    const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) return false;
+    if (descriptor < 0) fail_to_write(place_, code_);
+    const lock got = try_lock(descriptor);
+    struct stat made{};
+    if (got == lock::taken || fstat(descriptor, &made) != 0 || made.st_nlink == 0) {
+      close(descriptor);
+      return false;
+    }
+    file_.emplace(descriptor, place_, code_);
+    beside_ = beside;
+    locked_ = got == lock::held;
+    return true;
+  }
+
+  std::filesystem::path place_, beside_;  // beside_: empty for a stream, and once it has its name
+  int code_;
+  bool locked_ = false;
+  std::optional<durable_file> file_;
+};
+
+/// Write a file whole.
+/// Errors: failure (`code`) that names it; what was there before is as it was.
+inline void write_output(const std::filesystem::path& place, std::string_view text, int code) {
+  remove_unfinished(place.parent_path(), place.filename().string());
+  output_file out(place, code);
+  out.append(text);
+  out.put_in_place();
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several files that a command writes into one folder: none has its name before all are on disk.
+#pragma once
+#include <rankc/runtime/output_file.hpp>
+
+namespace rankc::runtime {
+
+class output_folder {
+ public:
+  /// Lock a folder against other commands that write it so, and remove what one has left that was killed.
+  /// Errors: failure (2) where another one writes there; failure (`code`) that names what cannot be written,
+  /// here and below.
+  output_folder(const std::filesystem::path& folder, int code)
+      : folder_(folder),
+        unfinished_(folder / ".rankc.unfinished"),
+        code_(code),
+        descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) fail_to_write(folder, code);
+    try {
+      if (try_lock(descriptor_) == lock::taken)
+        throw failure::reported(
+            2, folder.string() + ": another command writes there; name another folder, or wait");
+      std::error_code error;
+      std::filesystem::remove_all(unfinished_, error);
+      std::filesystem::create_directory(unfinished_, error);
+      if (error) fail_to_write(unfinished_, code, error.value());
+    } catch (...) {
+      ::close(descriptor_);
+      throw;
+    }
+  }
+  output_folder(const output_folder&) = delete;
+  ~output_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(unfinished_, ignored);
+    ::close(descriptor_);
+  }
+
+  const std::filesystem::path& path() const { return folder_; }
+  /// Where files are written, each until it is on disk.
+  const std::filesystem::path& unfinished() const { return unfinished_; }
+
+  /// Write a file there. A failure names its place.
+  void write(const std::string& name, std::string_view text) {
+    const int descriptor = open((unfinished_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail_to_write(folder_ / name, code_);
+    durable_file out(descriptor, folder_ / name, code_);
+    out.append(text.data(), text.size());
+    out.close();
+  }
+
+  /// Give files their names, one after the other.
+  void put_in_place(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      if (std::rename((unfinished_ / name).c_str(), (folder_ / name).c_str()) != 0)
+        fail_to_write(folder_ / name, code_);
+    flush_folder(folder_, code_);
+  }
+
+ private:
+  std::filesystem::path folder_, unfinished_;
+  int code_, descriptor_;
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program on the host as users start it: to its end, or on and on until it is stopped.
+#pragma once
+#include "../../slowness.hpp"
+#include "../trainer/scratch.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rankc::test {
+
+using rankc::runtime::contents;
+using rankc::runtime::scratch;
+using namespace std::chrono_literals;
+using clock_of_test = std::chrono::steady_clock;
+
+inline const std::string program = RANKC_TEST_PROGRAM, other_plan = RANKC_TEST_OTHER_PLAN,
+                         one_rank = RANKC_TEST_ONE_RANK;
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+inline outcome run(const scratch& files, const std::string& command) {
+  const std::string out = files.path("out"), err = files.path("err"),
+                    script = files.write("run.sh", command + "\n"),
+                    limit = std::to_string(scaled(50).count());
+  const int status =
+      std::system(("timeout -k 1 " + limit + " bash " + script + " >" + out + " 2>" + err).c_str());
+  return {WEXITSTATUS(status), contents(out), contents(err)};
+}
+
+/// The lines of metrics up to the times, which differ from run to run.
+inline std::string losses(const std::string& metrics) {
+  std::istringstream in(contents(metrics));
+  std::string all;
+  for (std::string line; std::getline(in, line);) all += line.substr(0, line.find("\"step_ms\"")) + "\n";
+  return all;
+}
+
+/// How a run is started that goes on until it is stopped.
+struct start {
+  std::vector<std::string> words = {"train", "--steps", "1000000"};
+  bool processes = true;                 // --launch processes
+  std::function<void()> before = [] {};  // in the child, before the program
+  std::string file = program;
+};
+
+class running {
+ public:
+  /// Returns when the run has taken its first steps, or printed its first lines where it takes none.
+  explicit running(const scratch& files, const start& how = {}) : files_(files) {
+    std::vector<std::string> words{how.file};
+    words.insert(words.end(), how.words.begin(), how.words.end());
+    const bool trains = how.words.front() == "train";
+    const std::string begun = files.path(trains ? "metrics" : "out");
+    if (trains) words.insert(words.end(), {"--metrics", begun});
+    if (how.processes) words.insert(words.end(), {"--launch", "processes"});
+    child_ = fork();
+    REQUIRE(child_ >= 0);
+    if (child_ == 0) become(std::move(words), how);
+    const auto until = clock_of_test::now() + scaled(20);
+    while (contents(begun).size() < 100 && clock_of_test::now() < until) std::this_thread::sleep_for(10ms);
+    REQUIRE(contents(begun).size() >= 100);
+    std::istringstream in(
+        contents("/proc/" + std::to_string(child_) + "/task/" + std::to_string(child_) + "/children"));
+    for (pid_t rank; in >> rank;) ranks_.push_back(rank);
+    if (how.processes) REQUIRE(ranks_.size() == 2);
+  }
+  ~running() {
+    for (const pid_t p : ranks_) ::kill(p, SIGKILL);
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+  }
+  running(const running&) = delete;
+
+  /// The process that was started: the launcher, or the one that has all ranks.
+  pid_t launcher() const { return child_; }
+  pid_t rank(std::size_t r) const { return ranks_[r]; }
+
+  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone
+  /// with it.
+  struct end {
+    int code;
+    std::chrono::duration<double> took;
+    bool all_gone;
+    std::string out, err;
+  };
+  end wait() {
+    const auto begin = clock_of_test::now();
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    bool all_gone = true;
+    for (const pid_t p : ranks_) all_gone = all_gone && is_gone(p);
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), clock_of_test::now() - begin,
+            all_gone, contents(files_.path("out")), contents(files_.path("err"))};
+  }
+  bool has_ended() const { return kill(child_, 0) != 0 || is_gone(child_, 1); }
+
+ private:
+  [[noreturn]] void become(std::vector<std::string> words, const start& how) const {
+    const std::string out = files_.path("out"), err = files_.path("err");
+    if (freopen(err.c_str(), "w", stderr) == nullptr || freopen(out.c_str(), "w", stdout) == nullptr)
+      _exit(1);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    how.before();
+    execv(how.file.c_str(), argv.data());
+    _exit(1);
+  }
+  static bool is_gone(pid_t p, int looks = 100) {
+    for (int tries = 0; tries < looks; ++tries) {
+      const std::string state = contents("/proc/" + std::to_string(p) + "/stat");
+      if (state.empty() || state.find(") Z ") != std::string::npos) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+  const scratch& files_;
+  pid_t child_ = 0;
+  std::vector<pid_t> ranks_;
+};
+
+}  // namespace rankc::test

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands write: never over their inputs, over files of something else or through links, and nothing of
+// an earlier run is lost.
+#include <rankc/launch/error_file.hpp>
+#include <rankc/runtime/output_rules.hpp>
+#include <rankc/trainer/metrics_file.hpp>
+
+#include "fake_run.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace rankc::runtime;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string other_text = "a text of someone's\n";
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<int> steps_of(const std::string& file) {
+  std::vector<int> steps;
+  for (const auto& line : lines_of(file)) steps.push_back(line["step"]);
+  return steps;
+}
+
+std::string refusal_of(const outcome& o) {
+  return std::to_string(o.code) + " " + std::to_string(o.installs) + " " + o.err;
+}
+
+/// A run of some steps with a metrics file.
+outcome train(const fake_program& program, const std::string& steps, const std::string& metrics,
+              std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"train", "--steps", steps, "--metrics", metrics});
+  return run(program, more);
+}
+
+/// Another name of a file: a link to it, or the same inode.
+std::string link_to(const scratch& files, const std::string& file, bool hard) {
+  const std::string name = files.path(hard ? "hard" : "soft");
+  if (hard) fs::create_hard_link(files.path(file), name);
+  else fs::create_symlink(files.path(file), name);
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("a file of something else is refused before anything is installed, and stays") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string text = files.write("t.txt", other_text);
+  for (const std::string name : {text, link_to(files, "t.txt", false), link_to(files, "t.txt", true)}) {
+    CAPTURE(name);
+    CHECK(refusal_of(run(program, {"train", "--steps", "2", "--metrics", name})) ==
+          "2 0 fake: --metrics " + name +
+              ": there is a file that is not one of metrics; it stays as it is, give another name or remove "
+              "it\n");
+    CHECK(refusal_of(run(program, {"train", "--steps", "2", "--trace", name})) ==
+          "2 0 fake: --trace " + name +
+              ": there is a file that is not a trace of a step; it stays as it is, give another name or "
+              "remove it\n");
+    CHECK(contents(text) == other_text);
+  }
+}
+
+TEST_CASE("an output that the run reads, or that another option names, is refused") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string metrics = files.path("m");
+  for (int line = 0; line < 20; ++line) REQUIRE((line > 0 || train(program, "6", metrics).code == 0));
+  const std::string before = contents(metrics), save = files.path("s");
+  REQUIRE(run(program, {"train", "--steps", "2", "--data", metrics, "--save", save}).code == 0);
+  for (const std::string name : {metrics, link_to(files, "m", false), link_to(files, "m", true)}) {
+    CAPTURE(name);
+    const std::string said = "2 0 fake: --metrics " + name + ": is the file of --data " + metrics +
+                             ", too; give it a name of its own\n";
+    CHECK(refusal_of(train(program, "4", name, {"--data", metrics})) == said);
+    CHECK(refusal_of(train(program, "4", name, {"--load", save})) == said);  // by what the checkpoint says
+    CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
+  }
+  CHECK(contents(metrics) == before);
+  const std::string one = files.path("new");
+  CHECK(refusal_of(train(program, "2", one, {"--trace", files.path("./new")})) ==
+        "2 0 fake: --trace " + files.path("./new") + ": is the file of --metrics " + one +
+            ", too; give it a name of its own\n");
+  CHECK_FALSE(fs::exists(one));
+}
+
+TEST_CASE("metrics of an earlier run are kept aside, and links are not followed") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string metrics = files.path("m");
+  REQUIRE(train(program, "3", metrics).code == 0);
+  const std::string first = contents(metrics);
+  const outcome second = train(program, "2", metrics);
+  CHECK(second.out.find("note: the metrics of an earlier run are now " + metrics + ".1\n") !=
+        std::string::npos);
+  CHECK(train(program, "1", metrics).code == 0);
+  CHECK(steps_of(metrics) == std::vector{1});
+  CHECK(contents(metrics + ".1") == first);
+  CHECK(steps_of(metrics + ".2") == std::vector{1, 2});
+  for (const bool hard : {false, true}) {
+    const std::string link = link_to(files, "m.1", hard);
+    CHECK(train(program, "2", link).code == 0);
+    CHECK(train(program, "5", link,
+                {"--load",
+                 [&] {
+                   const std::string save = files.path(hard ? "s1" : "s0");
+                   REQUIRE(run(program, {"train", "--steps", "1", "--save", save}).code == 0);
+                   return save;
+                 }()})
+              .code == 0);
+    CHECK(steps_of(link) == std::vector{1, 2, 3, 4, 5});
+    CHECK(contents(files.path("m.1")) == first);
+  }
+  CHECK(fs::is_symlink(files.path("soft.1")));
+  for (const std::string& name : names_in(files.path())) CHECK(name.find("unfinished") == std::string::npos);
+}
+
+TEST_CASE("a run that is resumed has each step once in its metrics, and in its curves") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string metrics = files.path("m"), save = files.path("s"), curves = files.path("tb");
+  REQUIRE(train(program, "8", metrics, {"--save", save, "--save-every", "5", "--tensorboard", curves}).code ==
+          0);
+  const std::vector<double> whole = losses_of(metrics);
+  const std::string cut = contents(metrics) + "{\"step\":9,\"lo";  // killed in the middle of a line
+  fs::create_hard_link(files.write("m", cut), files.path("kept"));
+  fs::remove_all(curves);
+  const outcome resumed =
+      train(program, "8", metrics, {"--load", save + "/step_000005", "--tensorboard", curves});
+  CHECK(resumed.out.find("note: " + metrics +
+                         ": 4 lines of steps after 5 are removed, for these come again\n") !=
+        std::string::npos);
+  CHECK(steps_of(metrics) == std::vector{1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(losses_of(metrics) == whole);
+  CHECK(contents(files.path("kept")) == cut);
+  const std::string events = contents(*fs::directory_iterator(curves));
+  // Step 6 and a session that starts: what is there of it and of later ones is dropped.
+  CHECK(events.find("\x10\x06\x3a\x02\x08\x01") != std::string::npos);
+  fs::remove_all(curves);
+  REQUIRE(run(program, {"train", "--steps", "6", "--tensorboard", curves}).code == 0);
+  CHECK(contents(*fs::directory_iterator(curves)).find("\x3a\x02\x08\x01") == std::string::npos);
+}
+
+TEST_CASE("two runs cannot write one metrics file") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string metrics = files.path("m"), save = files.path("s");
+  REQUIRE(run(program, {"train", "--steps", "2", "--save", save}).code == 0);
+  {
+    const metrics_file first(metrics, std::nullopt);
+    CHECK(first.notes().empty());
+    const std::string said =
+        "2 0 fake: --metrics " + metrics + ": another run writes it; give this one a file of its own\n";
+    CHECK(refusal_of(train(program, "2", metrics)) == said);
+    CHECK(refusal_of(train(program, "4", metrics, {"--load", save})) == said);
+    CHECK(names_in(files.path()) == std::vector<std::string>{"m", "s"});
+  }
+  CHECK(train(program, "2", metrics).code == 0);
+}
+
+TEST_CASE("a trace replaces that of an earlier run, and a link to it") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string trace = files.path("t");
+  REQUIRE(run(program, {"train", "--steps", "2", "--trace", trace}).code == 0);
+  const std::string first = contents(trace);
+  REQUIRE(run(program, {"train", "--steps", "3", "--trace", trace}).code == 0);
+  CHECK(contents(trace) != first);
+  for (const bool hard : {false, true}) {
+    const std::string link = link_to(files, "t", hard), before = contents(trace);
+    REQUIRE(run(program, {"train", "--steps", "2", "--trace", link}).code == 0);
+    CHECK(contents(link) == first);
+    CHECK(contents(trace) == before);
+  }
+}
+
+TEST_CASE("a trace that cannot be written is told after the save and the ending") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  fs::create_directory(files.path("gone"));
+  const std::string trace = files.path("gone/t"), save = files.path("s");
+  const outcome done = run(program, {"train", "--steps", "2", "--trace", trace, "--save", save},
+                           [&](fake_engine&) { fs::remove_all(files.path("gone")); });
+  CHECK(done.code == 1);
+  CHECK(done.err == "fake: " + trace + ": cannot be written: No such file or directory\n");
+  for (const char* line : {"\nsaved ", "\ndone: step 2 of 2", "\nnext: "})
+    CHECK(done.out.find(line) != std::string::npos);
+  const outcome refused = run(program, {"train", "--steps", "2", "--trace", trace});
+  CHECK(refused.code == 1);
+  CHECK(refused.installs == 0);
+}
+
+TEST_CASE("devices and pipes are written as they are") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  CHECK(run(program, {"train", "--steps", "2", "--metrics", "/dev/null", "--trace", "/dev/null"}).code == 0);
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK(is_stream("/dev/stdout"));
+  CHECK(is_stream("/proc/self/fd/1"));
+  CHECK_FALSE(is_stream(files.write("f", "")));
+  CHECK_FALSE(is_stream(files.path()));
+  CHECK_FALSE(is_stream(files.path("none")));
+  const outcome full = train(program, "2", "/dev/full");
+  CHECK(full.code == 0);
+  CHECK(
+      full.err ==
+      "/dev/full: cannot be written: No space left on device; training goes on without it from step 1 on\n");
+}
+
+TEST_CASE("export replaces its own files, and refuses those of others") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string save = files.path("s"), out = files.path("out"), model = out + "/model.safetensors";
+  REQUIRE(run(program, {"train", "--steps", "2", "--save", save, "--save-every", "1"}).code == 0);
+  const auto exported = [&](const std::string& step) {
+    return run(program, {"export", "--load", save + "/step_00000" + step, "--out", out});
+  };
+  CHECK(exported("1").code == 0);
+  const std::string first = contents(model);
+  files.write("out/tokenizer.json", other_text);
+  fs::create_directory(out + "/.rankc.unfinished");  // of one that was killed
+  files.write("out/.rankc.unfinished/model.safetensors", "half");
+  CHECK(exported("2").code == 0);
+  const std::string second = contents(model);
+  CHECK(second != first);
+  CHECK(names_in(out) == std::vector<std::string>{"model.safetensors", "tokenizer.json"});
+  for (const bool hard : {false, true}) {  // as in a snapshot of the Hub, or of rsync
+    fs::remove(model);
+    files.write("blob", first);
+    if (hard) fs::create_hard_link(files.path("blob"), model);
+    else fs::create_symlink("../blob", model);
+    CHECK(exported("2").code == 0);
+    CHECK(contents(files.path("blob")) == first);
+    CHECK(contents(model) == second);
+    CHECK_FALSE(fs::is_symlink(model));
+  }
+  files.write("out/config.json", "{\"model_type\": \"llama\"}\n");
+  files.write("out/model-00001-of-00002.safetensors", other_text);
+  const outcome refused = exported("1");
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "fake: --out " + out +
+                           ": no export has written its config.json, model-00001-of-00002.safetensors; move "
+                           "what is there, or give another folder\n");
+  CHECK(contents(model) == second);
+}
+
+TEST_CASE("a report for the launcher is written whole, not through links and not over other files") {
+  const scratch files;
+  std::string report = files.path("r");
+  const environment get = [&](const char*) { return report.c_str(); };
+  write_error_file(get, "first", false);
+  write_error_file(get, "second", false);
+  CHECK(contents(report).find("second") != std::string::npos);
+  const std::string text = files.write("t.txt", other_text);
+  fs::create_symlink(files.write("empty", ""), files.path("soft"));
+  report = files.path("soft");
+  write_error_file(get, "third", false);
+  CHECK(contents(report).find("third") != std::string::npos);
+  CHECK(contents(files.path("empty")).empty());
+  report = text;
+  write_error_file(get, "fourth", false);
+  CHECK(contents(text) == other_text);
+}
