@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cell.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "collectives.hpp"
@@ -207,15 +209,15 @@ void carry(const holding& h, few<pending, 1>& over) {
 }
 
 std::string text_of_missing(const holding& h, const model& m) {
-  std::string text;
+  std::vector<std::string> parts;
   for (int i = 0; i < h.sum.size(); ++i)
     for (int a = 0; a < h.sum[i].over.size(); ++a) {
       const pending& p = h.sum[i].over[a];
-      if (!text.empty()) text += "; ";
-      text += text_of(p.letter, p.done.gaps(p.size));
-      if (h.sum.size() > 1 || a > 0) text += " of " + m.name(h.sum[i].of);
+      std::string part = text_of(p.letter, p.done.gaps(p.size));
+      if (h.sum.size() > 1 || a > 0) part += " of " + m.name(h.sum[i].of);
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(std::move(part));
     }
-  return text;
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const {
