@@ -235,7 +235,8 @@ TEST_CASE("a page has every winner, and is well formed") {
   CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) ==
         1);
   CHECK(errors.str().starts_with("error: RC"));
-  CHECK(said_in(errors.str()) == said{5005, {"/no/such/folder/plans.html", "No such file or directory"}});
+  CHECK(said_in(errors.str()) ==
+        test::said{5005, {"/no/such/folder/plans.html", "No such file or directory"}});
 }
 
 TEST_CASE("a search does not write over files of something else, and replaces its own") {
