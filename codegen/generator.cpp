@@ -83,7 +83,7 @@ void refuse_other_files(const CLI::App& time, const CLI::App& proof, const std::
                         const std::string& measured) {
   const runtime::named_file to{"--out " + out, out};
   if (time && !out.empty()) {
-    runtime::refuse_same_file(to, {{"--measured " + measured, measured}});
+    if (!measured.empty()) runtime::refuse_same_file(to, {{"--measured " + measured, measured}});
     runtime::refuse_other_kind(to, "a timeline", is_timeline);
   }
   if (proof) runtime::refuse_other_kind(to, "a certificate", is_certificate);

@@ -17,6 +17,7 @@ add_test(NAME style/rules COMMAND rankc_style_test)
 add_executable(rankc_messages style/list_messages.cpp)
 target_link_libraries(rankc_messages PRIVATE rankc_style_rules rankc_warnings)
 add_test(NAME style/messages COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DLIST=$<TARGET_FILE:rankc_messages>
+  -DOUT=${CMAKE_CURRENT_BINARY_DIR}/messages.txt
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/messages.cmake)
 
 # Another version formats otherwise.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blame.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +41,7 @@ class search {
   search(const program& p, const contributions& made, const missing_tokens& missing, int rank)
       : p_(p), made_(made), missing_(missing), rank_(rank) {}
 
-  std::string run() const {
+  refusal run() const {
     const contribution* made = nullptr;
     for (const contribution& c : made_.all())
       if (is_part(c) && has_missing(c) && (!made || c.rank == rank_)) made = &c;
@@ -60,9 +58,9 @@ class search {
   const op& at(int rank, int index) const {
     return p_.ranks[static_cast<std::size_t>(rank)].ops[static_cast<std::size_t>(index)];
   }
-  std::string number(int rank) const {
+  int number(int rank) const {
     const int n = p_.ranks[static_cast<std::size_t>(rank)].number;
-    return fmt::format("rank {}", n < 0 ? rank : n);
+    return n < 0 ? rank : n;
   }
   std::string tokens(const runs& of) const { return text_of('t', common(of, missing_.tokens)); }
 
@@ -73,7 +71,7 @@ class search {
   }
 
   /// The tokens were made: who writes over them, or where they stay.
-  std::string follow(const contribution& c) const {
+  refusal follow(const contribution& c) const {
     const access* now = find(at(c.rank, c.op).writes, c.value);
     const op* has = &at(c.rank, c.op);
     for (int i = c.op + 1; i < static_cast<int>(p_.ranks[static_cast<std::size_t>(c.rank)].ops.size()); ++i) {
@@ -82,17 +80,19 @@ class search {
       const access* over = overlapping(o.writes, *now);
       if (!over && !(read && passes_on(o))) continue;
       if (over && !(read && (passes_on(o) || leaves(o, *over))))
-        return fmt::format("{} writes over {}, which {} had made ({})", o.name, tokens(c.tokens), has->name,
-                           number(c.rank));
+        return refusal("RC7400: {} lacks {}: \"{}\" of rank {} writes over {} of \"{}\"", missing_.sum(),
+                       missing_.elements(), o.name, number(c.rank), tokens(c.tokens), has->name);
       if (over) now = over;
       else now = &o.writes[o.row == "add" ? 0 : static_cast<std::size_t>(read - o.reads.data())];
       has = &o;
     }
     if (c.rank == rank_)
-      return fmt::format("{} has {} in it, which is not what is read ({})", has->name, tokens(c.tokens),
-                         number(c.rank));
-    return fmt::format("{} makes {} on {}; nothing adds them up with those of {}", at(c.rank, c.op).name,
-                       tokens(c.tokens), number(c.rank), number(rank_));
+      return refusal(
+          "RC7401: {} lacks {}: rank {} reads another value than the result of \"{}\", which has {}",
+          missing_.sum(), missing_.elements(), number(c.rank), has->name, tokens(c.tokens));
+    return refusal("RC7402: {} lacks {}: \"{}\" makes {} on rank {}, and no op adds them to those of rank {}",
+                   missing_.sum(), missing_.elements(), at(c.rank, c.op).name, tokens(c.tokens),
+                   number(c.rank), number(rank_));
   }
   static const access* overlapping(const std::vector<access>& in, const access& with) {
     for (const access& a : in)
@@ -113,11 +113,11 @@ class search {
   }
 
   /// Nobody has made the tokens: the op that makes others, in the action that has these.
-  std::string expect() const {
+  refusal expect() const {
     const contribution* like = nullptr;
     for (const contribution& c : made_.all())
       if (is_part(c) && (!like || c.rank == rank_)) like = &c;
-    if (!like) return "";
+    if (!like) return missing_;
     const std::string& name = at(like->rank, like->op).name;
     const std::string layer = layer_of(name);
     // Of the layer, on a rank that makes parts of this sum, with the most of these tokens; on this rank if it
@@ -130,9 +130,13 @@ class search {
       if (!layer.empty() && has_missing(c) && layer_of(at(c.rank, c.op).name) == layer &&
           makes_parts(c.rank) && (!beside || rated(c) > rated(*beside)))
         beside = &c;
-    if (!beside) return fmt::format("no op makes them, as {} makes others", name);
-    return fmt::format("{}{} is expected to make {} ({})", action_of(at(beside->rank, beside->op).name),
-                       name.substr(action_of(name).size()), tokens(beside->tokens), number(beside->rank));
+    if (!beside)
+      return refusal("RC7403: {} lacks {}: \"{}\" makes other tokens of it, and no op makes these",
+                     missing_.sum(), missing_.elements(), name);
+    const std::string expected =
+        action_of(at(beside->rank, beside->op).name) + name.substr(action_of(name).size());
+    return refusal("RC7404: {} lacks {}: \"{}\" of rank {} is expected to make {}", missing_.sum(),
+                   missing_.elements(), expected, number(beside->rank), tokens(beside->tokens));
   }
   /// "1B5" of "1B5: layers.3: linear_dw", and "layers.3".
   static std::string action_of(const std::string& name) { return name.substr(0, name.find(": ")); }
@@ -150,7 +154,7 @@ class search {
 
 }  // namespace
 
-std::string blame(const program& p, const contributions& made, const missing_tokens& missing, int rank) {
+refusal blame(const program& p, const contributions& made, const missing_tokens& missing, int rank) {
   return search(p, made, missing, rank).run();
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "collectives.hpp"
+
 namespace rankc::codegen::algebra {
 
 interval cell::extent(const operand& o, const axis_use& a, bool is_row) const {
@@ -24,25 +26,27 @@ const holding* cell::find(const operand& o, const port& p) const {
     if (t.holds->any || (rows.size() == t.rows && cols.size() == t.cols)) return t.holds;
     return space_.keep(cut(*t.holds, rows.begin - t.row, rows.size(), cols.begin - t.col, cols.size()));
   }
-  throw refusal(fmt::format("{} holds nothing that is known in rows {}..{}, columns {}..{}", p.name,
-                            rows.begin, rows.end - 1, cols.begin, cols.end - 1));
+  throw refusal("RC7410: operand {} has no known value in rows {}..{}, columns {}..{}", p.name, rows.begin,
+                rows.end - 1, cols.begin, cols.end - 1);
 }
 
 void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t unit, const part& given) {
   part p = given;
   if (a.unit) {
     if (given.size % unit || !given.at.to_units(unit, p.at))
-      throw refusal(fmt::format("{} has {} in parts of {}", name, text_of(a.of, given.at), unit));
+      throw refusal("RC7411: operand {} has {}, counted in elements; expected whole units of {} elements",
+                    name, text_of(a.of, given.at), unit);
     p.size = given.size / unit;
     if (a.of == 't' && p.arranged != order_)
-      throw refusal(fmt::format("{} has slots that lie in another order than the op takes them to", name));
+      throw refusal("RC7412: the expert slots of operand {} lie in another order than the op expects", name);
     p.arranged = 0;
     bound_[slot(a.unit)] = {runs(0, unit), unit};
     is_bound_[slot(a.unit)] = true;
   }
   if (a.of < 'a') {
     if (!p.is_whole() || p.size != a.of - '0')
-      throw refusal(fmt::format("{} has {} of {}; expected {}", name, text_of('w', p.at), p.size, a.of));
+      throw refusal("RC7413: operand {} has {} of {}; expected all of {}", name, text_of('w', p.at), p.size,
+                    a.of);
     return;
   }
   const std::size_t s = slot(a.of);
@@ -50,8 +54,8 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     bound_[s] = std::move(p);
     is_bound_[s] = true;
   } else if (!(bound_[s] == p)) {
-    throw refusal(fmt::format("{} has {} of {}; expected {} of {}, as another operand has", name,
-                              text_of(a.of, p.at), p.size, text_of(a.of, bound_[s].at), bound_[s].size));
+    throw refusal("RC7414: operand {} has {} of {}; expected {} of {}, as another operand has", name,
+                  text_of(a.of, p.at), p.size, text_of(a.of, bound_[s].at), bound_[s].size);
   }
 }
 
@@ -63,8 +67,8 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     const holding& h = *(held_[i] = find(ports[i], p));
     if (h.any) continue;
     if (h.box.size() != static_cast<int>(p.axes.size()))
-      throw refusal(
-          fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
+      throw refusal("RC7415: operand {} holds a tensor of {} dims; expected {}", p.name, h.box.size(),
+                    p.axes.size());
     for (std::size_t a = 0; a < p.axes.size(); ++a) {
       part of = h.box[static_cast<int>(a)];
       if (static_cast<int>(i) == fact_.by && !fact_.segments)
@@ -96,7 +100,7 @@ word cell::find_order(const std::vector<operand>& ports) const {
   word order = h.box.size() == 2 ? h.box[1].arranged : 0;
   if (order == 0 && h.sum.size() == 1) order = model_.arrangement(h.sum[0].of);
   if (order == 0)
-    throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
+    throw refusal("RC7416: operand {} does not give the order of expert slots", fact_.ports[by].name);
   return order;
 }
 
@@ -105,11 +109,14 @@ void cell::bind_experts() {
   if (!is_bound_[g]) return;
   const part segments = bound_[g];
   if (!segments.arranged && !segments.is_whole())
-    throw refusal(fmt::format("it has segments of {}; expected all", text_of('e', segments.at)));
+    throw refusal("RC7417: the op has segments of {}; expected those of all experts",
+                  text_of('e', segments.at));
   if (is_bound_[r] && (!(bound_[r].at == segments.at) || bound_[r].size != segments.size))
-    throw refusal(fmt::format("its weights are of {}, its slots of {}", text_of('e', bound_[r].at),
-                              text_of('e', segments.at)));
-  if (range[g].size() % range[r].size()) throw refusal("its segments are not as many of each expert");
+    throw refusal("RC7418: the op has weights of {} and slots of {}; expected the same experts",
+                  text_of('e', bound_[r].at), text_of('e', segments.at));
+  if (range[g].size() % range[r].size())
+    throw refusal("RC7419: the op has {} segments of {} experts; expected a multiple", range[g].size(),
+                  range[r].size());
   bound_[r] = {segments.at, segments.size};
   is_bound_[r] = true;
 }
@@ -120,7 +127,8 @@ void cell::check_order() const {
                            fact_.chunks || fact_.ring || fact_.grouped;
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
-  if (tokens.arranged) throw refusal("it takes slots of tokens for tokens in their order");
+  if (tokens.arranged)
+    throw refusal("RC7420: the op expects tokens in their order; it is given expert slots");
   if (fact_.by < 0) return;
   const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
   if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens))
@@ -129,24 +137,24 @@ void cell::check_order() const {
   runs counted(0, tokens.size), own = tokens.at;
   if (!s.is_whole()) counted = s.over[0].done;
   if (interval twice; s.over.size() > 1 || !own.sort(twice) || !(counted == own))
-    throw refusal(
-        fmt::format("{} are of {}; the slots are of {}", p.name, text_of('t', counted), text_of('t', own)));
+    refuse_counted(counted, own);
 }
 
 void cell::bind_group(const attributes& with) {
   if (!is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
   if (with.seq < 1 || tokens.size % with.seq)
-    throw refusal(fmt::format("{} tokens do not divide into groups of {}", tokens.size, with.seq));
+    throw refusal("RC7421: {} tokens do not divide into groups of {}", tokens.size, with.seq);
   group_ = tokens.at[0].begin / with.seq;
   for (int i = 0; i < tokens.at.count(); ++i)
     if (tokens.at[i].begin / with.seq != group_ || (tokens.at[i].end - 1) / with.seq != group_)
-      throw refusal(fmt::format("{} are of several groups of {}", text_of('t', tokens.at), with.seq));
+      throw refusal("RC7422: {} are in several groups of {} tokens; expected one", text_of('t', tokens.at),
+                    with.seq);
   const part groups{runs(group_, group_ + 1), tokens.size / with.seq};
   if (is_bound_[slot('m')] && !(bound_[slot('m')] == groups))
-    throw refusal(fmt::format("{} are of {} of {}; an operand has {} of {}", text_of('t', tokens.at),
-                              text_of('m', groups.at), groups.size, text_of('m', bound_[slot('m')].at),
-                              bound_[slot('m')].size));
+    throw refusal("RC7423: {} are in {} of {}; an operand has {} of {}", text_of('t', tokens.at),
+                  text_of('m', groups.at), groups.size, text_of('m', bound_[slot('m')].at),
+                  bound_[slot('m')].size);
   bound_[slot('m')] = groups;
   is_bound_[slot('m')] = true;
 }
@@ -154,8 +162,8 @@ void cell::bind_group(const attributes& with) {
 void cell::check_needs(const std::vector<operand>& ports) const {
   for (const char letter : fact_.whole)
     if (const std::size_t s = slot(letter); is_bound_[s] && !bound_[s].is_whole())
-      throw refusal(
-          fmt::format("it has {} of {}; expected all", text_of(letter, bound_[s].at), bound_[s].size));
+      throw refusal("RC7424: the op has {} of {}; expected all", text_of(letter, bound_[s].at),
+                    bound_[s].size);
   for (std::size_t i = static_cast<std::size_t>(fact_.results);
        i < fact_.ports.size() && !fact_.first.empty(); ++i)
     for (const axis_use& a : fact_.ports[i].axes) {
@@ -163,15 +171,16 @@ void cell::check_needs(const std::vector<operand>& ports) const {
       const std::size_t s = slot(a.of);
       const std::int64_t begin = ports[i].first + range[s].begin;
       if (!bound_[s].at.is(begin, begin + range[s].size()))
-        throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of),
-                                  ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at)));
+        throw refusal("RC7425: the op is told that its {} begin at {}; operand {} has {}", axis_name(a.of),
+                      ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at));
     }
   if (!fact_.groups) return;
   const part &h = bound_[slot('h')], &k = bound_[slot('k')];
   if (!is_bound_[slot('h')] || !is_bound_[slot('k')]) return;
   if (h.size % k.size || !(k.at.from_units(h.size / k.size) == h.at))
-    throw refusal(fmt::format("{} of {} use {} of {} for keys", text_of('h', h.at), h.size,
-                              text_of('k', k.at), k.size));
+    throw refusal(
+        "RC7426: the queries' {} of {} are given with the keys' {} of {}; expected those that they share",
+        text_of('h', h.at), h.size, text_of('k', k.at), k.size);
 }
 
 void carry(const holding& h, few<pending, 1>& over) {
@@ -186,7 +195,10 @@ void carry(const holding& h, few<pending, 1>& over) {
   hasher id(4);
   all.letter = '+';
   for (const summand* s : order) {
-    if (s->over.size() > 1) throw refusal("a sum over several axes, of several terms, is taken as one");
+    if (s->over.size() > 1)
+      throw refusal(
+          "RC7427: an operand is an incomplete sum of several values over several axes; expected one value "
+          "or one axis");
     const std::int64_t size = s->over.empty() ? 1 : s->over[0].size;
     all.done.append(s->over.empty() ? runs(all.size, all.size + 1) : s->over[0].done.shifted(all.size));
     all.size += size;
@@ -196,15 +208,16 @@ void carry(const holding& h, few<pending, 1>& over) {
   over.push_back(std::move(all));
 }
 
-std::string missing_text(const holding& h, const model& m) {
-  std::string text;
+std::string text_of_missing(const holding& h, const model& m) {
+  std::vector<std::string> parts;
   for (int i = 0; i < h.sum.size(); ++i)
     for (int a = 0; a < h.sum[i].over.size(); ++a) {
       const pending& p = h.sum[i].over[a];
-      text += fmt::format("{}{}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size));
-      if (h.sum.size() > 1 || a > 0) text += " in " + m.name(h.sum[i].of);
+      std::string part = text_of(p.letter, p.done.gaps(p.size));
+      if (h.sum.size() > 1 || a > 0) part += " of " + m.name(h.sum[i].of);
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(std::move(part));
     }
-  return text;
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const {
@@ -212,11 +225,11 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   if (h.is_whole() || operand == fact_.by) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
   if (!linear || !h.unfinished().empty())
-    throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name,
-                              missing_text(h, model_), model_.name(h.closed())));
+    throw refusal("RC7428: operand {} is {} without {}; the op is not linear in it, so it needs the whole",
+                  name, model_.name(h.closed()), text_of_missing(h, model_));
   if (has_pending)
-    throw refusal(fmt::format("{} is not whole: {} in {}; nor is another operand", name,
-                              missing_text(h, model_), model_.name(h.closed())));
+    throw refusal("RC7429: operand {} is {} without {}; another operand is not whole either", name,
+                  model_.name(h.closed()), text_of_missing(h, model_));
   has_pending = true;
   carry(h, over);
   if (!fact_.commutative)
@@ -231,8 +244,8 @@ void cell::take_experts(const equation& e, few<pending, 1>& over, bool has_pendi
   const bool of_slots = fact_.ports[static_cast<std::size_t>(e.results[0])].axes[0].unit != 0;
   if (of_slots || places.is_whole()) return;
   if (has_pending)
-    throw refusal(fmt::format("{} are of some experts alone, and another operand is not whole",
-                              fact_.ports[static_cast<std::size_t>(fact_.by)].name));
+    throw refusal("RC7430: operand {} has slots of some experts only, and another operand is not whole",
+                  fact_.ports[static_cast<std::size_t>(fact_.by)].name);
   carry(places, over);
 }
 
@@ -254,13 +267,13 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     } else if (fact_.first.find(axis.of) != std::string::npos) {
       const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
       if (begin < 0 || begin + range[s].size() > size)
-        throw refusal(fmt::format("{} has {} from {} on; expected some of {}", p.name, axis_name(axis.of),
-                                  begin, size));
+        throw refusal("RC7431: result {} has {} {}..{}; the model has {} of them", p.name, axis_name(axis.of),
+                      begin, begin + range[s].size() - 1, size);
       box.push_back({runs(begin, begin + range[s].size()), size});
     } else if (fact_.whole.find(axis.of) != std::string::npos) {
       box.push_back({runs(0, length[s] * unit), length[s] * unit});
     } else {
-      throw refusal(fmt::format("no operand says which {} {} has", axis_name(axis.of), p.name));
+      throw refusal("RC7432: no operand gives the {} of result {}", axis_name(axis.of), p.name);
     }
   }
   return box;
@@ -277,9 +290,9 @@ holding cell::zeros(int result, const operand& shape) const {
 void cell::refuse_result(term, const std::vector<int>& operands) const {
   std::string text;
   for (int o : operands)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ",
-                        model_.name(held_[static_cast<std::size_t>(o)]->closed()));
-  throw refusal(fmt::format("it makes {} of {}, which the model computes nowhere", fact_.row, text));
+    text += (text.empty() ? "" : ", ") + model_.name(held_[static_cast<std::size_t>(o)]->closed());
+  throw refusal("RC7433: the op computes {} of {}, which the model does not compute anywhere", fact_.row,
+                text);
 }
 
 holding cell::function(int equation, const std::vector<operand>& ports, const attributes& with) {
@@ -300,14 +313,15 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     const part& all = bound_[slot(letter)];
     const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
-    if (e.how != joining::sum && !s.over.empty()) throw refusal("a maximum is taken of parts");
+    if (e.how != joining::sum && !s.over.empty())
+      throw refusal("RC7434: the op takes a maximum or a softmax of an operand that is not whole");
     pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.how, p.size, p.at};
     if (e.how == joining::softmax)
       over.id = static_cast<term>(hasher(5)
                                   << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1])
                     .a;
     if (interval twice; !over.done.sort(twice))
-      throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
+      throw counted_twice(text_of(letter, {twice.begin, twice.end}));
     if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order
   }
   made.sum.push_back(std::move(s));
@@ -327,8 +341,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
   holding made;
   for (std::size_t i = 0; i < e.operands.size(); ++i) {
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
-    if (!h.unfinished().empty())
-      throw refusal(fmt::format("{} that is not yet over all is added to another value", h.unfinished()));
+    check_addable(h);
     if (e.same[i]) {
       for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;

@@ -42,6 +42,7 @@ class cell {
   void check_positions(std::int64_t first, const attributes&) const;
   void check_sequences(const attributes&) const;
   void check_chunks(std::int64_t first, const attributes&);
+  void check_tokens(const runs& queries, const runs& keys) const;
   void check_shares(const attributes&) const;
   void check_ring(std::int64_t first, const attributes&);
   void check_documents(std::int64_t first, const attributes&) const;
@@ -73,7 +74,7 @@ class cell {
 /// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,
 /// their parts. Errors: refusal where they are summed over products of axes.
 void carry(const holding&, few<pending, 1>& over);
-/// What is missing of a sum.
-std::string missing_text(const holding&, const model&);
+/// The elements that a sum lacks: "tokens 0..3 and 8..11".
+std::string text_of_missing(const holding&, const model&);
 
 }  // namespace rankc::codegen::algebra

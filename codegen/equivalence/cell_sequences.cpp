@@ -2,8 +2,6 @@
 // Whether the tokens that an op is given are those of the sequences, chunks and documents that it is told of.
 #include "cell.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -11,19 +9,23 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
+void check_length(const attributes& with) {
+  if (with.seq < 1) throw refusal("RC7435: the op is not told the length of a sequence");
+}
+
 /// How an op takes sequences: the ranks that share out each, and how long the chunks are that these have, one
 /// from the front and one from the back; one rank has it whole.
 struct sharing {
   std::int64_t ranks = 1, chunk = 0;
   sharing(const fact& f, const attributes& with) {
-    if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+    check_length(with);
     if (f.chunks)
       ranks = with.number >= 2 && with.number <= static_cast<double>(with.seq)
                   ? static_cast<std::int64_t>(with.number)
                   : 0;
     if (ranks < 1 || with.seq % (ranks == 1 ? 1 : 2 * ranks))
-      throw refusal(fmt::format("sequences of {} do not divide into two chunks for each of {} ranks",
-                                with.seq, with.number));
+      throw refusal("RC7436: sequences of {} tokens do not divide into two chunks for each of {} ranks",
+                    with.seq, with.number);
     chunk = ranks == 1 ? with.seq : with.seq / (2 * ranks);
   }
   sharing(std::int64_t ranks, std::int64_t seq) : ranks(ranks), chunk(seq / (2 * ranks)) {}
@@ -36,6 +38,21 @@ struct sharing {
   }
 };
 
+[[noreturn]] void refuse_positions(const runs& tokens, std::int64_t first, std::int64_t seq) {
+  throw refusal("RC7437: the op takes {} for positions from {} on, in sequences of {}", text_of('t', tokens),
+                first, seq);
+}
+
+/// The rank whose queries an op is told that its own are, by where they begin among those of all ranks.
+std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64_t ranks) {
+  const std::int64_t rank = first / tokens;
+  if (first % tokens || rank < 0 || rank >= ranks)
+    throw refusal(
+        "RC7438: the op is told that its queries begin at token {}; expected a multiple of {} below {}",
+        first, tokens, tokens * ranks);
+  return rank;
+}
+
 }  // namespace
 
 void cell::check_positions(std::int64_t first, const attributes& with) const {
@@ -47,21 +64,19 @@ void cell::check_positions(std::int64_t first, const attributes& with) const {
     order = bound_[slot('s')].at;
     period = bound_[slot('s')].size;
     if (order.size() != with.seq)
-      throw refusal(fmt::format("it is told of {} positions; its table has {}", with.seq, order.size()));
+      throw refusal("RC7439: the op is told of {} positions; its table has {}", with.seq, order.size());
   } else {
     const sharing by(fact_, with);
     for (std::int64_t rank = 0; rank < by.ranks; ++rank)
       for (std::int64_t row = 0; row < (by.ranks == 1 ? 1 : with.rows); ++row) order.append(by.of_rank(rank));
   }
-  if (order.size() < 1) throw refusal("it is told of no positions");
+  if (order.size() < 1) throw refusal("RC7440: the op is told of 0 positions; expected at least 1");
   std::int64_t at = range[t].begin + first;
   for (int i = 0; i < bound_[t].at.count(); ++i) {
     for (interval run = bound_[t].at[i]; run.size() > 0;) {
       const std::int64_t from = (at % order.size() + order.size()) % order.size();
       const interval taken = order.slice(from, order.size() - from)[0];
-      if (run.begin % period != taken.begin)
-        throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}",
-                                  text_of('t', bound_[t].at), taken.begin, period));
+      if (run.begin % period != taken.begin) refuse_positions(bound_[t].at, taken.begin, period);
       const std::int64_t step = std::min(taken.size(), run.size());
       run.begin += step;
       at += step;
@@ -72,14 +87,23 @@ void cell::check_positions(std::int64_t first, const attributes& with) const {
 void cell::check_sequences(const attributes& with) const {
   const std::size_t t = slot('t');
   if (!is_bound_[t]) return;
-  if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+  check_length(with);
   if (with.rows * with.seq != range[t].size())
-    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq,
-                              range[t].size()));
+    throw refusal("RC7441: the op is told of {} sequences of {} tokens; it has {} tokens", with.rows,
+                  with.seq, range[t].size());
   for (int i = 0; i < bound_[t].at.count(); ++i)
     if (const interval& run = bound_[t].at[i]; run.begin % with.seq || run.size() % with.seq)
-      throw refusal(fmt::format("{} are taken for positions from 0 on, in sequences of {}",
-                                text_of('t', bound_[t].at), with.seq));
+      refuse_positions(bound_[t].at, 0, with.seq);
+}
+
+/// Queries and keys are of the tokens that the op takes them for.
+void cell::check_tokens(const runs& queries, const runs& keys) const {
+  const part &given = bound_[slot('t')], &given_keys = bound_[slot('u')];
+  if (!(queries == given.at))
+    throw refusal("RC7442: the op takes {} for {}", text_of('t', given.at), text_of('t', queries));
+  if (is_bound_[slot('u')] && !(keys == given_keys.at))
+    throw refusal("RC7443: the op takes keys of {} for keys of {}", text_of('t', given_keys.at),
+                  text_of('t', keys));
 }
 
 void cell::check_chunks(std::int64_t first, const attributes& with) {
@@ -87,12 +111,11 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
   const sharing by(fact_, with);
   const std::int64_t of_row = with.seq / by.ranks, tokens = range[t].size();
   if (with.rows * of_row != tokens || range[u].size() != tokens * by.ranks)
-    throw refusal(fmt::format("it is told of {} sequences of {} on {} ranks; expected {} tokens and {} keys",
-                              with.rows, with.seq, by.ranks, tokens, range[u].size()));
-  const std::int64_t own = first / tokens;
-  if (first % tokens || own < 0 || own >= by.ranks)
     throw refusal(
-        fmt::format("its queries begin at {} of the keys; expected a multiple of {}", first, tokens));
+        "RC7444: the op is told of {} sequences of {} tokens on {} ranks; it has {} tokens and {} keys",
+        with.rows, with.seq, by.ranks, tokens, range[u].size());
+  const std::int64_t own = rank_of_queries(first, tokens, by.ranks);
+
   if (is_bound_[t]) {
     std::vector<std::int64_t> begins;  // of the sequences
     runs queries, keys;
@@ -103,11 +126,7 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
     }
     for (std::int64_t rank = 0; rank < by.ranks; ++rank)
       for (const std::int64_t begin : begins) keys.append(by.of_rank(rank, begin));
-    if (!(queries == bound_[t].at))
-      throw refusal(fmt::format("{} are taken for {}", text_of('t', bound_[t].at), text_of('t', queries)));
-    if (is_bound_[u] && !(keys == bound_[u].at))
-      throw refusal(
-          fmt::format("keys of {} are taken for {}", text_of('t', bound_[u].at), text_of('t', keys)));
+    check_tokens(queries, keys);
   }
   const bool sums = std::any_of(fact_.equations.begin(), fact_.equations.end(),
                                 [](const equation& e) { return e.over == "p"; });
@@ -122,8 +141,8 @@ void cell::check_shares(const attributes& with) const {
   if (!is_bound_[t]) return;
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
-    throw refusal(
-        fmt::format("{} tokens are taken for shares of {} sequences of {}", tokens, with.rows, with.seq));
+    throw refusal("RC7445: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows,
+                  with.seq);
   std::int64_t before = -1;
   for (std::int64_t row = 0; row < with.rows; ++row) {
     const runs share = bound_[t].at.slice(row * each, each);
@@ -131,15 +150,15 @@ void cell::check_shares(const attributes& with) const {
     for (int i = 0; i < share.count(); ++i)
       if (share[i].begin / with.seq != sequence || (share[i].end - 1) / with.seq != sequence ||
           sequence == before)
-        throw refusal(fmt::format("{} are taken for shares of {} sequences of {}", text_of('t', bound_[t].at),
-                                  with.rows, with.seq));
+        throw refusal("RC7446: {} are not shares of {} different sequences of {}", text_of('t', bound_[t].at),
+                      with.rows, with.seq);
     before = sequence;
   }
   for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size();
        ++i)  // which lie sequence by sequence
     if (const holding& h = *held_[i]; h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
-      throw refusal(fmt::format("{} is of sequences of {}, taken for sequences of {}", fact_.ports[i].name,
-                                model_.sequence(h.sum[0].of), with.seq));
+      throw refusal("RC7447: operand {} is made of sequences of {} tokens; the op is told of sequences of {}",
+                    fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
 }
 
 /// Queries are those of the rank that the op takes them for, and keys those of the rank that is the step
@@ -151,14 +170,15 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
   if (with.seq < 1 || with.rows < 1 || whole % tokens || whole == tokens ||
       with.seq % (2 * (whole / tokens)) || range[u].size() != tokens)
     throw refusal(
-        fmt::format("{} queries and {} keys are no shares of {} sequences of {}, two chunks of each", tokens,
-                    range[u].size(), with.rows, with.seq));
-  const std::int64_t ranks = whole / tokens, own = first / tokens, each = with.seq / ranks;
-  if (first % tokens || own < 0 || own >= ranks)
-    throw refusal(fmt::format("its queries begin at {} of all; expected a multiple of {}", first, tokens));
+        "RC7448: {} queries and {} keys are not a rank's two chunks of each of {} sequences of {} tokens",
+        tokens, range[u].size(), with.rows, with.seq);
+  const std::int64_t ranks = whole / tokens, own = rank_of_queries(first, tokens, ranks),
+                     each = with.seq / ranks;
+
   if (!(with.number >= 0 && with.number < static_cast<double>(ranks)) ||
       with.number != std::floor(with.number))
-    throw refusal(fmt::format("it is told of step {}; expected one of {}", with.number, ranks));
+    throw refusal("RC7449: the op is told of step {} of its ring; expected a whole number from 0 to {}",
+                  with.number, ranks - 1);
   const std::int64_t other = (own - static_cast<std::int64_t>(with.number) + ranks) % ranks;
   const sharing by(ranks, with.seq);
   if (is_bound_[t]) {
@@ -168,11 +188,7 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
       queries.append(by.of_rank(own, begin));
       keys.append(by.of_rank(other, begin));
     }
-    if (!(queries == bound_[t].at))
-      throw refusal(fmt::format("{} are taken for {}", text_of('t', bound_[t].at), text_of('t', queries)));
-    if (is_bound_[u] && !(keys == bound_[u].at))
-      throw refusal(
-          fmt::format("keys of {} are taken for {}", text_of('t', bound_[u].at), text_of('t', keys)));
+    check_tokens(queries, keys);
   }
   for (const equation& e : fact_.equations) {
     if (e.over.empty()) continue;
@@ -188,21 +204,23 @@ void cell::check_documents(std::int64_t first, const attributes& with) const {
   if (!is_bound_[t] || !is_bound_[n]) return;
   const std::int64_t tokens = range[t].size(), whole = range[n].size();
   if (with.rows < 1 || with.rows * with.seq != whole || (fact_.ring && whole % tokens))
-    throw refusal(fmt::format("it is told of {} sequences of {}; expected starts of {} tokens", with.rows,
-                              with.seq, whole));
+    throw refusal("RC7450: the op is told of {} sequences of {} tokens; it has document starts of {} tokens",
+                  with.rows, with.seq, whole);
   const sharing by = fact_.ring ? sharing(whole / tokens, with.seq) : sharing(fact_, with);
   runs order, taken;  // places of starts, rank after rank; the tokens that these are of
   for (std::int64_t rank = 0; rank < by.ranks; ++rank)
     for (std::int64_t row = 0; row < with.rows; ++row) order.append(by.of_rank(rank, row * with.seq));
   const std::int64_t begin = first + range[t].begin;
   if (begin < 0 || begin + tokens > order.size())
-    throw refusal(fmt::format("its tokens begin at {} of {}", begin, order.size()));
+    throw refusal(
+        "RC7451: the op is told that its {} tokens begin at {} of {}; expected all of them to be there",
+        tokens, begin, order.size());
   const runs places = order.slice(begin, tokens);
   for (int i = 0; i < places.count(); ++i)
     taken.append(bound_[n].at.slice(places[i].begin, places[i].size()));
   if (!(taken == bound_[t].at))
-    throw refusal(
-        fmt::format("starts of {} are taken for {}", text_of('t', taken), text_of('t', bound_[t].at)));
+    throw refusal("RC7452: the op takes document starts of {} for those of {}", text_of('t', taken),
+                  text_of('t', bound_[t].at));
 }
 
 }  // namespace rankc::codegen::algebra

@@ -12,7 +12,8 @@ namespace rankc::codegen {
 equivalence check_equivalence(const program& p, const verdict& order, const specification& s) {
   equivalence result;
   if (!order.ok) {
-    result.reasons.push_back("the program is not proven: nothing is claimed");
+    result.reasons.push_back(
+        runtime::say("RC7455: the program is not proven, so it is not compared with the model"));
     return result;
   }
   try {
@@ -34,7 +35,7 @@ equivalence check_equivalence(const program& p, const verdict& order, const spec
   } catch (const algebra::refusal& why) {
     result.reasons.push_back(why.what());
   } catch (const std::out_of_range&) {
-    result.reasons.push_back("an op names an operand that it has not");
+    result.reasons.push_back(runtime::say("RC7456: an op names an operand that it does not have"));
   }
   return result;
 }

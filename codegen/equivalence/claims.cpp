@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "claims.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -27,11 +25,15 @@ few<part, 2> within_tensor(few<part, 2> box) {
   return box;
 }
 
+[[noreturn]] void refuse_size(const std::string& what, std::size_t bytes, const few<part, 2>& box) {
+  throw refusal("RC7460: {} has {} bytes; expected the bytes of {}", what, bytes, text_of(box));
+}
+
 /// A buffer of one tensor in row-major order, with zeros past the tensor's end.
-content one_tensor(const access& a, const few<part, 2>& box, term of) {
+content one_tensor(const access& a, const relation& h, const few<part, 2>& box, term of) {
   content c{a.end - a.begin, a.type, {}};
   if (count(box) * size_of(a.type) != static_cast<std::int64_t>(c.bytes))
-    throw refusal(fmt::format("it is {} bytes for {}", c.bytes, text_of(box)));
+    refuse_size(name_of(h), c.bytes, box);
   piece p;
   p.holds.box = within_tensor(box);
   const std::int64_t elements = count(p.holds.box);
@@ -49,6 +51,11 @@ content one_tensor(const access& a, const few<part, 2>& box, term of) {
 
 }  // namespace
 
+std::string name_of(const relation& h) {
+  const std::string kind = std::string("the ") + holding_names[static_cast<int>(h.kind)];
+  return h.name.empty() ? kind : kind + " of " + h.name;
+}
+
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
   for (const rank_program& r : p.ranks)
     for (const op& o : r.ops) {
@@ -61,7 +68,7 @@ claims::claims(const program& p, const model& m) : program_(p), model_(m) {
 
 const model::parameter& claims::parameter(const std::string& name) const {
   const auto at = model_.parameters().find(name);
-  if (at == model_.parameters().end()) throw refusal("the model has no parameter " + name);
+  if (at == model_.parameters().end()) throw refusal("RC7461: the model has no parameter {}", name);
   return at->second;
 }
 
@@ -69,7 +76,7 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
   few<part, 2> box;
   const std::vector<std::int64_t>& shape = p.shape;
   if (h.box.size() != shape.size())
-    throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
+    throw refusal("RC7462: {} has {} dims; expected {}", name_of(h), h.box.size(), shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
     // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past
@@ -77,7 +84,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     const std::int64_t past = d == 0 && is_state(h.kind) ? world() - 1 : 0;
     const std::int64_t limit = std::min(shape[d], std::numeric_limits<std::int64_t>::max() - past) + past;
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
-      throw refusal(fmt::format("{} is held from {} on, {} of {}", h.name, b.first, b.count, shape[d]));
+      throw refusal("RC7463: {} is held in {} elements from {} on; dim {} of the parameter has {}",
+                    name_of(h), b.count, b.first, d, shape[d]);
     box.push_back({runs(b.first, b.first + b.count), shape[d]});
   }
   return box;
@@ -88,8 +96,8 @@ static part parts_of(const relation& h, std::int64_t size) {
   part all{{}, size};
   for (const box_range& b : h.box) {
     if (b.first < 0 || b.count < 1 || b.first > size || b.count > size - b.first)
-      throw refusal(fmt::format("{} are held from {} on, {} of {}", holding_names[static_cast<int>(h.kind)],
-                                b.first, b.count, size));
+      throw refusal("RC7464: {} are held in {} elements from {} on; the step has {}", name_of(h), b.count,
+                    b.first, size);
     all.at.append(interval{b.first, b.first + b.count});
   }
   return all;
@@ -109,18 +117,18 @@ content claims::begin(int rank, const access& a, const relation& h) {
       few<part, 2> box;
       box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
       box.push_back({runs(0, h.dim), h.dim});
-      return one_tensor(a, box, rotary_table(h.theta, h.dim, h.scaling));
+      return one_tensor(a, h, box, rotary_table(h.theta, h.dim, h.scaling));
     }
     case holding_kind::ids:
     case holding_kind::targets:
     case holding_kind::starts: {
       few<part, 2> box;
       box.push_back(parts_of(h, model_.tokens()));
-      return one_tensor(a, box, leaf(holding_names[static_cast<int>(h.kind)], ""));
+      return one_tensor(a, h, box, leaf(holding_names[static_cast<int>(h.kind)], ""));
     }
     case holding_kind::loss:
     case holding_kind::norm:
-      throw refusal("a step begins with no loss and no norm");
+      throw refusal("RC7465: the step begins with {}; expected it to be computed in the step", name_of(h));
     default:
       break;
   }
@@ -128,9 +136,11 @@ content claims::begin(int rank, const access& a, const relation& h) {
   const few<part, 2> box = box_of(h, p);
   std::vector<held>& of = held_[h.name];
   if (of.empty() || of.back().rank != rank) of.push_back({rank, box, {}});
-  if (!(of.back().box == box)) throw refusal(h.name + " and its moments are held in different parts");
+  if (!(of.back().box == box))
+    throw refusal("RC7466: the rank holds {} of {} and {} of another of its tensors; expected one shard",
+                  text_of(box), name_of(h), text_of(of.back().box));
   of.back().regions.push_back({h.kind, a.begin, a.end});
-  return one_tensor(a, box, p.state[state_of(h.kind)]);
+  return one_tensor(a, h, box, p.state[state_of(h.kind)]);
 }
 
 /// The next step begins with what this one leaves.
@@ -142,15 +152,14 @@ void claims::leave(int rank, const access& a, const relation& h, const few<part,
       r.is_left = true;
       return;
     }
-  throw refusal(fmt::format(
-      "the {} of {} is left in bytes {}..{}; the step begins with it elsewhere, or with another part",
-      holding_names[static_cast<int>(h.kind)], h.name, a.begin, a.end));
+  throw refusal(
+      "RC7467: {} is left in bytes {} to {} as {}; expected the bytes and the shard that the step begins "
+      "with",
+      name_of(h), a.begin, a.end, text_of(box));
 }
 
 void claims::end(int rank, const access& a, const content& c, const relation& h) {
-  const std::string what = h.name.empty()
-                               ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
-                               : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
+  const std::string what = name_of(h);
   const holding& found = *tensor_of(c).holds;
   term expected;
   few<part, 2> box;
@@ -163,17 +172,14 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
     expected = h.kind == holding_kind::loss ? model_.loss() : model_.norm();
     ++(h.kind == holding_kind::loss ? losses_ : norms_);
   } else {
-    throw refusal(what + " is left at the end");
+    throw refusal("RC7468: the step leaves {}; expected weights, moments, the loss or the norm", what);
   }
-  if (count(box) != c.elements())
-    throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
+  if (count(box) != c.elements()) refuse_size(what, c.bytes, box);
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) refuse_sum(what, found, expected);
-  if (found.closed() != expected)
-    throw refusal(
-        fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
+  if (found.closed() != expected) refuse_value(what, expected, found);
   if (!(found.box == within_tensor(box)))
-    throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
+    throw refusal("RC7469: {} is left as {}; expected {}", what, text_of(found.box), text_of(box));
 }
 
 }  // namespace rankc::codegen::algebra

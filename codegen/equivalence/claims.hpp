@@ -16,6 +16,9 @@ namespace rankc::codegen::algebra {
 /// Whether an op makes new weights.
 inline bool is_update(const op& o) { return o.row == "adamw" || o.row == "sgd"; }
 
+/// "the weight of wte", "the loss"
+std::string name_of(const codegen::holding&);
+
 class claims {
  public:
   claims(const program&, const model&);
@@ -51,6 +54,7 @@ class claims {
     few<region, 4> regions;
   };
   void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
+  [[noreturn]] void refuse_value(const std::string& what, term expected, const holding& found) const;
   [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
   [[noreturn]] void refuse_gradient(const holding&) const;
   const model::parameter& parameter(const std::string& name) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the norm and the optimizer are given: gradients that are whole, and the norm.
-#include <fmt/format.h>
 
 #include "blame.hpp"
 #include "cell.hpp"
@@ -8,26 +7,30 @@
 
 namespace rankc::codegen::algebra {
 
-/// What a sum has too little of, or too much.
-static std::string difference(const holding& found, term expected, const model& m) {
+void claims::refuse_value(const std::string& what, term expected, const holding& found) const {
+  throw refusal("RC7470: {} is {}; expected {}", what, model_.name(found.closed()), model_.name(expected));
+}
+
+/// The elements that a sum has beside all that are expected; empty where it lacks some.
+static std::string surplus(const holding& found, term expected) {
   term whole = zero;
   for (int i = 0; i < found.sum.size(); ++i)
     if (found.sum[i].is_whole()) whole = found.sum[i].of;
-  if (whole != expected) return missing_text(found, m);
+  if (whole != expected) return "";
   const int last = found.sum.size() - 1;
   const pending& more = found.sum[found.sum[last].is_whole() ? 0 : last].over[0];
-  return text_of(more.letter, more.done) + " are in the sum twice";
+  return text_of(more.letter, more.done);
 }
 
 void claims::refuse_sum(const std::string& what, const holding& found, term expected) const {
-  const std::string text = fmt::format("{}: {}", what, difference(found, expected, model_));
-  for (int i = 0; i < found.sum.size(); ++i)
-    if (found.sum[i].is_whole() && found.sum[i].of == expected) throw refusal(text);
+  if (const std::string twice = surplus(found, expected); !twice.empty())
+    throw refusal("RC7471: {} has {} in it twice", what, twice);
+  const std::string missing = text_of_missing(found, model_);
   for (int i = 0; i < found.sum.size(); ++i)
     for (int a = 0; a < found.sum[i].over.size(); ++a)
       if (const pending& p = found.sum[i].over[a]; p.letter == 't')
-        throw missing_tokens(text, found.sum[i].of, found.box, p.done.gaps(p.size));
-  throw refusal(text);
+        throw missing_tokens(what, missing, found.sum[i].of, found.box, p.done.gaps(p.size));
+  throw incomplete_sum(what, missing);
 }
 
 /// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
@@ -41,7 +44,7 @@ void claims::refuse_gradient(const holding& g) const {
     if (g.closed() == p.gradient || whole == p.gradient || has_part)
       refuse_sum("the gradient of " + name, g, p.gradient);
   }
-  throw refusal(fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_)));
+  throw incomplete_sum(model_.name(g.closed()), text_of_missing(g, model_));
 }
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
@@ -58,7 +61,9 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
         pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', joining::sum,
                      g.box[d].size, g.box[d].at};
         interval twice;
-        if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
+        if (!over.done.sort(twice))
+          throw refusal("RC7472: the norm is given a gradient that has {} twice",
+                        text_of(over.letter, {twice.begin, twice.end}));
         squares.over.push_back(std::move(over));
       }
     add(norm.sum, std::move(squares));
@@ -72,38 +77,45 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   const holding& gradient = *tensor_of(*given[1]).holds;
   for (const content* c : given)
     if (c->elements() != given[0]->elements())
-      throw refusal("the optimizer is given tensors of different sizes");
+      throw refusal("RC7473: the optimizer is given tensors of {} and {} elements for one parameter",
+                    given[0]->elements(), c->elements());
   if (weight.holds->any) {  // all of the shard is past the parameter's end
     for (const content* c : given)
       if (!tensor_of(*c).holds->any)
-        throw refusal(fmt::format("what lies past a parameter's end is updated with {}",
-                                  model_.name(tensor_of(*c).holds->closed())));
+        throw refusal("RC7474: the padding behind a parameter is updated with {}; expected zeros",
+                      model_.name(tensor_of(*c).holds->closed()));
     std::vector<content> made{*given[0]};
     for (std::size_t s = 2; s < given.size(); ++s) made.push_back(*given[s]);
     return made;
   }
   const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;
-  if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
+  if (!owner)
+    throw refusal("RC7475: the optimizer is given {} as a weight; expected a parameter of the model",
+                  model_.name(weight.holds->closed()));
   const auto& [name, of] = *owner;
   if (!gradient.is_whole()) refuse_sum("the gradient of " + name, gradient, of.gradient);
-  if (gradient.closed() != of.gradient)
-    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
-                              model_.name(gradient.closed())));
+  if (gradient.closed() != of.gradient) refuse_value("the gradient of " + name, of.gradient, gradient);
   for (std::size_t s = 1; s < given.size(); ++s) {
     const holding& h = *tensor_of(*given[s]).holds;
     if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.holds->box))
-      throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box),
-                                text_of(weight.holds->box)));
+      throw refusal(
+          "RC7476: the optimizer updates {} of {} with {} of its gradient or moments; expected the same",
+          text_of(weight.holds->box), name, text_of(h.box));
     if (s > 1 && !(h.is_whole() && h.closed() == of.state[s - 1]))
-      throw refusal(name + ": the optimizer is given moments of something else");
+      throw refusal("RC7477: the optimizer updates {} with {} as a moment", name, model_.name(h.closed()));
   }
-  if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
+  if (!of.trainable) throw refusal("RC7478: {} is updated; expected it to stay, because it is frozen", name);
   if (balances != of.balances)
-    throw refusal(fmt::format("{} is moved by {} toward {} choices; expected {} and {} (0: by its gradient)",
-                              name, balances.rate, balances.mean, of.balances.rate, of.balances.mean));
-  if (decays != (of.shape.size() > 1))
-    throw refusal(fmt::format("{} has {} dims and {}; expected decay of those with more than one", name,
-                              of.shape.size(), decays ? "decays" : "does not decay"));
+    throw refusal(
+        "RC7479: {} is balanced at rate {} toward {} choices; expected rate {} and {} choices (0: by its "
+        "gradient)",
+        name, balances.rate, balances.mean, of.balances.rate, of.balances.mean);
+  if (decays && of.shape.size() < 2)
+    throw refusal("RC7480: {} has {} dims and decays; expected decay of weights with more than one", name,
+                  of.shape.size());
+  if (!decays && of.shape.size() > 1)
+    throw refusal("RC7481: {} has {} dims and does not decay; expected decay of weights with more than one",
+                  name, of.shape.size());
   ++updates_;
   bf16_weights_ |= given[0]->type == element_type::bf16;
   std::vector<content> made;
@@ -123,10 +135,8 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
 
 void claims::check_norm(const content& norm) const {
   const holding& n = *tensor_of(norm).holds;
-  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", difference(n, model_.norm(), model_)));
-  if (n.closed() != model_.norm())
-    throw refusal(
-        fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
+  if (!n.is_whole()) refuse_sum("the norm", n, model_.norm());
+  if (n.closed() != model_.norm()) refuse_value("the norm", model_.norm(), n);
 }
 
 }  // namespace rankc::codegen::algebra

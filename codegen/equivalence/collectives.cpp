@@ -1,19 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives.hpp"
 
-#include <fmt/format.h>
-
 namespace rankc::codegen::algebra {
+
+void check_written(std::int64_t known, std::int64_t elements) {
+  if (known != elements)
+    throw refusal("RC7485: nothing has written {} of the {} elements that a member of the collective sends",
+                  elements - known, elements);
+}
+
+void check_all_known(std::int64_t known, std::int64_t members) {
+  if (known != members)
+    throw refusal("RC7486: {} of the {} members of the collective are in the program; expected all", known,
+                  members);
+}
 
 bool is_zeros(const content& c) {
   return c.pieces.size() == 1 && c.pieces[0].holds.any &&
          c.pieces[0].at.rows * c.pieces[0].at.cols == c.elements();
 }
 
+static refusal different_shapes() {
+  return refusal("RC7487: the members of the collective have tensors of different shapes");
+}
+
+static refusal different_terms() {
+  return refusal("RC7488: the members of the collective have sums of different values");
+}
+
 const piece& same_piece(const content& c, const place& at) {
   for (int i = 0; i < c.pieces.size(); ++i)
     if (c.pieces[i].at == at) return c.pieces[i];
-  throw refusal("its members hold tensors of other shapes");
+  throw different_shapes();
 }
 
 namespace {
@@ -22,9 +40,7 @@ namespace {
 void check_known(const content& c) {
   std::int64_t known = 0;
   for (int i = 0; i < c.pieces.size(); ++i) known += c.pieces[i].at.rows * c.pieces[i].at.cols;
-  if (known != c.elements())
-    throw refusal(fmt::format("nothing is known to have written {} of the {} elements that a member gives",
-                              c.elements() - known, c.elements()));
+  check_written(known, c.elements());
 }
 
 /// One more along the line of members that the first two begin.
@@ -34,13 +50,11 @@ class line_of_members {
 
   holding sum(const holding& first, const holding& second) const {
     if (first.any && second.any) return first;
-    if (!(first.box == second.box))
-      throw refusal(fmt::format("{} are added to {}", text_of(second.box), text_of(first.box)));
-    if (!first.unfinished().empty())
-      throw refusal(fmt::format("{} that is not yet over all is added up", first.unfinished()));
+    check_same_box(first, second);
+    check_addable(first);
     holding all;
     all.box = first.box;
-    if (first.sum.size() != second.sum.size()) throw refusal("its members hold sums of other terms");
+    if (first.sum.size() != second.sum.size()) throw different_terms();
     for (int i = 0; i < first.sum.size(); ++i)
       add(all.sum, further(first.sum[i], find(second, first.sum[i])));
     return all;
@@ -60,23 +74,24 @@ class line_of_members {
   static const summand& find(const holding& h, const summand& like) {
     for (int i = 0; i < h.sum.size(); ++i)
       if (h.sum[i].of == like.of && h.sum[i].over.size() == like.over.size()) return h.sum[i];
-    throw refusal("its members hold sums of other terms");
+    throw different_terms();
   }
   summand further(const summand& first, const summand& second) const {
     summand all = first;
     bool differs = false;
     for (int a = 0; a < first.over.size(); ++a) {
       const pending &x = first.over[a], &y = second.over[a];
-      if (x.id != y.id) throw refusal("its members hold sums over other axes");
+      if (x.id != y.id) throw refusal("RC7489: the members of the collective have sums over different axes");
       if (x.done == y.done) continue;
-      if (differs) throw refusal("its members hold sums that differ in two axes");
+      if (differs)
+        throw refusal(
+            "RC7490: the members of the collective have sums that differ in two axes; expected one");
       differs = true;
       all.over[a].done = union_of(x.letter, x.done, y.done, members_);
       if (x.letter == rows_of_parameter)
         all.over[a].done = without_padding(all.over[a].done, x.size, members_);
     }
-    if (!differs && !first.is_whole())
-      throw refusal(text_of(first.over[0].letter, first.over[0].done) + " are in the sum twice");
+    if (!differs && !first.is_whole()) throw counted_twice(text_of(first.over[0].letter, first.over[0].done));
     if (!differs) all.of = static_cast<word>(members_) * all.of;
     return all;
   }
@@ -95,7 +110,7 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
       continue;
     }
     if (adds && is_zeros(other)) continue;
-    if (all.pieces.size() != other.pieces.size()) throw refusal("its members hold tensors of other shapes");
+    if (all.pieces.size() != other.pieces.size()) throw different_shapes();
     for (int i = 0; i < all.pieces.size(); ++i) {
       holding& h = all.pieces[i].holds;
       const holding& more = same_piece(other, all.pieces[i].at).holds;
@@ -110,7 +125,7 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
 
 /// Each member gets what the one so many places after it has, around the ring.
 std::vector<content> handed_on(const std::vector<const content*>& given, int members, int after) {
-  if (static_cast<int>(given.size()) != members) throw refusal("not all of its members are known");
+  check_all_known(static_cast<std::int64_t>(given.size()), members);
   std::vector<content> made;
   for (std::size_t m = 0; m < given.size(); ++m)
     made.push_back(*given[(m + static_cast<std::size_t>(after)) % given.size()]);
@@ -122,21 +137,23 @@ std::vector<content> handed_on(const std::vector<const content*>& given, int mem
 runs union_of(char letter, const runs& first, const runs& second, int members) {
   std::int64_t by = 0;
   if (!first.is_shifted(second, by))
-    throw refusal("what the members of a group hold is not the same, shifted");
+    throw refusal(
+        "RC7491: the first two members of a group have {} and {}; expected the second shifted from the first",
+        text_of(letter, first), text_of(letter, second));
   runs all;
   for (int k = 0; k < members; ++k) all.append(first.shifted(k * by));
-  if (interval twice; !all.sort(twice))
-    throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
+  if (interval twice; !all.sort(twice)) throw counted_twice(text_of(letter, {twice.begin, twice.end}));
   return all;
 }
 
 std::vector<content> combine(collective_kind does, const std::vector<const content*>& given, int members) {
   const std::size_t n = given.size();
   if (static_cast<int>(n) != members && n != 2)
-    throw refusal(fmt::format("{} of its {} members are known; expected 2 or all", n, members));
+    throw refusal("RC7492: {} of the {} members of the collective are in the program; expected 2 or all", n,
+                  members);
   for (const content* c : given)
     if (c->bytes != given[0]->bytes || c->type != given[0]->type)
-      throw refusal("its members hold other sizes");
+      throw refusal("RC7493: the members of the collective have tensors of different sizes or types");
   for (const content* c : given) check_known(*c);
   switch (does) {
     case collective_kind::all_reduce:
@@ -147,7 +164,7 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
       return std::vector<content>(
           n, static_cast<int>(n) == members ? gather(given) : gather_line(*given[0], *given[1], members));
     case collective_kind::all_to_all:
-      throw refusal("what its members exchange is not known without their sequences");
+      throw refusal("RC7494: an all-to-all of heads is given without the sequences of its members");
     case collective_kind::shift:
     case collective_kind::shift_back:
       return handed_on(given, members, does == collective_kind::shift ? members - 1 : 1);
@@ -155,7 +172,7 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
     case collective_kind::from_experts:
     case collective_kind::share_offsets:
     case collective_kind::gather_offsets:
-      throw refusal("what its members exchange is not known without their offsets");
+      throw refusal("RC7495: an exchange of expert slots is given without the offsets of its members");
     case collective_kind::reduce_scatter:
       break;
   }

@@ -19,6 +19,13 @@ std::vector<content> combine(collective_kind, const std::vector<const content*>&
 /// before. Errors: refusal where they are neither.
 runs union_of(char letter, const runs& first, const runs& second, int members);
 
+/// A refusal of members that have parts of more than one value.
+refusal different_values();
+/// Errors: refusal where only some of the elements that a member sends have been written.
+void check_written(std::int64_t known, std::int64_t elements);
+/// Errors: refusal where the program has only some of the members of a collective.
+void check_all_known(std::int64_t known, std::int64_t members);
+
 /// Whether all of a buffer is zeros, of no box.
 bool is_zeros(const content&);
 /// The piece that lies in these elements.
@@ -61,6 +68,9 @@ std::vector<content> gather_offsets(const std::vector<const content*>& given, co
 /// which is the first and how many there are. Errors: refusal where the two are not of one choice and the
 /// same tokens.
 void own_slots(std::vector<operand>& ports, const model&, workspace&);
+
+/// Offsets are counted over some tokens, and the slots that they are given with are of others.
+[[noreturn]] void refuse_counted(const runs& counted, const runs& slots);
 
 /// The order of slots that so many members have received, so many rows each, one member's behind another's;
 /// and that in which each of them received its own.

@@ -80,6 +80,23 @@ bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
 
 }  // namespace
 
+refusal counted_twice(const std::string& elements) {
+  return refusal("RC7500: {} are in the sum twice", elements);
+}
+
+void check_same_box(const holding& to, const holding& more) {
+  if (!(to.box == more.box))
+    throw refusal("RC7501: {} are added to {}; expected the same elements", text_of(more.box),
+                  text_of(to.box));
+}
+
+void check_addable(const holding& h) {
+  if (!h.unfinished().empty())
+    throw refusal(
+        "RC7502: {} over only some of its elements is added to another value; merge its parts first",
+        h.unfinished());
+}
+
 void add(few<summand, 1>& sum, summand more) {
   drop_whole(more);
   std::string twice;
@@ -96,11 +113,9 @@ bool have_one_box(holding& to, const holding& more) {
     to = more;
     return false;
   }
-  if (!(to.box == more.box))
-    throw refusal(fmt::format("{} are added to {}", text_of(more.box), text_of(to.box)));
-  for (const holding* h : {&std::as_const(to), &more})
-    if (!h->unfinished().empty())
-      throw refusal(fmt::format("{} that is not yet over all is added to another value", h->unfinished()));
+  check_same_box(to, more);
+  check_addable(to);
+  check_addable(more);
   return true;
 }
 
@@ -116,25 +131,26 @@ void add_of_member(holding& to, const holding& more) {
   for (int i = 0; i < more.sum.size(); ++i) {
     std::string twice;
     if (!more.sum[i].is_whole() && unite(to.sum, more.sum[i], twice)) continue;
-    if (!twice.empty()) throw refusal(twice + " are in the sum twice");
+    if (!twice.empty()) throw counted_twice(twice);
     add(to.sum, more.sum[i]);
   }
 }
 
 void take_maximum(holding& to, const holding& with) {
   if (!(to.box == with.box))
-    throw refusal(fmt::format("the maximum is taken of {} and {}", text_of(to.box), text_of(with.box)));
+    throw refusal("RC7503: a maximum is taken of {} and {}; expected the same elements", text_of(to.box),
+                  text_of(with.box));
   if (to.sum.size() != 1 || with.sum.size() != 1 || to.sum[0].of != with.sum[0].of)
-    throw refusal("the maximum is taken of values that are not parts of one");
+    throw refusal("RC7504: a maximum is taken of two different values");
   summand& s = to.sum[0];
   const summand& other = with.sum[0];
   if (s.over.size() != 1 || other.over.size() != 1 || s.over[0].how != joining::maximum ||
       other.over[0].how != joining::maximum || s.over[0].id != other.over[0].id)
-    throw refusal("the maximum is taken of values that are no parts of a maximum");
+    throw refusal("RC7505: a maximum is taken of values that are not maxima over parts of one axis");
   interval twice;
   runs all = s.over[0].done;
   if (!all.unite(other.over[0].done, twice))
-    throw refusal(text_of(s.over[0].letter, {twice.begin, twice.end}) + " are in the maximum twice");
+    throw refusal("RC7506: {} are in the maximum twice", text_of(s.over[0].letter, {twice.begin, twice.end}));
   s.over[0].done = all;
   drop_whole(s);
 }
@@ -143,7 +159,7 @@ namespace {
 
 const pending& part_of_softmax(const holding& h) {
   if (h.sum.size() != 1 || h.sum[0].over.size() != 1 || h.sum[0].over[0].how != joining::softmax)
-    throw refusal("what is merged is no part of a softmax, or is whole already");
+    throw refusal("RC7507: a value is merged that is not a softmax over a part of the keys");
   return h.sum[0].over[0];
 }
 
@@ -153,14 +169,14 @@ void merge_parts(holding& to, const holding& weight, const holding& with, const 
   const pending own = part_of_softmax(to), other = part_of_softmax(with);
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
     if (const pending& of = part_of_softmax(*w); of.id != part->id || !(of.done == part->done))
-      throw refusal(fmt::format("the log-sum-exp over {} is taken for that over {}",
-                                text_of(of.letter, of.done), text_of(part->letter, part->done)));
+      throw refusal("RC7508: the log-sum-exp over {} is given for a softmax over {}",
+                    text_of(of.letter, of.done), text_of(part->letter, part->done));
   if (own.id != other.id || to.sum[0].of != with.sum[0].of || weight.sum[0].of != weight_of_other.sum[0].of ||
       !(to.box == with.box))
-    throw refusal("what is merged are no parts of one softmax");
+    throw refusal("RC7509: parts of two different softmaxes are merged");
   interval twice;
   if (!to.sum[0].over[0].done.unite(other.done, twice))
-    throw refusal(text_of(other.letter, {twice.begin, twice.end}) + " are in the softmax twice");
+    throw refusal("RC7510: {} are in the softmax twice", text_of(other.letter, {twice.begin, twice.end}));
   drop_whole(to.sum[0]);
 }
 
@@ -174,7 +190,9 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
     const part& p = of.box[d];
     out.box.push_back({p.at.slice(is_row ? row : col, is_row ? rows : cols), p.size, p.arranged});
     if (p.arranged && !(out.box.back().at == p.at))
-      throw refusal("some of the slots of tokens are taken, which lie in no order that is known");
+      throw refusal(
+          "RC7511: a part of the expert slots is read; their order depends on the data, so only all of them "
+          "are known");
   }
   return out;
 }

@@ -4,26 +4,15 @@
 #include <rankc/codegen/program.hpp>
 
 #include <deque>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "domain.hpp"
 #include "facts.hpp"
+#include "refusal.hpp"
 #include "term.hpp"
 
 namespace rankc::codegen::algebra {
-
-/// A program that is not shown to be the model: why.
-struct refusal : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A row of which the table of facts says nothing.
-struct unknown_row : refusal {
-  explicit unknown_row(std::string_view row)
-      : refusal("row " + std::string(row) + " is not in the table of facts; nothing is claimed") {}
-};
 
 /// An axis over which a term is summed, and the elements that are in the sum so far.
 struct pending {
@@ -60,6 +49,12 @@ struct holding {
 void add(few<summand, 1>& sum, summand);
 /// `to` becomes the sum of both, of one box.
 void add(holding& to, const holding& more);
+/// "tokens 0..3" are in a sum more than once.
+refusal counted_twice(const std::string& elements);
+/// Errors: refusal where two values that are added are of different elements.
+void check_same_box(const holding& to, const holding& more);
+/// Errors: refusal where a value is a maximum or a softmax over some of its elements, which can not be added.
+void check_addable(const holding&);
 /// The same of what members of a group hold, of whom no two have the same elements of a sum.
 /// Errors: refusal where two have.
 void add_of_member(holding& to, const holding& more);

@@ -157,8 +157,4 @@ std::string text_of(char letter, const runs& of) {
   return of.count() == 0 ? "no " + text : text;
 }
 
-std::string missing_text(char letter, const runs& set, std::int64_t size) {
-  return text_of(letter, set.gaps(size)) + " missing";
-}
-
 }  // namespace rankc::codegen::algebra

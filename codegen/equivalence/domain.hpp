@@ -129,9 +129,8 @@ struct part {
 /// The letter of a parameter's rows where the sum of its gradient's squares is over them.
 inline constexpr char rows_of_parameter = 'r';
 
-/// "tokens 0..511 and 1024..1535"; of what is not there.
 std::string axis_name(char letter);
+/// "tokens 0..511 and 1024..1535"
 std::string text_of(char letter, const runs&);
-std::string missing_text(char letter, const runs& set, std::int64_t size);
 
 }  // namespace rankc::codegen::algebra

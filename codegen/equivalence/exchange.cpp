@@ -2,13 +2,23 @@
 // Messages and collectives: those that meet, and what each gets.
 #include "interpret.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "collectives.hpp"
 
 namespace rankc::codegen::algebra {
+
+static refusal different_calls() {
+  return refusal("RC7515: the members of the collective call it with different arguments");
+}
+
+/// A member's result has the size and the type that the collective writes.
+static void check_result(const content& made, const access& w) {
+  if (made.bytes != w.end - w.begin || made.type != w.type)
+    throw refusal("RC7516: the collective writes {} bytes of {}; expected {} of {}", w.end - w.begin,
+                  element_type_names[static_cast<int>(w.type)], made.bytes,
+                  element_type_names[static_cast<int>(made.type)]);
+}
 
 void interpreter::message(op_ref r) {
   const op& o = at(r);
@@ -28,22 +38,24 @@ void interpreter::message(op_ref r) {
 void interpreter::meet(op_ref sent, op_ref received) {
   const op &from = at(sent), &to = at(received);
   if (from.reads.empty() || from.reads.size() != to.writes.size())
-    throw refusal("its sides are of different tensors");
+    throw refusal("RC7517: {} tensors are sent and {} received; expected the same number, and at least 1",
+                  from.reads.size(), to.writes.size());
   std::size_t sent_bytes = 0;
   for (const auto* tensors : {&from.reads, &to.writes})
     for (std::size_t i = 1; i < tensors->size(); ++i)
-      if ((*tensors)[i].begin != (*tensors)[i - 1].end)
-        throw refusal("its tensors do not follow on each other");
+      if ((*tensors)[i].begin != (*tensors)[i - 1].end) throw not_contiguous();
   for (std::size_t i = 0; i < from.reads.size(); ++i) {
     const access &read = from.reads[i], &write = to.writes[i];
     const content& c = store_.at(read);
     sent_bytes += c.bytes;
     if (c.bytes != write.end - write.begin || c.type != write.type)
-      throw refusal(fmt::format("{} bytes are sent, {} received", c.bytes, write.end - write.begin));
+      throw refusal("RC7518: {} bytes of {} are sent, and {} bytes of {} received", c.bytes,
+                    element_type_names[static_cast<int>(c.type)], write.end - write.begin,
+                    element_type_names[static_cast<int>(write.type)]);
     if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name
   }
-  if (from.bytes != sent_bytes || to.bytes != sent_bytes)
-    throw refusal(fmt::format("it is told of {} bytes; expected {}", from.bytes, sent_bytes));
+  check_bytes(from, sent_bytes);
+  check_bytes(to, sent_bytes);
   store_.done(from.reads);
 }
 
@@ -58,7 +70,8 @@ void interpreter::check_goes_by_rows(op_ref r) {
   const op& product = at({r.rank, r.op + (gathers ? at(r).by_rows : -at(r).by_rows)});
   if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
     throw refusal(
-        fmt::format("it goes by rows with \"{}\", whose rows are not of one row each", product.name));
+        "RC7519: the collective goes by rows with \"{}\"; expected a product, whose rows need one row each",
+        product.name);
   const access& moved = (gathers ? at(r).writes : at(r).reads).at(0);
   int uses = 0;
   for (const view& v : product.views) {
@@ -69,32 +82,40 @@ void interpreter::check_goes_by_rows(op_ref r) {
     const bool is_dense =
         v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1];
     if (v.port == "w" || !is_dense || a.begin != moved.begin || a.end != moved.end)
-      throw refusal(fmt::format("it goes by rows with \"{}\", which has as {} no rows of it, or not all",
-                                product.name, v.port));
+      throw refusal("RC7520: the collective goes by rows with \"{}\", whose tensor {} is not all of its rows",
+                    product.name, v.port);
   }
   if (uses != 1)
-    throw refusal(fmt::format("it goes by rows with \"{}\", which has these {} times", product.name, uses));
+    throw refusal(
+        "RC7521: the collective goes by rows with \"{}\", which uses its tensor {} times; expected once",
+        product.name, uses);
 }
 
 /// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   if (!model_.optimizer().bf16_reductions)
-    throw refusal("it sends bf16 to be summed; expected the type of its tensors");
+    throw refusal(
+        "RC7522: the collective sends bf16; expected the type of its tensors, because the recipe does not "
+        "reduce in bf16");
   if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)
-    throw refusal("it sends bf16, and is no sum");
+    throw refusal(
+        "RC7523: the collective sends bf16; expected that of an all-reduce or a reduce-scatter only");
   for (int i = 0; i < c.pieces.size(); ++i)
     if (const holding& h = c.pieces[i].holds; !h.is_zero() && h.box.size() == 0)
-      throw refusal("it sends bf16 to sum up the norm or the loss");
+      throw refusal(
+          "RC7524: the collective sends bf16 to sum the norm or the loss; expected the type of its tensors");
   claims_.note_bf16_reduction();
 }
 
 void interpreter::collective(op_ref r) {
   const op& o = at(r);
   if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size())
-    throw refusal("it is on no communicator");
+    throw refusal("RC7525: the collective is on communicator {}; the program has {}", o.communicator,
+                  waiting_.size());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
   const auto own = std::find(group.ranks.begin(), group.ranks.end(), r.rank);
-  if (own == group.ranks.end()) throw refusal(fmt::format("\"{}\" has no rank {}", group.name, r.rank));
+  if (own == group.ranks.end())
+    throw refusal("RC7526: communicator \"{}\" does not have rank {}", group.name, r.rank);
   check_layout(o, {static_cast<int>(own - group.ranks.begin()), group.members()});
   if (o.by_rows > 0) check_goes_by_rows(r);
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
@@ -106,14 +127,15 @@ void interpreter::collective(op_ref r) {
       if (m.rank == rank) members.push_back(m);
   all.clear();
   if (members.size() != group.ranks.size())
-    throw refusal(fmt::format("not all of \"{}\" take part", group.name));
+    throw refusal("RC7527: {} of the {} ranks of communicator \"{}\" call the collective; expected all",
+                  members.size(), group.ranks.size(), group.name);
   const std::size_t count = o.reads.size();
   if (o.does == collective_kind::all_to_all) return exchange_heads(members);
   if (exchanges_slots(o.does)) return send_slots(members);
   for (const op_ref m : members)
     if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).by_rows != o.by_rows ||
         at(m).reads.size() != count || at(m).writes.size() != count)
-      throw refusal("its members do different things");
+      throw different_calls();
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<const content*> given;
     for (const op_ref m : members) given.push_back(&store_.at(at(m).reads[i]));
@@ -121,8 +143,7 @@ void interpreter::collective(op_ref r) {
     std::vector<content> made = combine(o.does, given, group.members());
     for (std::size_t m = 0; m < members.size(); ++m) {
       const access& w = at(members[m]).writes[i];
-      if (made[m].bytes != w.end - w.begin || made[m].type != w.type)
-        throw refusal(fmt::format("it writes {} bytes; expected {}", w.end - w.begin, made[m].bytes));
+      check_result(made[m], w);
       store_.put(w, std::move(made[m]));
     }
   }
@@ -133,13 +154,13 @@ void interpreter::collective(op_ref r) {
 void interpreter::exchange_heads(const std::vector<op_ref>& members) {
   const op& o = at(members.front());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
-  if (group.members() != static_cast<int>(members.size())) throw refusal("not all of its members are known");
+  check_all_known(static_cast<std::int64_t>(members.size()), group.members());
   std::vector<const content*> given;
   for (const op_ref m : members) {
     const op& own = at(m);
     if (own.does != o.does || own.in_bf16 || own.seq != o.seq || !(own.views[0].shape == o.views[0].shape) ||
         !(own.views[1].shape == o.views[1].shape))
-      throw refusal("its members do different things");
+      throw different_calls();
     given.push_back(&store_.at(own.reads[0]));
   }
   std::vector<content> made = exchange(given, {o.views[1].shape, o.views[0].shape, o.seq});
@@ -165,12 +186,11 @@ static std::vector<content> exchange_slots(collective_kind does, const std::vect
 void interpreter::send_slots(const std::vector<op_ref>& members) {
   const op& o = at(members.front());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
-  if (group.members() != static_cast<int>(members.size())) throw refusal("not all of its members are known");
+  check_all_known(static_cast<std::int64_t>(members.size()), group.members());
   std::vector<const content*> given, offsets;
   for (const op_ref m : members) {
     const op& own = at(m);
-    if (own.does != o.does || own.in_bf16 || own.rows != o.rows)
-      throw refusal("its members do different things");
+    if (own.does != o.does || own.in_bf16 || own.rows != o.rows) throw different_calls();
     given.push_back(&store_.at(own.reads.front()));
     offsets.push_back(&store_.at(own.reads.back()));
   }
@@ -180,8 +200,7 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
   std::vector<content> made = exchange_slots(o.does, given, offsets, as);
   for (std::size_t m = 0; m < members.size(); ++m) {
     const access& w = at(members[m]).writes[0];
-    if (made[m].bytes != w.end - w.begin || made[m].type != w.type)
-      throw refusal(fmt::format("it writes {} bytes; expected {}", w.end - w.begin, made[m].bytes));
+    check_result(made[m], w);
     store_.put(w, std::move(made[m]));
   }
   for (const op_ref m : members) store_.done(at(m).reads);

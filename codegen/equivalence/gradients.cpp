@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reverse mode: what each op gives its operands' gradients, by the derivatives of the facts.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -77,8 +76,8 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   for (std::size_t r = 0; r < results; ++r)
     if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
         !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
-      throw refusal(fmt::format("{}: the facts do not say what gives {} of {} a gradient", u.name,
-                                f.ports[r].name, o.row));
+      throw refusal("RC7530: the table of facts has no derivative of {} by its result {}, which \"{}\" needs",
+                    o.row, f.ports[r].name, u.name);
 }
 
 }  // namespace rankc::codegen::algebra

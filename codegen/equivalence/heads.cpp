@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heads of all tokens for tokens of all heads, and back: what ranks that share out sequences exchange.
 // Elements move, and their boxes with them; nothing is asked of what they are.
-#include <fmt/format.h>
 
 #include "collectives.hpp"
 
@@ -27,13 +26,11 @@ void move(const content& from, std::int64_t from_width, const rectangle& r, cont
   for (int i = 0; i < taken.tiles.size(); ++i) {
     const tile& t = taken.tiles[i];
     known += t.rows * t.cols;
-    if (t.holds->any) throw refusal("zeros of no tensor are exchanged");
+    if (t.holds->any) throw refusal("RC7535: the exchange of heads sends zeros that belong to no tensor");
     piece p{{(row + t.row) * width + col + t.col, t.rows, t.cols, t.rows > 1 ? width : t.cols}, *t.holds};
     if (!continue_piece(to, p)) to.pieces.push_back(std::move(p));
   }
-  if (known != r.rows * r.cols)
-    throw refusal(fmt::format("nothing is known to have written {} of the {} elements that a member gives",
-                              r.rows * r.cols - known, r.rows * r.cols));
+  check_written(known, r.rows * r.cols);
 }
 
 /// Join pieces that lie side by side and are columns of one box.
@@ -70,16 +67,19 @@ std::vector<run_of_tokens> tokens_of(std::int64_t member, std::int64_t members, 
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged& as) {
   const auto members = static_cast<std::int64_t>(given.size());
   const auto is_matrix = [](const tensor_shape& s) { return s.size() == 2 && s[0] > 0 && s[1] > 0; };
-  if (!is_matrix(as.from) || !is_matrix(as.to)) throw refusal("it exchanges no rows of features");
+  if (!is_matrix(as.from) || !is_matrix(as.to))
+    throw refusal("RC7536: the exchange of heads is given tensors that are not matrices");
   const bool to_heads = as.to[0] > as.from[0];
   const std::int64_t tokens = to_heads ? as.from[0] : as.to[0], whole = to_heads ? as.to[0] : as.from[0],
                      width = to_heads ? as.to[1] : as.from[1], all_heads = to_heads ? as.from[1] : as.to[1];
   if (whole != members * tokens || all_heads != members * width)
-    throw refusal(fmt::format("{} rows of {} are no part of {} of {} over {} members", tokens, all_heads,
-                              whole, width, members));
+    throw refusal(
+        "RC7537: {} members turn {} x {} into {} x {} in the exchange of heads; expected rows and columns to "
+        "change by the number of members",
+        members, tokens, all_heads, whole, width);
   if (as.seq < 1 || as.seq % (2 * members) || whole % as.seq)
-    throw refusal(fmt::format("{} tokens are not sequences of {}, in two chunks for each of {} members",
-                              whole, as.seq, members));
+    throw refusal("RC7538: {} tokens are not whole sequences of {} in two chunks for each of {} members",
+                  whole, as.seq, members);
   const std::int64_t each = as.seq / members;
   workspace space;
   std::vector<content> made;

@@ -14,16 +14,17 @@ interpreter::interpreter(const program& p, const model& m, claims& c, contributi
       transfer_(m, space_),
       waiting_(p.communicators.size()) {}
 
+static refusal another_order() { return refusal("RC7540: the order is of another program"); }
+
 /// All ops by their place in the order.
 std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) const {
   std::vector<std::size_t> begin;
   std::size_t ops = 0;
-  if (order.position.size() != program_.ranks.size()) throw refusal("the order is of another program");
+  if (order.position.size() != program_.ranks.size()) throw another_order();
   for (std::size_t r = 0; r < order.position.size(); ++r) {
-    if (order.position[r].size() != program_.ranks[r].ops.size())
-      throw refusal("the order is of another program");
+    if (order.position[r].size() != program_.ranks[r].ops.size()) throw another_order();
     for (int p : order.position[r]) {
-      if (p < 0) throw refusal("an op has no place in the order");
+      if (p < 0) throw refusal("RC7541: an op has no place in the order");
       if (static_cast<std::size_t>(p) + 1 >= begin.size()) begin.resize(static_cast<std::size_t>(p) + 2, 0);
       ++begin[static_cast<std::size_t>(p) + 1];
       ++ops;
@@ -46,26 +47,25 @@ void interpreter::run(const verdict& order) {
       throw;
     } catch (const missing_tokens& why) {
       if (!made_) throw;
-      const std::string who = blame(program_, *made_, why, r.rank);
-      throw refusal(where(r, why.what()) + (who.empty() ? "" : ": " + who));
+      throw blame(program_, *made_, why, r.rank).at(place_of(r));
     } catch (const refusal& why) {
-      throw refusal(where(r, why.what()));
+      throw why.at(place_of(r));
     }
   }
   for (std::size_t c = 0; c < waiting_.size(); ++c)
     if (!waiting_[c].empty())
-      throw refusal(fmt::format("{}: not all of \"{}\" take part", at(waiting_[c][0]).name,
-                                program_.communicators[c].name));
+      throw refusal("RC7542: \"{}\" waits for ranks of communicator \"{}\" that never call it",
+                    at(waiting_[c][0]).name, program_.communicators[c].name);
   for (const auto* queues : {&sent_, &received_})
     for (const auto& [key, left] : *queues)
-      if (!left.empty()) throw refusal(at(left.front()).name + ": nothing meets it");
+      if (!left.empty())
+        throw refusal("RC7543: \"{}\" has no matching send or receive", at(left.front()).name);
 }
 
-/// What is wrong with an op, beside its name.
-std::string interpreter::where(op_ref r, const char* why) {
+/// "rank 3, 1B0: layers.2: linear of layers.2.wq"
+std::string interpreter::place_of(op_ref r) {
   const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
-  return fmt::format("{}{}: {} (rank {})", at(r).name, parameters_of(at(r)), why,
-                     number < 0 ? r.rank : number);
+  return fmt::format("rank {}, {}{}", number < 0 ? r.rank : number, at(r).name, parameters_of(at(r)));
 }
 
 /// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
@@ -106,17 +106,19 @@ void interpreter::step(op_ref r) {
 }
 
 void interpreter::begin(const op& o, int rank) {
-  if (o.holds.size() != o.writes.size()) throw refusal("what it begins with is not said");
+  if (o.holds.size() != o.writes.size())
+    throw refusal("RC7544: the step begins with {} tensors and describes {}", o.writes.size(),
+                  o.holds.size());
   for (std::size_t i = 0; i < o.writes.size(); ++i)
     store_.put(o.writes[i], claims_.begin(rank, o.writes[i], o.holds[i]));
 }
 
 void interpreter::end(const op& o, int rank) {
-  if (o.holds.size() != o.reads.size()) throw refusal("what it leaves is not said");
+  if (o.holds.size() != o.reads.size())
+    throw refusal("RC7545: the step leaves {} tensors and describes {}", o.reads.size(), o.holds.size());
   for (std::size_t i = 0; i < o.reads.size(); ++i) {
     if (!store_.has(o.reads[i]))
-      throw refusal(fmt::format("nothing writes the {} {}", holding_names[static_cast<int>(o.holds[i].kind)],
-                                o.holds[i].name));
+      throw refusal("RC7546: no op writes {}, which the step leaves", name_of(o.holds[i]));
     claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
   }
   store_.done(o.reads);
@@ -124,7 +126,9 @@ void interpreter::end(const op& o, int rank) {
 
 void interpreter::compute(const op& o) {
   if (o.row.empty()) {
-    if (!o.reads.empty() || !o.writes.empty()) throw refusal("it is of no row");
+    if (!o.reads.empty() || !o.writes.empty())
+      throw refusal("RC7547: the op has no row and touches {} tensors; expected 0",
+                    o.reads.size() + o.writes.size());
     return;
   }
   if (o.row == "sum_squares") return sum_squares(o);

@@ -36,7 +36,7 @@ class interpreter {
     return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
   }
   std::vector<op_ref> sequence(const verdict&) const;
-  std::string where(op_ref, const char* why);
+  std::string place_of(op_ref);
   std::string parameters_of(const op&);
   void step(op_ref);
   void begin(const op&, int rank);

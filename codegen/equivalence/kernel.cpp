@@ -2,8 +2,6 @@
 // What a kernel reads and writes, port by port.
 #include "interpret.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "collectives.hpp"
@@ -17,18 +15,20 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
   const std::int64_t pitch = shape.rows > 1 ? v.stride : shape.cols;
   check_elements(v, a);
   if (static_cast<std::int64_t>(v.offset) % size)
-    throw refusal(fmt::format("{} begins within an element", v.port));
+    throw refusal(
+        "RC7550: tensor {} is at byte {} of its buffer; expected a multiple of {}, the size of an element",
+        v.port, v.offset, size);
   segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
   if (v.accesses.count > 1) {  // one after the other: of a matrix whole rows, of a vector elements
     const bool is_matrix = shape.ndim == 2;
     if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
-      throw refusal(fmt::format("{} is no whole rows of each of its tensors", v.port));
+      throw refusal("RC7551: tensor {} lies in several buffers; expected whole rows in each", v.port);
     s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0}
                   : segment{{0, 1, count, count}, 0, elements};
   }
   if (s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch ||
       s.at.offset + (s.at.rows - 1) * s.at.pitch + s.at.cols > count)
-    throw refusal(fmt::format("{} lies outside of what it is given", v.port));
+    throw refusal("RC7552: tensor {} does not fit into the {} elements of its buffer", v.port, count);
   return s;
 }
 
@@ -40,12 +40,13 @@ few<segment, 2> interpreter::segments(const op& o, const view& v) const {
   for (const int i : v.accesses) {
     const access& a = accesses[static_cast<std::size_t>(i)];
     if (i != v.accesses.first && accesses[static_cast<std::size_t>(i) - 1].end != a.begin)
-      throw refusal(fmt::format("{} is given tensors that do not follow on each other", v.port));
+      throw refusal("RC7553: tensor {} lies in several buffers; expected one behind the other", v.port);
     all.push_back(segment_of(v, a, shape, elements));
     elements += static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
   }
   if (v.accesses.count > 1 && elements != shape.rows * shape.cols)
-    throw refusal(fmt::format("{} is given tensors of another size", v.port));
+    throw refusal("RC7554: tensor {} has {} elements and lies in buffers of {}", v.port,
+                  shape.rows * shape.cols, elements);
   return all;
 }
 
@@ -61,7 +62,8 @@ void interpreter::shape(const view& v, operand& o) {
   if (o.ndim > 0) o.cols = v.shape[static_cast<std::size_t>(o.ndim) - 1];
   o.unit = v.unit;
   o.first = v.first;
-  if (o.unit < 1) throw refusal(fmt::format("{} is in units of {}", v.port, o.unit));
+  if (o.unit < 1)
+    throw refusal("RC7555: tensor {} has units of {} elements; expected at least 1", v.port, o.unit);
 }
 
 void interpreter::read(const op& o, const view& v, operand& out) {
@@ -71,8 +73,8 @@ void interpreter::read(const op& o, const view& v, operand& out) {
     read_tiles(store_.at(o.reads[static_cast<std::size_t>(v.accesses.first + i)]), all[i], out, space_);
   for (int i = 0; i < out.tiles.size(); ++i) known += out.tiles[i].rows * out.tiles[i].cols;
   if (known != out.rows * out.cols)
-    throw refusal(fmt::format("{} elements of {} are read that nothing is known to have written",
-                              out.rows * out.cols - known, v.port));
+    throw refusal("RC7556: nothing has written {} of the {} elements of operand {}",
+                  out.rows * out.cols - known, out.rows * out.cols, v.port);
 }
 
 namespace {
@@ -139,15 +141,15 @@ bool interpreter::add_tensors(const op& o, const fact& f) {
 
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size())
-    throw refusal(fmt::format("it is given {} operands; expected {}", o.views.size(), f.ports.size()));
+    throw refusal("RC7557: the op is given {} tensors; expected {}", o.views.size(), f.ports.size());
   for (std::size_t i = 0; i < o.views.size(); ++i)
     if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
-      throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
+      throw refusal("RC7558: the op is given tensor {} in the place of {}", o.views[i].port, f.ports[i].name);
   check_layout(o, f);
   if (!f.ports[0].in_fp8.empty()) {
     using rounding = specification::rounding;
     if (model_.linears() != (f.ports[0].in_fp8 == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
-      throw refusal(fmt::format("it rounds to {}, and the recipe does not say so", f.ports[0].in_fp8));
+      throw refusal("RC7559: the op rounds to {}, which the recipe does not ask for", f.ports[0].in_fp8);
     claims_.note_fp8();
   }
   if (add_tensors(o, f)) return;
@@ -168,6 +170,10 @@ void interpreter::kernel(const op& o, const fact& f) {
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
 }
 
+refusal adds_unread(const view& v) {
+  return refusal("RC7560: result {} is added to a buffer that the op does not read", v.port);
+}
+
 /// What a write leaves in its buffer: what the op's views put there, and the rest as it was.
 void interpreter::write(const op& o, int index) {
   const access& a = o.writes[static_cast<std::size_t>(index)];
@@ -182,7 +188,7 @@ void interpreter::write(const op& o, int index) {
       made = store_.at(*before);
     keeps = false;
     if (v.adds) {
-      if (!before) throw refusal(fmt::format("{} is added to what the op does not read", v.port));
+      if (!before) throw adds_unread(v);
       operand sum = ports_[i];
       add_before(*before, s, sum);
       write_tiles(made, s, sum);
@@ -216,7 +222,9 @@ void interpreter::add_before(const access& before, const segment& s, operand& ma
       sums.push_back({r0, c0, r1 - r0, c1 - c0, &sum});
       known += (r1 - r0) * (c1 - c0);
     }
-  if (known != s.at.rows * s.at.cols) throw refusal("it is added to what nothing is known to have written");
+  if (known != s.at.rows * s.at.cols)
+    throw refusal("RC7561: the op adds to {} elements, and nothing has written {} of them",
+                  s.at.rows * s.at.cols, s.at.rows * s.at.cols - known);
   made.tiles = sums;
 }
 

@@ -63,7 +63,7 @@ std::int64_t model::sequence(term t) const {
 std::string model::name(term t) const {
   if (t.is_zero()) return "zeros";
   const int at = find(t);
-  return at < 0 ? "a value that the model has not" : known_[static_cast<std::size_t>(at)].name;
+  return at < 0 ? "a value that does not occur in the model" : known_[static_cast<std::size_t>(at)].name;
 }
 
 }  // namespace rankc::codegen::algebra

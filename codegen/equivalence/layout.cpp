@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layout.hpp"
 
-#include <fmt/format.h>
 #include <rankc/runtime/fp8.hpp>
 
 #include <algorithm>
@@ -44,14 +43,16 @@ void check_strides(const op& o, const fact& f) {
     const view& v = o.views[i];
     if (v.shape.size() != 2 || v.stride == v.shape[1]) continue;
     if (!f.ports[i].stride)
-      throw refusal(
-          fmt::format("{} has rows {} apart; expected {}, its width", v.port, v.stride, v.shape[1]));
+      throw refusal("RC7565: tensor {} has rows {} elements apart; expected {}, its width", v.port, v.stride,
+                    v.shape[1]);
   }
   for (std::size_t i = 0; i < f.ports.size(); ++i)
     for (std::size_t k = i + 1; f.ports[i].stride && k < f.ports.size(); ++k)
       if (f.ports[k].stride == f.ports[i].stride && o.views[k].stride != o.views[i].stride)
-        throw refusal(fmt::format("{} has rows {} apart, {} {}; expected one distance", o.views[i].port,
-                                  o.views[i].stride, o.views[k].port, o.views[k].stride));
+        throw refusal(
+            "RC7566: tensor {} has rows {} elements apart and tensor {} has rows {} apart; expected one "
+            "distance",
+            o.views[i].port, o.views[i].stride, o.views[k].port, o.views[k].stride);
 }
 
 /// Where a part begins is said to the ops that need it alone.
@@ -62,8 +63,8 @@ void check_first(const op& o, const fact& f) {
       return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks || f.ring) && a.of == 't');
     });
     if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
-      throw refusal(
-          fmt::format("{} begins at {}; the row is not told of it", o.views[i].port, o.views[i].first));
+      throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", o.views[i].port,
+                    o.views[i].first);
   }
 }
 
@@ -72,13 +73,18 @@ void check_adds(const op& o, const fact& f) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
     const view& v = o.views[i];
     if (v.adds && !f.ports[i].adds)
-      throw refusal(fmt::format("{} is added to what is there; its kernel overwrites", v.port));
+      throw refusal("RC7568: result {} is added to its buffer; its kernel overwrites the buffer", v.port);
     if (!f.ports[i].adds) continue;
     if (other && other->adds != v.adds)
-      throw refusal(fmt::format("of {} and {} one is added to what is there; expected both, or none",
-                                other->port, v.port));
+      throw refusal("RC7569: one of results {} and {} is added to its buffer; expected both or none",
+                    other->port, v.port);
     other = &v;
   }
+}
+
+[[noreturn]] void refuse_type(const port& p, std::string_view found) {
+  if (p.in_fp8.empty()) throw refusal("RC7570: tensor {} is in {}; expected more than 8 bits", p.name, found);
+  throw refusal("RC7571: tensor {} is in {}; expected {}", p.name, found, p.in_fp8);
 }
 
 /// Operands are of eight bits where the kernel takes such, and of its type.
@@ -87,9 +93,7 @@ void check_types(const op& o, const fact& f) {
     for (const int a : o.views[i].accesses) {
       const element_type type = (o.views[i].written ? o.writes : o.reads)[static_cast<std::size_t>(a)].type;
       const std::string_view is = element_type_names[static_cast<int>(type)];
-      if (f.ports[i].in_fp8 != (is_fp8(type) ? is : ""))
-        throw refusal(fmt::format("{} is of {}; expected {}", f.ports[i].name, is,
-                                  f.ports[i].in_fp8.empty() ? "more bits" : f.ports[i].in_fp8));
+      if (f.ports[i].in_fp8 != (is_fp8(type) ? is : "")) refuse_type(f.ports[i], is);
     }
 }
 
@@ -104,14 +108,15 @@ void check_whole_fp8(const op& o, const fact& f) {
     for (const view& beside : o.views)
       if (beside.written == v.written && beside.accesses == v.accesses) {
         if (beside.shape[0] != v.shape[0])
-          throw refusal(fmt::format("{} and {} have different rows of one tensor", v.port, beside.port));
+          throw refusal("RC7572: tensors {} and {} have {} and {} rows of one fp8 tensor", v.port,
+                        beside.port, v.shape[0], beside.shape[0]);
         columns += static_cast<std::size_t>(beside.shape[1]);
       }
     const access& a = (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)];
     const std::size_t bytes = runtime::fp8_bytes(rows, columns, a.type == element_type::e4m3_rows);
     if (v.accesses.count != 1 || a.end - a.begin != bytes)
-      throw refusal(fmt::format("{} is {} bytes of {}; a whole tensor of {} x {} has {}", v.port,
-                                a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes));
+      throw refusal("RC7573: tensor {} has {} bytes of {}; expected a whole tensor of {} x {}, which has {}",
+                    v.port, a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes);
   }
 }
 
@@ -129,8 +134,9 @@ void check_sums(const op& o, const fact& f) {
         return is_wide(r.type) && size_of(r.type) > size_of(type);
       });
       if (!is_wide(type) || is_narrow)
-        throw refusal(fmt::format("{} is summed in {}; expected f32, or what is summed", o.views[i].port,
-                                  element_type_names[static_cast<int>(type)]));
+        throw refusal(
+            "RC7574: result {} is summed in {}; expected f32 or f64, and no narrower than the operands",
+            o.views[i].port, element_type_names[static_cast<int>(type)]);
     }
   }
 }
@@ -146,7 +152,7 @@ void check_scratch(const op& o) {
     for (const auto* accesses : {&o.reads, &o.writes})
       for (const access& a : *accesses)
         if (&a != &o.writes[w] && a.begin < o.writes[w].end && o.writes[w].begin < a.end)
-          throw refusal("its scratch lies over an operand");
+          throw refusal("RC7575: the op's scratch overlaps one of its tensors");
   }
 }
 
@@ -160,24 +166,28 @@ void check_overlaps(const op& o, const fact& f) {
       const std::vector<std::string>& over = f.ports[w].over;
       const bool allowed = !o.views[i].written && written == other &&
                            std::find(over.begin(), over.end(), o.views[i].port) != over.end();
-      if (!allowed)
-        throw refusal(fmt::format("{} is written where {} lies", o.views[w].port, o.views[i].port));
+      if (!allowed) throw refusal("RC7576: result {} overlaps tensor {}", o.views[w].port, o.views[i].port);
     }
   }
 }
 
 }  // namespace
 
+static refusal untouched_bytes(const view& v) {
+  return refusal("RC7577: tensor {} is in bytes that the op neither reads nor writes", v.port);
+}
+
 void check_layout(const op& o, const fact& f) {
   for (const view& v : o.views)
     if (v.accesses.count < 1 || v.accesses.first < 0 ||
         static_cast<std::size_t>(v.accesses.first + v.accesses.count) >
             (v.written ? o.writes : o.reads).size())
-      throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
+      throw untouched_bytes(v);
   for (const view& v : o.views) {
     const bool has_elements =
         std::all_of(v.shape.begin(), v.shape.end(), [](std::int64_t size) { return size > 0; });
-    if (!has_elements || v.stride < 1 || v.unit < 1) throw refusal(fmt::format("{} has no elements", v.port));
+    if (!has_elements || v.stride < 1 || v.unit < 1)
+      throw refusal("RC7578: tensor {} has a size, a stride or a unit below 1", v.port);
   }
   check_strides(o, f);
   check_first(o, f);
@@ -191,9 +201,24 @@ void check_layout(const op& o, const fact& f) {
 
 void check_elements(const view& v, const access& a) {
   if (a.type == element_type::bytes)
-    throw refusal(fmt::format("{} is of bytes; expected elements of a type", v.port));
+    throw refusal("RC7579: tensor {} is in bytes without a type; expected elements of a type", v.port);
   if (a.begin % static_cast<std::size_t>(size_of(a.type)) != 0)
-    throw refusal(fmt::format("{} begins within an element", v.port));
+    throw refusal(
+        "RC7580: tensor {} begins at byte {} of the arena; expected a multiple of {}, the size of an element",
+        v.port, a.begin, size_of(a.type));
+}
+
+refusal given_in_part(const view& v) {
+  return refusal("RC7581: tensor {} is a part of its buffer; expected all of it", v.port);
+}
+
+void check_bytes(const op& o, std::size_t expected) {
+  if (o.bytes != expected)
+    throw refusal("RC7582: the op is told of {} bytes; expected {}", o.bytes, expected);
+}
+
+refusal not_contiguous() {
+  return refusal("RC7583: the tensors of the op do not lie one behind the other; expected one run of bytes");
 }
 
 /// What a collective makes, beside scratch.
@@ -211,7 +236,7 @@ static void check_views(const op& o) {
     std::vector<int>& of = v.written ? writes : reads;
     if (v.accesses.count != 1 || v.accesses.first < 0 ||
         static_cast<std::size_t>(v.accesses.first) >= of.size())
-      throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
+      throw untouched_bytes(v);
     const auto index = static_cast<std::size_t>(v.accesses.first);
     const access& a = (v.written ? o.writes : o.reads)[index];
     ++of[index];
@@ -221,14 +246,22 @@ static void check_views(const op& o) {
     const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
     if (v.offset != 0 || v.adds || !is_dense ||
         elements * static_cast<std::size_t>(size_of(a.type)) != a.end - a.begin)
-      throw refusal(fmt::format("{} is given in part", v.port));
+      throw given_in_part(v);
   }
   for (const auto* of : {&reads, &writes})
     if (std::any_of(of->begin(), of->end(), [](int n) { return n != 1; }))
-      throw refusal("it does not say of each of its tensors once what it is given");
+      throw refusal(
+          "RC7584: the collective describes some of its tensors twice or not at all; expected once each");
 }
 
 namespace {
+
+refusal writes_twice() { return refusal("RC7585: the collective writes two tensors to the same bytes"); }
+refusal writes_over_input() { return refusal("RC7586: the collective writes over its input"); }
+[[noreturn]] void refuse_scratch(const access& scratch, std::size_t expected) {
+  throw refusal("RC7587: the scratch of the collective has {} bytes; expected {}",
+                scratch.end - scratch.begin, expected);
+}
 
 bool is_apart(const access& x, const access& y) { return x.end <= y.begin || y.end <= x.begin; }
 
@@ -238,10 +271,11 @@ void check_reduced_together(const op& o) {
   std::sort(tensors.begin(), tensors.end(),
             [](const access& x, const access& y) { return x.begin < y.begin; });
   for (std::size_t i = 1; i < tensors.size(); ++i)
-    if (tensors[i].begin != tensors[i - 1].end) throw refusal("its tensors do not follow on each other");
+    if (tensors[i].begin != tensors[i - 1].end) throw not_contiguous();
   for (std::size_t i = 0; i < o.reads.size(); ++i)
     if (o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
-      throw refusal("its tensors are not reduced where they lie");
+      throw refusal(
+          "RC7588: an all-reduce of several tensors writes elsewhere than it reads; expected it in place");
 }
 
 /// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at
@@ -253,37 +287,43 @@ void check_shards(const op& o, const seat& at) {
     const access &all = (gathers ? o.writes : o.reads)[i], &own = (gathers ? o.reads : o.writes)[i];
     const std::size_t bytes = own.end - own.begin;
     if (all.end - all.begin != members * bytes)
-      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin,
-                                bytes, members));
+      throw refusal(
+          "RC7589: the collective has {} bytes for the shards of all members; expected {} shards of {}",
+          all.end - all.begin, members, bytes);
     const bool is_at_place = own.begin == all.begin + member * bytes;
     for (std::size_t k = 0; k < o.reads.size(); ++k)
       if (!is_apart(o.writes[i], o.reads[k]) && !(k == i && is_at_place))
-        throw refusal("it writes over what it reads, and not over the member's own shard");
+        throw refusal(
+            "RC7590: the collective writes over its input; expected that of the member's own shard, at its "
+            "place, only");
     for (std::size_t k = 0; k < i; ++k)
-      if (!is_apart(o.writes[i], o.writes[k])) throw refusal("it writes two tensors to the same bytes");
+      if (!is_apart(o.writes[i], o.writes[k])) throw writes_twice();
   }
 }
 
 /// What is given, what is made of it and the scratch between them lie apart.
 void check_exchange(const op& o) {
   if (o.reads.size() != 1 || o.writes.size() != 2 || o.views.size() != 2)
-    throw refusal("it exchanges one tensor, by way of scratch");
+    throw refusal("RC7591: the all-to-all reads {} tensors and writes {}; expected 1, and 1 with scratch",
+                  o.reads.size(), o.writes.size());
   const access &from = o.reads[0], &to = o.writes[0], &scratch = o.writes[1];
-  if (scratch.end - scratch.begin != o.bytes) throw refusal("its scratch is of another size");
-  if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch))
-    throw refusal("it writes over what it reads");
+  if (scratch.end - scratch.begin != o.bytes) refuse_scratch(scratch, o.bytes);
+  if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch)) throw writes_over_input();
 }
 
 /// What is handed on and what arrives, two tensors each, lie apart.
 void check_shift(const op& o) {
-  if (o.reads.size() != 2 || o.writes.size() != 2) throw refusal("it hands on two tensors at once");
+  if (o.reads.size() != 2 || o.writes.size() != 2)
+    throw refusal("RC7592: the shift reads {} tensors and writes {}; expected 2 and 2", o.reads.size(),
+                  o.writes.size());
   for (std::size_t i = 0; i < 2; ++i) {
     if (o.reads[i].end - o.reads[i].begin != o.writes[i].end - o.writes[i].begin)
-      throw refusal("it hands on tensors of other sizes");
+      throw refusal("RC7593: the shift sends {} bytes and receives {}; expected the same",
+                    o.reads[i].end - o.reads[i].begin, o.writes[i].end - o.writes[i].begin);
     for (const access& r : o.reads)
-      if (!is_apart(o.writes[i], r)) throw refusal("it writes over what it reads");
+      if (!is_apart(o.writes[i], r)) throw writes_over_input();
   }
-  if (!is_apart(o.writes[0], o.writes[1])) throw refusal("it writes two tensors to the same bytes");
+  if (!is_apart(o.writes[0], o.writes[1])) throw writes_twice();
 }
 
 /// The same of slots, which go into slabs, or come out of them, by way of scratch of their size.
@@ -292,20 +332,25 @@ void check_slots(const op& o, const seat& at) {
              of_offsets = gathers || o.does == collective_kind::share_offsets;
   if (o.reads.size() != (of_offsets ? 1 : 2) || o.writes.size() != 2 ||
       o.views.size() != o.reads.size() + 1 || o.rows < 1)
-    throw refusal("it exchanges slots and their offsets, or offsets alone, by way of scratch");
+    throw refusal(
+        "RC7594: the exchange of slots reads {} tensors and writes {}, in slabs of {} rows; expected slots "
+        "with offsets, or offsets, and scratch",
+        o.reads.size(), o.writes.size(), o.rows);
   const access &scratch = o.writes[1],
                &blocks = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
   const std::size_t all = gathers ? o.bytes * static_cast<std::size_t>(at.members) : o.bytes;
-  if (scratch.end - scratch.begin != all || blocks.end - blocks.begin != all)
-    throw refusal("its scratch is of another size");
+  if (scratch.end - scratch.begin != all) refuse_scratch(scratch, all);
+  if (blocks.end - blocks.begin != all)
+    throw refusal("RC7595: the slabs of the exchange have {} bytes; expected {}", blocks.end - blocks.begin,
+                  all);
   if (!of_offsets) {
     const tensor_shape& s = o.views[o.does == collective_kind::from_experts ? 1 : 0].shape;
     if (s.size() != 2 || s[0] != at.members * o.rows)
-      throw refusal(fmt::format("it has no slabs of {} rows for {} members", o.rows, at.members));
+      throw refusal("RC7596: the exchange has no slabs of {} rows for {} members", o.rows, at.members);
   }
   for (const access& r : o.reads)
-    if (!is_apart(r, o.writes[0]) || !is_apart(r, scratch)) throw refusal("it writes over what it reads");
-  if (!is_apart(o.writes[0], scratch)) throw refusal("it writes over what it reads");
+    if (!is_apart(r, o.writes[0]) || !is_apart(r, scratch)) throw writes_over_input();
+  if (!is_apart(o.writes[0], scratch)) throw writes_over_input();
 }
 
 }  // namespace
@@ -314,18 +359,20 @@ void check_layout(const op& o, const seat& at) {
   check_views(o);
   if (exchanges_slots(o.does)) return check_slots(o, at);
   if (o.reads.empty() || o.reads.size() != results_of(o))
-    throw refusal(fmt::format("it reads {} tensors and writes {}", o.reads.size(), o.writes.size()));
+    throw refusal(
+        "RC7597: the collective reads {} tensors and writes {}; expected the same number, and at least 1",
+        o.reads.size(), o.writes.size());
   const bool scatters = o.does == collective_kind::reduce_scatter;
   std::size_t own = 0;
   for (const access& a : scatters ? o.writes : o.reads) own += a.end - a.begin;
-  if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
+  check_bytes(o, own);
   if (scatters || o.does == collective_kind::all_gather) return check_shards(o, at);
   if (o.does == collective_kind::all_to_all) return check_exchange(o);
   if (is_shift(o.does)) return check_shift(o);
   if (o.reads.size() > 1) return check_reduced_together(o);
   const access &from = o.reads[0], &to = o.writes[0];
   if (!is_apart(from, to) && (from.begin != to.begin || from.end != to.end))
-    throw refusal("it writes over a part of what it reads");
+    throw refusal("RC7598: the collective writes over a part of its input; expected it in place, or apart");
 }
 
 }  // namespace rankc::codegen::algebra

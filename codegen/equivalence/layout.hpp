@@ -5,6 +5,7 @@
 #include <rankc/codegen/program.hpp>
 
 #include "facts.hpp"
+#include "refusal.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -12,6 +13,14 @@ namespace rankc::codegen::algebra {
 void check_layout(const op&, const fact&);
 /// Whole elements of a type, from a place where such may lie.
 void check_elements(const view&, const access&);
+/// A refusal of a view that is not all of its buffer.
+refusal given_in_part(const view&);
+/// Errors: refusal where a message or a collective is told of other bytes than its tensors have.
+void check_bytes(const op&, std::size_t expected);
+/// A refusal of a result that is added to bytes that the op does not read.
+refusal adds_unread(const view&);
+/// A refusal of tensors between which other bytes lie.
+refusal not_contiguous();
 /// Which member of a communicator of how many.
 struct seat {
   int member, members;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "contents.hpp"
@@ -47,9 +45,10 @@ term addend_of(const fact& f, int equation, int operand, term of, const attribut
 static void check_indices(const specification& s) {
   const auto check = [](int index, std::size_t count, const std::string& where) {
     if (index < 0 || static_cast<std::size_t>(index) >= count)
-      throw refusal(where + ": the model names what it has not");
+      throw refusal("RC7600: \"{}\" of the model has index {}; expected 0 or more, and less than {}", where,
+                    index, count);
   };
-  if (s.uses.empty()) throw refusal("the model has no layers");
+  if (s.uses.empty()) throw refusal("RC7601: the model has 0 layers; expected at least 1");
   for (const specification::layer& l : s.layers) {
     const std::size_t values = l.values.size();
     for (const int v : {l.input, l.result}) check(v, values, l.name);
@@ -65,7 +64,8 @@ static void check_indices(const specification& s) {
   for (const specification::use& u : s.uses) {
     check(u.layer, s.layers.size(), u.name);
     if (u.parameters.size() != s.layers[static_cast<std::size_t>(u.layer)].parameters.size())
-      throw refusal(u.name + ": it names other parameters than its layer has");
+      throw refusal("RC7602: \"{}\" of the model names {} parameters; its layer has {}", u.name,
+                    u.parameters.size(), s.layers[static_cast<std::size_t>(u.layer)].parameters.size());
   }
 }
 
@@ -118,8 +118,7 @@ void model::begin() {
         known_[static_cast<std::size_t>(find(at->second.state[0]))].owner = &*at;
       } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable ||
                  at->second.balances != l.parameters[i].balances) {
-        throw refusal(name +
-                      " is shared by layers that do not agree on its shape, or on whether it is trained");
+        throw refusal("RC7603: layers share {} and disagree on its shape, or on whether it is trained", name);
       }
     }
   }
@@ -138,8 +137,8 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
     all[f.ports.size() - 1] =
         rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit, o.scaling);
   } else if (o.in.size() != given || o.out.size() != results) {
-    throw refusal(fmt::format("{}: {} has {} operands and {} results; expected {} and {}",
-                              spec_.uses[use].name, o.row, o.in.size(), o.out.size(), given, results));
+    throw refusal("RC7604: {} in \"{}\" of the model has {} operands and {} results; expected {} and {}",
+                  o.row, spec_.uses[use].name, o.in.size(), o.out.size(), given, results);
   }
   return all;
 }
@@ -187,7 +186,8 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
               (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
         break;
       case equation::kind::merge:
-        throw refusal(where + ": one device has no parts of a softmax");
+        throw refusal("RC7605: \"{}\" of the model merges parts of a softmax; expected a model on one device",
+                      where);
       case equation::kind::call: {
         const fact& callee = facts()[static_cast<std::size_t>(e.row)];
         std::vector<term> inner(callee.names.size(), zero);

@@ -2,8 +2,6 @@
 // The norm of the gradients, and the optimizer's update.
 #include "interpret.hpp"
 
-#include <fmt/format.h>
-
 namespace rankc::codegen::algebra {
 
 /// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it
@@ -11,25 +9,29 @@ namespace rankc::codegen::algebra {
 static void check_wide(const view& v, const access& a, bool may_be_bf16 = false) {
   const bool is_wide = a.type == element_type::f32 || a.type == element_type::f64;
   if (!is_wide && !(may_be_bf16 && a.type == element_type::bf16))
-    throw refusal(fmt::format("{} is in {}; expected f32 or f64", v.port,
-                              element_type_names[static_cast<int>(a.type)]));
+    throw refusal("RC7610: tensor {} is kept in {}; expected f32 or f64", v.port,
+                  element_type_names[static_cast<int>(a.type)]);
+}
+
+static refusal not_given(std::string_view port) {
+  return refusal("RC7611: the optimizer is not given {} where it is expected", port);
 }
 
 void interpreter::sum_squares(const op& o) {
   if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written || o.views.back().port != "norm")
-    throw refusal("it writes no norm");
+    throw refusal("RC7612: the sum of squares writes {} tensors; expected 1, the norm", o.writes.size());
   std::vector<const content*> gradients;
   for (const view& v : o.views) {
     if (&v == &o.views.back()) break;
     if (v.written || (v.port != "gradient" && v.port != "padding"))
-      throw refusal(fmt::format("it is given {} for a gradient", v.port));
+      throw refusal("RC7613: the sum of squares is given tensor {}; expected a gradient or padding", v.port);
     gradients.push_back(&whole(o, v));
   }
   const access& norm = whole_of(o, o.views.back());
   check_wide(o.views.back(), norm);
   const content* before = nullptr;
   if (o.views.back().adds) {
-    if (norm.replaces < 0) throw refusal("the norm is added to what the op does not read");
+    if (norm.replaces < 0) throw adds_unread(o.views.back());
     before = &store_.at(o.reads.at(static_cast<std::size_t>(norm.replaces)));
   }
   content made{norm.end - norm.begin, norm.type, {}};
@@ -46,7 +48,7 @@ const access& interpreter::whole_of(const op& o, const view& v) {
   const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
   if (v.accesses.count != 1 || v.offset != 0 || !is_dense ||
       static_cast<std::size_t>(elements * size_of(a.type)) != a.end - a.begin)
-    throw refusal(fmt::format("{} is given in part", v.port));
+    throw given_in_part(v);
   return a;
 }
 
@@ -54,19 +56,18 @@ const content& interpreter::whole(const op& o, const view& v) { return store_.at
 
 void interpreter::update(const op& o) {
   const specification::update& by = model_.optimizer();
-  if (o.row != by.row) throw refusal(fmt::format("weights are updated by {}; expected {}", o.row, by.row));
+  if (o.row != by.row) throw refusal("RC7614: weights are updated by {}; expected {}", o.row, by.row);
   constexpr std::string_view moments[]{"first_moment", "second_moment"};
   std::vector<std::string_view> given{"weight", "gradient"}, made{"weight"};
   for (auto* ports : {&given, &made}) ports->insert(ports->end(), moments, moments + by.moments);
   made.push_back("working_copy");
-  if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written)
-    throw refusal("it is given no norm");
+  if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written) throw not_given("norm");
   const content& norm = whole(o, o.views.back());
   for (std::size_t i = 0; i + 1 < o.views.size();) {
     if (o.views[i].port == "padding") {
       const content& c = whole(o, o.views[i++]);
       if (c.pieces.size() != 1 || !c.pieces[0].holds.is_zero())
-        throw refusal("the padding between gradients is no zeros");
+        throw refusal("RC7615: the padding between gradients is not zeros");
       continue;
     }
     std::vector<const content*> of;
@@ -75,7 +76,7 @@ void interpreter::update(const op& o) {
     for (const std::string_view port : given) {
       const bool is_given =
           i < o.views.size() && !o.views[i].written && (o.views[i].port == port || (!decays && of.empty()));
-      if (!is_given) throw refusal(fmt::format("it is given no {}", port));
+      if (!is_given) throw not_given(port);
       const bool may_be_bf16 = of.empty() ? by.bf16_weights : of.size() > 1 && by.bf16_moments;
       check_wide(o.views[i], whole_of(o, o.views[i]), may_be_bf16);
       of.push_back(&whole(o, o.views[i++]));
@@ -90,12 +91,15 @@ void interpreter::update(const op& o) {
 /// What an update leaves of a parameter; a working copy is the weight in another type.
 void interpreter::put_updated(const op& o, const view& v, std::string_view port, content c) {
   const access& a = whole_of(o, v);
-  if (v.port != port || v.adds) throw refusal(fmt::format("it writes {}; expected {}", v.port, port));
+  if (v.port != port || v.adds)
+    throw refusal("RC7616: the optimizer writes tensor {}; expected {}, not added to its buffer", v.port,
+                  port);
   const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
   c.type = a.type;
   c.bytes = a.end - a.begin;
   if (elements * static_cast<std::size_t>(size_of(a.type)) != c.bytes)
-    throw refusal(fmt::format("{} is written in part", v.port));
+    throw refusal("RC7617: the optimizer writes {} bytes of {}; expected {} elements of {}", c.bytes, v.port,
+                  elements, element_type_names[static_cast<int>(a.type)]);
   store_.put(a, std::move(c));
 }
 

@@ -73,8 +73,8 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
       is_shifted &= shifted(own, s.dim, by) == *other;
       if (!is_shifted && s.in_line)
         throw refusal(
-            fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim", rank,
-                        text_of(own), member, text_of(*other)));
+            "RC7620: rank {} has {} and rank {} of its group has {}; expected a shift along one dim", rank,
+            text_of(own), member, text_of(*other));
       if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
       s.ranks.push_back(member);
       s.by.push_back(by);
@@ -97,15 +97,16 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
     if (s.in_line) at = union_of('w', own, own.shifted(s.by[0]), s.members);
     for (std::size_t i = 0; !s.in_line && i < s.by.size(); ++i) at.append(own.shifted(s.by[i]));
     if (interval twice; !at.sort(twice))
-      throw refusal(text_of('w', {twice.begin, twice.end}) + " are on two ranks");
+      throw refusal("RC7621: {} are on two ranks of a group", text_of('w', {twice.begin, twice.end}));
     all[s.dim].at = without_padding(at, all[s.dim].size, s.members);
   }
   for (const shard& s : shards)
     if (!is_in(s.box, expected))
-      throw refusal(fmt::format("rank {} has {}; expected a part as far from rank {}'s as its groups are",
-                                s.ranks[0], text_of(s.box), first));
+      throw refusal("RC7622: rank {} has {}; expected a shard that follows from rank {}'s and their groups",
+                    s.ranks[0], text_of(s.box), first);
   if (shards.size() != expected.size())
-    throw refusal("a part that follows from its groups is on none of their ranks");
+    throw refusal("RC7623: the ranks have {} different shards; expected {}, by their groups", shards.size(),
+                  expected.size());
   return all;
 }
 
@@ -132,7 +133,8 @@ bool overlap(const box_type& x, const box_type& y) {
 
 void check_whole(const box_type& all) {
   for (int d = 0; d < all.size(); ++d)
-    if (!all[d].is_whole()) throw refusal(missing_text('w', all[d].at, all[d].size) + " on all ranks");
+    if (!all[d].is_whole())
+      throw refusal("RC7624: {} of dim {} are on no rank", text_of('w', all[d].at.gaps(all[d].size)), d);
 }
 
 /// No two boxes have an element in common. Together they have all: each row, each column, and as many as
@@ -143,9 +145,9 @@ void check_tiles(const std::vector<shard>& shards) {
     held += count(shards[i].box);
     for (std::size_t k = 0; k < i; ++k)
       if (overlap(shards[i].box, shards[k].box))
-        throw refusal(fmt::format("rank {} has {}, rank {} {}; expected the same, or others",
-                                  shards[k].ranks[0], text_of(shards[k].box), shards[i].ranks[0],
-                                  text_of(shards[i].box)));
+        throw refusal(
+            "RC7625: rank {} has {} and rank {} has {}; expected the same elements, or no common ones",
+            shards[k].ranks[0], text_of(shards[k].box), shards[i].ranks[0], text_of(shards[i].box));
   }
   box_type all = shards[0].box;
   for (int d = 0; d < all.size(); ++d) {
@@ -154,29 +156,32 @@ void check_tiles(const std::vector<shard>& shards) {
   }
   check_whole(all);
   if (held != elements)
-    throw refusal(fmt::format("{} of its {} elements are on no rank", elements - held, elements));
+    throw refusal("RC7626: {} of the {} elements are on no rank", elements - held, elements);
 }
 
 }  // namespace
+
+static refusal on_no_rank() { return refusal("RC7627: no rank has the parameter"); }
 
 void claims::check_owned(const std::vector<held>& of) const {
   std::vector<shard> shards;
   for (const held& h : of) {
     for (int i = 0; i < h.regions.size(); ++i)
       if (!h.regions[i].is_left)
-        throw refusal(fmt::format("rank {} begins with more of it than it leaves", h.rank));
+        throw refusal("RC7628: rank {} begins the step with a {} that it does not leave", h.rank,
+                      holding_names[static_cast<int>(h.regions[i].kind)]);
     const auto known =
         std::find_if(shards.begin(), shards.end(), [&](const shard& s) { return s.box == h.box; });
     if (known == shards.end()) shards.push_back({h.box, {h.rank}});
     else known->ranks.push_back(h.rank);
   }
-  if (shards.empty()) throw refusal("it is on no rank");
+  if (shards.empty()) throw on_no_rank();
   if (program_.world > static_cast<int>(program_.ranks.size()))
     return check_whole(all_in_line(program_, shards));
   for (shard& s : shards)
     if (!s.box.empty()) s.box[0].at = s.box[0].at.below(s.box[0].size);
   std::erase_if(shards, [](const shard& s) { return count(s.box) == 0; });
-  if (shards.empty()) throw refusal("it is on no rank");
+  if (shards.empty()) throw on_no_rank();
   check_tiles(shards);
 }
 
@@ -184,10 +189,11 @@ void claims::check_all() {
   for (const auto& [name, p] : model_.parameters()) try {
       check_owned(held_[name]);
     } catch (const refusal& why) {
-      throw refusal(name + ": " + why.what());
+      throw why.at("parameter " + name);
     }
-  if (losses_ == 0 && (trains_ || program_.step == "evaluate")) throw refusal("no rank leaves the loss");
-  if (trains_ && norms_ == 0) throw refusal("no rank leaves the norm");
+  if (losses_ == 0 && (trains_ || program_.step == "evaluate"))
+    throw refusal("RC7629: the step leaves the loss on no rank");
+  if (trains_ && norms_ == 0) throw refusal("RC7630: the step leaves the norm on no rank");
 }
 
 static std::string kept_text(bool weights, bool moments) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards put together, and dealt out.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -12,7 +11,9 @@ runs without_padding(const runs& all, std::int64_t size, int members) {
   const runs there = all.below(size);
   const std::int64_t past = all.size() - there.size();
   if (past > 0 && (all.count() != 1 || past >= members))
-    throw refusal(fmt::format("its {} members hold {} of it; it has {}", members, text_of('w', all), size));
+    throw refusal(
+        "RC7640: {} members have {} of a parameter of {}; expected less than one element of padding for each",
+        members, text_of('w', all), size);
   return there;
 }
 
@@ -26,10 +27,15 @@ bool is_alike(const holding& x, const holding& y) {
 
 /// Slots of tokens lie in an order of each rank's own.
 void refuse_slots(const part& p) {
-  if (p.arranged) throw refusal("its members hold slots of tokens, each in an order of its own");
+  if (p.arranged)
+    throw refusal("RC7641: the members of the collective have expert slots, each in an order of its own");
 }
 
 }  // namespace
+
+refusal different_values() {
+  return refusal("RC7642: the members of the collective have parts of different values");
+}
 
 bool holds_same_sum(const holding& x, const holding& y) {
   bool same = !x.any && !y.any && x.sum.size() == y.sum.size();
@@ -62,13 +68,22 @@ bool continue_piece(content& all, const piece& more) {
 
 namespace {
 
+refusal not_divisible() {
+  return refusal("RC7643: the tensor of the reduce-scatter does not divide into whole rows for its members");
+}
+refusal gathers_numbers() {
+  return refusal("RC7644: the all-gather is given numbers; expected tensors of rows");
+}
+
 /// The members' elements in their order, of an axis of so many. Of a parameter whose rows do not divide, the
 /// last members have fewer than a row each beyond its end.
 runs shards_in_line(const part& first, const runs& second, int members) {
   refuse_slots(first);
   std::int64_t by = 0;
   if (!first.at.is_shifted(second, by))
-    throw refusal("its members hold parts that do not follow on each other");
+    throw refusal(
+        "RC7645: the members of the collective have {} and {}; expected the second shifted from the first",
+        text_of('w', first.at), text_of('w', second));
   runs all;
   for (int k = 0; k < members; ++k) all.append(first.at.shifted(k * by));
   return without_padding(all, first.size, members);
@@ -79,8 +94,7 @@ bool reaches_end(const part& p) { return p.at.count() == 1 && p.at[0].end == p.s
 /// Rows of a matrix that begin before an element. Errors: refusal where one ends behind it.
 std::int64_t rows_before(const place& m, std::int64_t element) {
   const std::int64_t rows = std::clamp<std::int64_t>((element - m.offset + m.pitch - 1) / m.pitch, 0, m.rows);
-  if (rows > 0 && m.offset + (rows - 1) * m.pitch + m.cols > element)
-    throw refusal("its members hold no rows that can be shared out");
+  if (rows > 0 && m.offset + (rows - 1) * m.pitch + m.cols > element) throw not_divisible();
   return rows;
 }
 
@@ -99,7 +113,9 @@ content gather_slots(const std::vector<const content*>& given) {
     if (!holds_slots(*given[m]) || !(given[m]->pieces[0].at == all.at) ||
         !is_alike(all.holds, given[m]->pieces[0].holds) ||
         given[m]->pieces[0].holds.box[0].arranged != slots.arranged)
-      throw refusal("its members hold slots in different orders, or of different values");
+      throw refusal(
+          "RC7646: the members of the all-gather have expert slots in different orders, or of different "
+          "values");
     slots.at.append(given[m]->pieces[0].holds.box[0].at);
   }
   slots.arranged = order_of_gathered(slots.arranged, static_cast<std::int64_t>(given.size()), rows);
@@ -114,7 +130,8 @@ content slots_of_member(const content& all, int index, int members) {
   piece own = all.pieces[0];
   part& slots = own.holds.box[0];
   if (own.at.rows % members || slots.at.size() % members)
-    throw refusal("its members do not share out the slots that they hold");
+    throw refusal("RC7647: {} expert slots in {} rows do not divide by {} members", slots.at.size(),
+                  own.at.rows, members);
   own.at.rows /= members;
   const std::int64_t each = slots.at.size() / members;
   slots = {slots.at.slice(index * each, each), slots.size,
@@ -133,10 +150,10 @@ content gather(const std::vector<const content*>& given) {
     for (int i = 0; i < given[m]->pieces.size(); ++i) {
       piece p = given[m]->pieces[i];
       p.at.offset += static_cast<std::int64_t>(m) * given[m]->elements();
-      if (!p.holds.any && p.holds.box.empty()) throw refusal("numbers are concatenated");
+      if (!p.holds.any && p.holds.box.empty()) throw gathers_numbers();
       if (p.holds.any) append_zeros(all, p.at.offset, p.at.rows * p.at.cols);
       else if (m == 0) all.pieces.push_back(std::move(p));
-      else if (!continue_piece(all, p)) throw refusal("its members hold parts of different values");
+      else if (!continue_piece(all, p)) throw different_values();
     }
   return all;
 }
@@ -149,8 +166,7 @@ content gather_line(const content& first, const content& second, int members) {
   }
   if (is_zeros(second)) {  // the first has all that there is
     const tensor t = tensor_of(first);
-    if (t.elements == 0 || t.holds->box.empty() || !reaches_end(t.holds->box[0]))
-      throw refusal("its members hold parts of different values");
+    if (t.elements == 0 || t.holds->box.empty() || !reaches_end(t.holds->box[0])) throw different_values();
     all.pieces = first.pieces;
     append_zeros(all, first.elements(), all.elements() - first.elements());
     return all;
@@ -159,11 +175,12 @@ content gather_line(const content& first, const content& second, int members) {
   for (int i = 0; i < first.pieces.size(); ++i) {
     piece p = first.pieces[i];
     const holding& more = same_piece(second, p.at).holds;
-    if (!is_alike(p.holds, more)) throw refusal("its members hold parts of different values");
-    if (p.holds.box.empty()) throw refusal("numbers are concatenated");
+    if (!is_alike(p.holds, more)) throw different_values();
+    if (p.holds.box.empty()) throw gathers_numbers();
     const bool is_matrix = p.holds.box.size() == 2;
     if (is_matrix && p.at.rows == 1) p.at.pitch = first.elements();
-    if (p.at.rows * p.at.pitch != first.elements()) throw refusal("its members hold no whole rows");
+    if (p.at.rows * p.at.pitch != first.elements())
+      throw refusal("RC7648: the members of the all-gather have parts of rows; expected whole rows");
     runs& along = p.holds.box[0].at;
     along = shards_in_line(p.holds.box[0], more.box[0].at, members);
     if (is_matrix) p.at.rows = along.size();
@@ -171,7 +188,9 @@ content gather_line(const content& first, const content& second, int members) {
     known += p.at.rows * p.at.cols;
     all.pieces.push_back(std::move(p));
   }
-  if (known != all.elements() && all.pieces.size() > 1) throw refusal("its members hold no one tensor");
+  if (known != all.elements() && all.pieces.size() > 1)
+    throw refusal(
+        "RC7649: the members of the all-gather have several tensors and padding; expected one tensor");
   append_zeros(all, known, all.elements() - known);
   return all;
 }
@@ -182,7 +201,7 @@ content chunk(const content& all, int index, int members) {
   const std::int64_t begin = index * part.elements(), end = begin + part.elements();
   for (int i = 0; i < all.pieces.size(); ++i) {
     const piece& p = all.pieces[i];
-    if (!p.holds.any && p.holds.box.empty()) throw refusal("its members hold no rows that can be shared out");
+    if (!p.holds.any && p.holds.box.empty()) throw not_divisible();
     const std::int64_t from = std::max(begin, p.at.offset),
                        to = std::min(end, p.at.offset + p.at.rows * p.at.cols);
     if (p.holds.any && p.at.rows * p.at.cols == end_of(p.at) - p.at.offset) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of tokens on their way to the ranks that have their experts, and back. What moves lies as a choice
 // says: its order is that of the choice before, and behind, the order of what a member has received of all.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -14,8 +13,14 @@ namespace {
 const holding& only(const content& c, const char* what) {
   if (c.pieces.size() != 1 || c.pieces[0].holds.any ||
       c.pieces[0].at.rows * c.pieces[0].at.cols != c.elements() || c.pieces[0].holds.box.size() != 2)
-    throw refusal(fmt::format("a member gives {} of which not all is known", what));
+    throw refusal("RC7650: a member of the exchange gives {} that are not all of one known matrix", what);
   return c.pieces[0].holds;
+}
+
+void check_counts_tokens(const holding& offsets) {
+  if (offsets.sum[0].over.size() > 1)
+    throw refusal("RC7651: offsets are sums over {} axes; expected one, the tokens",
+                  offsets.sum[0].over.size());
 }
 
 /// What a member's offsets say: the order of its slots, and the tokens whose they are.
@@ -28,10 +33,11 @@ counted read_offsets(const content& c, const slabs& as) {
   const holding& h = only(c, "offsets");
   const word order = h.sum.size() == 1 && !h.box[1].arranged ? as.choice_of(h.sum[0].of) : 0;
   if (order == 0 || !h.box[1].is_whole())
-    throw refusal("a member gives what does not say where slots of its tokens lie");
+    throw refusal(
+        "RC7652: a member of the exchange gives offsets that do not give the order of its tokens' slots");
   if (h.box[1].size % as.members)
-    throw refusal(fmt::format("{} experts are not spread over {} members", h.box[1].size, as.members));
-  if (h.sum[0].over.size() > 1) throw refusal("offsets are counted of other things than tokens");
+    throw refusal("RC7653: {} experts do not divide by {} members", h.box[1].size, as.members);
+  check_counts_tokens(h);
   return {&h, order, h.is_whole() ? runs(0, as.tokens) : h.sum[0].over[0].done};
 }
 
@@ -50,7 +56,11 @@ word order_of_received(word order, const interval& experts, const slabs& as) {
 
 void check_alike(const holding& x, const holding& y) {
   if (!holds_same_sum(x, y) || !(x.box[1] == y.box[1]) || x.box[0].size != y.box[0].size)
-    throw refusal("its members give parts of different values");
+    throw different_values();
+}
+
+refusal different_choices() {
+  return refusal("RC7654: the members of the exchange give offsets of different choices or experts");
 }
 
 /// How many slots of a member's tokens can be of another's experts: of each token all its picks; of each
@@ -65,10 +75,15 @@ std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) 
 /// Slots of each token; a slab has room for all of a member's that can be of another's experts.
 std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) {
   const std::int64_t picks = slots.box[0].size / as.tokens;
-  if (picks < 1 || slots.box[0].size % as.tokens) throw refusal("it exchanges what is no slots of tokens");
+  if (picks < 1 || slots.box[0].size % as.tokens)
+    throw refusal(
+        "RC7655: the exchange is given {} rows for {} tokens; expected a multiple, the slots of each token",
+        slots.box[0].size, as.tokens);
   if (const std::int64_t most = most_slots(picks, by, as); as.rows < most)
-    throw refusal(fmt::format("its slabs have {} rows; {} tokens may have {} picks of a member's experts",
-                              as.rows, by.tokens.size(), most));
+    throw refusal(
+        "RC7656: the slabs of the exchange have {} rows; expected {}, the most slots that {} tokens can have "
+        "at a member's experts",
+        as.rows, most, by.tokens.size());
   return picks;
 }
 
@@ -86,12 +101,17 @@ word difference_of_gathered(std::int64_t members, std::int64_t rows) {
 
 }  // namespace
 
+void refuse_counted(const runs& counted, const runs& slots) {
+  throw refusal("RC7657: offsets are counted over {}; the slots are of {}", text_of('t', counted),
+                text_of('t', slots));
+}
+
 /// All that an operand holds.
 static const holding& only(const operand& o, const char* what) {
   const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
   if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 ||
       o.tiles[0].holds->sum.size() != 1)
-    throw refusal(fmt::format("it is given {} of which not all is known", what));
+    throw refusal("RC7658: the op is given {} that are not all of one known matrix", what);
   return *o.tiles[0].holds;
 }
 
@@ -101,17 +121,16 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   const bool are_of_all = places.is_whole() && !places.box[1].arranged && places.box[1].is_whole() &&
                           !offsets.box[1].arranged && offsets.box[1].is_whole();
   if (order == 0 || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
-    throw refusal("its places and offsets do not say where slots of one choice lie, of all experts");
-  runs tokens = places.box[0].at, counted(0, places.box[0].size);
-  if (offsets.sum[0].over.size() > 1) throw refusal("offsets are counted of other things than tokens");
-  if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;
-  if (interval twice; !tokens.sort(twice) || !(tokens == counted))
     throw refusal(
-        fmt::format("offsets are of {}; the places are of {}", text_of('t', counted), text_of('t', tokens)));
+        "RC7659: the op is given places and offsets that do not give one order of all experts' slots");
+  runs tokens = places.box[0].at, counted(0, places.box[0].size);
+  check_counts_tokens(offsets);
+  if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;
+  if (interval twice; !tokens.sort(twice) || !(tokens == counted)) refuse_counted(counted, tokens);
   const std::int64_t experts = offsets.box[1].size;
   const interval own{ports[1].first, ports[1].first + ports[1].cols};
   if (own.begin < 0 || own.end > experts)
-    throw refusal(fmt::format("it has experts {}..{} of {}", own.begin, own.end - 1, experts));
+    throw refusal("RC7660: the op is told of experts {}..{}; there are {}", own.begin, own.end - 1, experts);
   const term own_order = hasher(7) << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
   holding &places_of_own = space.make(), &offsets_of_own = space.make();
   places_of_own = places;
@@ -146,10 +165,9 @@ std::vector<content> send_to_experts(const std::vector<const content*>& given,
     runs own, set;
     interval twice;
     if (!h.box[0].at.to_units(picks_of(h, by, as), own) || !(set = own).sort(twice) || !(set == by.tokens))
-      throw refusal(
-          fmt::format("offsets are of {}; the slots are of {}", text_of('t', by.tokens), text_of('t', own)));
+      refuse_counted(by.tokens, own);
     if (h.box[0].arranged != by.order)
-      throw refusal("a member's slots lie in another order than its offsets say");
+      throw refusal("RC7661: a member sends expert slots in another order than its offsets give");
     all.append(h.box[0].at);
   }
   std::vector<content> made;
@@ -173,10 +191,10 @@ std::vector<content> send_from_experts(const std::vector<const content*>& given,
     const counted by = read_offsets(*offsets[m], as);
     check_alike(only(*given[0], "slots"), h);
     if (!(h.box[0].at == given[0]->pieces[0].holds.box[0].at))
-      throw refusal("its members have received slots of different tokens");
+      throw refusal("RC7662: the members of the exchange send back slots of different tokens");
     if (h.box[0].arranged !=
         order_of_received(by.order, experts_of(*by.offsets, static_cast<std::int64_t>(m), as), as))
-      throw refusal("a member gives slots in another order than they were received in");
+      throw refusal("RC7663: a member sends back slots in another order than it received them in");
     const std::int64_t picks = picks_of(h, by, as), slots = by.tokens.size() * picks,
                        width = given[m]->pieces[0].at.cols;
     holding back = h;
@@ -184,13 +202,13 @@ std::vector<content> send_from_experts(const std::vector<const content*>& given,
     runs own;
     interval twice;
     if (!back.box[0].at.to_units(picks, own) || !own.sort(twice) || !(own == by.tokens))
-      throw refusal(fmt::format("offsets are of {}; the slots that a member is sent back are of {}",
-                                text_of('t', by.tokens), text_of('t', own)));
+      refuse_counted(by.tokens, own);
     made.push_back(like(*given[m], {0, slots, width, width}, std::move(back)));
     before += slots;
   }
   if (before != given[0]->pieces[0].holds.box[0].at.size())
-    throw refusal("some of the slots that it exchanges are no member's");
+    throw refusal("RC7664: {} slots are sent back, and the members' tokens have {}",
+                  given[0]->pieces[0].holds.box[0].at.size(), before);
   return made;
 }
 
@@ -202,8 +220,7 @@ std::vector<content> send_offsets(const std::vector<const content*>& given, cons
       all = *by.offsets;
       continue;
     }
-    if (by.order != read_offsets(*given[0], as).order)
-      throw refusal("its members give offsets of different choices");
+    if (by.order != read_offsets(*given[0], as).order) throw different_choices();
     add_of_member(all, *by.offsets);
   }
   std::vector<content> made;
@@ -222,8 +239,9 @@ std::vector<content> gather_offsets(const std::vector<const content*>& given, co
   for (const content* c : given) {
     const holding& h = only(*c, "offsets");
     if (!h.box[1].arranged)
-      throw refusal("a member gives what does not say where slots that it received lie");
-    if (!(h.box[1] == all.box[1])) throw refusal("its members give offsets of different choices or experts");
+      throw refusal(
+          "RC7665: a member gathers offsets that do not give the order of the slots that it received");
+    if (!(h.box[1] == all.box[1])) throw different_choices();
     if (c != given[0]) add_of_member(all, h);
   }
   all.box[1].arranged = order_of_gathered(all.box[1].arranged, as.members, as.rows);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store.hpp"
 
-#include <fmt/format.h>
-
 namespace rankc::codegen::algebra {
 
 store::store(const program& p) {
   const auto count = [&](const access& a, int reads) {
-    if (a.value < 0) throw refusal("an access names no value");
+    if (a.value < 0) throw refusal("RC7670: an op reads or writes value {}; expected 0 or more", a.value);
     if (static_cast<std::size_t>(a.value) >= reads_left_.size())
       reads_left_.resize(static_cast<std::size_t>(a.value) + 1, 0);
     reads_left_[static_cast<std::size_t>(a.value)] += reads;
@@ -22,12 +20,13 @@ store::store(const program& p) {
 
 content& store::at(const access& a) {
   const int slot = slot_of_[static_cast<std::size_t>(a.value)];
-  if (slot < 0) throw refusal("it reads what nothing is known to have written");
+  if (slot < 0)
+    throw refusal("RC7671: the op reads bytes {} to {}, which nothing has written", a.begin, a.end);
   content& c = slots_[static_cast<std::size_t>(slot)];
   if (c.bytes != a.end - a.begin || c.type != a.type)
-    throw refusal(fmt::format("it reads {} bytes of {}; expected {} of {}, as they were written",
-                              a.end - a.begin, element_type_names[static_cast<int>(a.type)], c.bytes,
-                              element_type_names[static_cast<int>(c.type)]));
+    throw refusal("RC7672: the op reads {} bytes of {}; expected {} of {}, as they were written",
+                  a.end - a.begin, element_type_names[static_cast<int>(a.type)], c.bytes,
+                  element_type_names[static_cast<int>(c.type)]);
   return c;
 }
 
@@ -39,15 +38,16 @@ static void check_type(const content& c) {
       const few<pending, 1>& over = c.pieces[i].holds.sum[s].over;
       for (int k = 0; k < over.size(); ++k)
         if (over[k].letter == 't')
-          throw refusal(fmt::format("a sum over tokens is kept in {}; expected f32 or f64",
-                                    element_type_names[static_cast<int>(c.type)]));
+          throw refusal("RC7673: a sum over tokens is kept in {}; expected f32 or f64",
+                        element_type_names[static_cast<int>(c.type)]);
     }
 }
 
 void store::put(const access& a, content c) {
   check_type(c);
   const auto value = static_cast<std::size_t>(a.value);
-  if (slot_of_[value] >= 0) throw refusal("it writes a value that is written already");
+  if (slot_of_[value] >= 0)
+    throw refusal("RC7674: the op writes value {}, which has been written before", a.value);
   if (reads_left_[value] == 0) return;
   if (free_.empty()) {
     slot_of_[value] = static_cast<int>(slots_.size());

@@ -10,6 +10,12 @@ struct rectangle {
   std::int64_t row, col, rows, cols;
 };
 
+refusal other_rows() { return refusal("RC7675: a buffer is used with other rows than it was written with"); }
+refusal zeros_beside() {
+  return refusal("RC7676: a tensor is partly zeros and partly another value; expected whole rows of either");
+}
+refusal not_one_tensor() { return refusal("RC7677: a buffer holds other than one whole tensor"); }
+
 /// Finds the part of a matrix that a piece overlaps, in the matrix's rows; false where there is none.
 /// Errors: refusal where the rows of one are not the rows of the other.
 bool overlap(const place& p, const place& m, rectangle& in_matrix) {
@@ -19,8 +25,7 @@ bool overlap(const place& p, const place& m, rectangle& in_matrix) {
   std::int64_t pitch = std::max(p_end, m_end);
   if (m.rows > 1) pitch = m.pitch;
   else if (p.rows > 1) pitch = p.pitch;
-  if (m.rows > 1 && p.rows > 1 && m.pitch != p.pitch)
-    throw refusal("it is read in other rows than it was written in");
+  if (m.rows > 1 && p.rows > 1 && m.pitch != p.pitch) throw other_rows();
   const std::int64_t delta = p.offset - m.offset;
   std::int64_t row = delta >= 0 ? delta / pitch : -((-delta + pitch - 1) / pitch), col = delta - row * pitch;
   if (col >= m.cols && col + p.cols > pitch) {
@@ -30,8 +35,7 @@ bool overlap(const place& p, const place& m, rectangle& in_matrix) {
   const std::int64_t r0 = std::max<std::int64_t>(row, 0), r1 = std::min(row + p.rows, m.rows);
   const std::int64_t c0 = std::max<std::int64_t>(col, 0), c1 = std::min(col + p.cols, m.cols);
   if (r0 >= r1 || c0 >= c1) return false;
-  if (col + p.cols > pitch || m.cols > pitch)
-    throw refusal("it is read in other rows than it was written in");
+  if (col + p.cols > pitch || m.cols > pitch) throw other_rows();
   in_matrix = {r0, c0, r1 - r0, c1 - c0};
   return true;
 }
@@ -48,8 +52,7 @@ rectangle rows_of_zeros(const place& zeros, const place& m) {
                      end = std::min(end_of(zeros), end_of(m)) - m.offset;
   if (is_run(zeros) && begin == 0 && end == end_of(m) - m.offset) return {0, 0, m.rows, m.cols};
   if (is_run(zeros) && m.rows == 1) return {0, begin, 1, end - begin};
-  if (!is_run(zeros) || !is_run(m) || begin % m.cols || end % m.cols)
-    throw refusal("zeros and other values meet in it");
+  if (!is_run(zeros) || !is_run(m) || begin % m.cols || end % m.cols) throw zeros_beside();
   return {begin / m.cols, 0, (end - begin) / m.cols, m.cols};
 }
 
@@ -59,7 +62,7 @@ void leave_zeros(content& of, const place& zeros, const place& written) {
   const bool is_covered =
       is_run(written) && written.offset <= zeros.offset && end_of(zeros) <= end_of(written);
   if (is_covered) return;
-  if (!is_run(zeros) || !is_run(written)) throw refusal("zeros and other values meet in it");
+  if (!is_run(zeros) || !is_run(written)) throw zeros_beside();
   if (zeros.offset < written.offset) append_zeros(of, zeros.offset, written.offset - zeros.offset);
   if (end_of(written) < end_of(zeros)) append_zeros(of, end_of(written), end_of(zeros) - end_of(written));
 }
@@ -86,10 +89,10 @@ tensor tensor_of(const content& c) {
     const piece& p = c.pieces[i];
     known += p.at.rows * p.at.cols;
     if (p.holds.any) continue;
-    if (found || p.at.offset != 0 || !is_run(p.at)) throw refusal("it holds no one tensor");
+    if (found || p.at.offset != 0 || !is_run(p.at)) throw not_one_tensor();
     found = &p;
   }
-  if (known != c.elements()) throw refusal("it holds no one tensor");
+  if (known != c.elements()) throw not_one_tensor();
   if (!found) return {&c.pieces[0].holds, 0};
   return {&found->holds, found->at.rows * found->at.cols};
 }
@@ -137,7 +140,7 @@ void write_tiles(content& to, const segment& s, const operand& given) {
     }
     if (!overlap(at, p.at, in_piece)) continue;
     if (in_piece.rows != p.at.rows || in_piece.cols != p.at.cols)
-      throw refusal("it is written over a part of what was there");
+      throw refusal("RC7678: the op overwrites a part of a tensor; expected all of it");
     to.pieces.erase(i);
   }
   for (int i = 0; i < given.tiles.size(); ++i) {
@@ -145,7 +148,7 @@ void write_tiles(content& to, const segment& s, const operand& given) {
     const std::int64_t row = t.row - s.row, col = t.col - s.col;
     if (row + t.rows <= 0 || row >= at.rows || col + t.cols <= 0 || col >= at.cols) continue;
     if (row < 0 || col < 0 || row + t.rows > at.rows || col + t.cols > at.cols)
-      throw refusal("what is written lies across two tensors");
+      throw refusal("RC7679: the op writes a value across two tensors");
     to.pieces.push_back(
         {{at.offset + row * at.pitch + col, t.rows, t.cols, t.rows > 1 ? at.pitch : t.cols}, *t.holds});
   }

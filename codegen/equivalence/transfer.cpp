@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer.hpp"
 
-#include <fmt/format.h>
-
 #include "cell.hpp"
 #include "collectives.hpp"
 
@@ -15,8 +13,8 @@ void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
   const auto is = [&](char letter, std::int64_t size, const std::string& name) {
     std::int64_t& known = c.length[c.slot(letter)];
     if (known >= 0 && known != size)
-      throw refusal(fmt::format("{} has {} {}; expected {}, as another operand has", name, size,
-                                axis_name(letter), known));
+      throw refusal("RC7680: tensor {} has {} {}; expected {}, as another operand has", name, size,
+                    axis_name(letter), known);
     known = size;
     c.range[c.slot(letter)] = {0, size};
   };
@@ -25,18 +23,19 @@ void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
     const port& p = f.ports[i];
     if (o.ndim < 0) continue;
     if (o.ndim != static_cast<int>(p.axes.size()))
-      throw refusal(fmt::format("{} is given in {} dims; expected {}", p.name, o.ndim, p.axes.size()));
+      throw refusal("RC7681: tensor {} is given with {} dims; expected {}", p.name, o.ndim, p.axes.size());
     for (std::size_t a = 0; a < p.axes.size(); ++a) {
       const axis_use& axis = p.axes[a];
       const std::int64_t size = p.axes.size() == 2 && a == 0 ? o.rows : o.cols;
       if (axis.of < 'a') {
         if (size != axis.of - '0')
-          throw refusal(fmt::format("{} has {} columns; expected {}", p.name, size, axis.of));
+          throw refusal("RC7682: tensor {} has {} columns; expected {}", p.name, size, axis.of);
         continue;
       }
       if (axis.unit) is(axis.unit, o.unit, p.name);
       if (axis.unit && size % o.unit)
-        throw refusal(fmt::format("{} has {} columns, in heads of {}", p.name, size, o.unit));
+        throw refusal("RC7683: tensor {} has {} columns; expected a multiple of {}, the size of a head",
+                      p.name, size, o.unit);
       is(axis.of, axis.unit ? size / o.unit : size, p.name);
     }
   }
@@ -66,7 +65,9 @@ std::vector<letter_cuts> cuts(const fact& f, const std::vector<operand>& ports) 
   const auto add = [&](const axis_use& axis, std::int64_t unit, std::int64_t begin, std::int64_t end,
                        std::int64_t length) {
     if (axis.of < 'a' || (begin == 0 && end == length)) return;
-    if (axis.unit && (begin % unit || end % unit)) throw refusal("tensors side by side are no whole heads");
+    if (axis.unit && (begin % unit || end % unit))
+      throw refusal("RC7684: an operand is columns {}..{} of one tensor; expected whole heads of {}", begin,
+                    end - 1, unit);
     auto known =
         std::find_if(all.begin(), all.end(), [&](const letter_cuts& k) { return k.letter == axis.of; });
     if (known == all.end()) known = all.insert(all.end(), {axis.of, {0, length / (axis.unit ? unit : 1)}});
@@ -94,7 +95,8 @@ void check_divisible(const fact& f, const equation& e, const std::vector<letter_
     const bool has =
         std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) { return a.of == k.letter; });
     if (!has && (e.how != joining::sum || e.over.find(k.letter) == std::string::npos))
-      throw refusal(fmt::format("its {} are of several tensors", axis_name(k.letter)));
+      throw refusal("RC7685: the {} of the op's operands are those of several tensors; expected one",
+                    axis_name(k.letter));
   }
 }
 
@@ -167,7 +169,8 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
                         const attributes& with) {
   operand& result = ports[static_cast<std::size_t>(e.results[0])];
   const operand& given = ports[static_cast<std::size_t>(e.operands[0])];
-  if (f.number && !std::isfinite(with.number)) throw refusal("its factor is no finite number");
+  if (f.number && !std::isfinite(with.number))
+    throw refusal("RC7686: the op multiplies by {}; expected a finite number", with.number);
   const word factor = f.number ? in_field(with.number) : 1;
   for (int i = 0; i < given.tiles.size(); ++i) {
     tile t = given.tiles[i];
@@ -175,7 +178,8 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
       holding& h = space_.make();
       h = *t.holds;
       if (!h.unfinished().empty())
-        throw refusal(fmt::format("{} that is not yet over all is multiplied", h.unfinished()));
+        throw refusal("RC7687: {} over only some of its elements is multiplied; merge its parts first",
+                      h.unfinished());
       for (int k = 0; k < h.sum.size(); ++k) h.sum[k].of = factor * h.sum[k].of;
       t.holds = &h;
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/beginning.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 #include <rankc/trainer/parameters.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 
@@ -34,10 +35,11 @@ void set_recipe(recipe& r, const options& o, std::int64_t last_step) {
   if (o.clip) r.clip = *o.clip;
   if (o.schedule) set_schedule(r, *o.schedule, last_step);
   if (const double most = highest_end(r); most > r.lr)
-    throw refusal(
+    throw failure(
         2,
-        "--lr {}: is below {}, which the schedule {} leads to; give another with --lr-schedule, or constant",
-        r.lr, most, schedule_text(schedule_of(r)));
+        "RC6000: --lr {} is below {}, which the schedule {} leads to; give a larger --lr or another "
+        "--lr-schedule, such as constant",
+        fmt::format("{}", r.lr), fmt::format("{}", most), schedule_text(schedule_of(r)));
 }
 
 std::string words_of(const recipe& r) {

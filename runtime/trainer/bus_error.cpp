@@ -3,6 +3,7 @@
 
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/stop_signals.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <csignal>
 
@@ -33,8 +34,7 @@ const mapped_place* place_with(const char* address) {
 void tell_and_end(int signal, siginfo_t* about, void*) {
   const bool is_fault = about->si_code > 0;  // else a process has sent it
   if (const mapped_place* of = is_fault ? place_with(static_cast<const char*>(about->si_addr)) : nullptr) {
-    write_error(of->name);
-    write_error(": has become shorter while it was read, or its disk cannot be read\n");
+    write_error(of->told);
   }
   end_by(signal);
 }
@@ -43,7 +43,7 @@ void tell_and_end(int signal, siginfo_t* about, void*) {
 
 mapped_place* enter_mapped(const char* begin, std::size_t size, const std::string& name) {
   mapped_place* p = take_place();
-  p->name = name;
+  p->told = say("RC6005: {} became shorter while it was read, or its disk cannot be read", name) + "\n";
   p->size = size;
   p->begin = begin;
   return p;

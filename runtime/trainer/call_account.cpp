@@ -2,6 +2,7 @@
 #include <rankc/trainer/call_account.hpp>
 
 #include <rankc/runtime/call_names.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -95,8 +96,8 @@ call_account account_of(const description& about, int rank, std::span<const std:
       const std::string name = word_of(t.name);
       const auto at = by_name.find(name);
       if (at == by_name.end())
-        throw failure::reported(70, "rank " + std::to_string(rank) + " calls " + name +
-                                        ", of which its program's table has none");
+        throw failure(70, "RC6010: rank {} has timed the call {}, which its program's table does not have",
+                      rank, name);
       measured_calls& of = account.calls[at->second];
       first = last == 0 ? t.begin : std::min(first, t.begin);
       last = std::max(last, t.end);

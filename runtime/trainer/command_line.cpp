@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/command_line.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/data.hpp>
 #include <rankc/runtime/parse.hpp>
 
@@ -49,13 +49,17 @@ struct raw_options {
   std::optional<std::uint64_t> seed;
 };
 
+[[noreturn]] void refuse_empty(const std::string& option) {
+  throw failure(2, "RC6020: {} is given an empty text; fill it in, or leave the option out", option);
+}
+
 /// An option that names something: an empty text is an unset variable of the shell.
 template <class Value>
 CLI::Option* add_name(CLI::App& app, const std::string& name, Value& value, const std::string& help) {
   return app.add_option_function<std::string>(
       name,
       [name, &value](const std::string& text) {
-        if (text.empty()) throw refusal(2, "{} '': is empty; name something, or leave it out", name);
+        if (text.empty()) refuse_empty(name);
         value = text;
       },
       help);
@@ -170,13 +174,13 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
 
 void check(options& o, const raw_options& raw) {
   if (raw.launch != "threads" && raw.launch != "processes")
-    throw refusal(2, "--launch {}: legal are threads and processes", raw.launch);
+    throw failure(2, "RC6021: --launch {} is unknown; give threads or processes", raw.launch);
   o.processes = raw.launch == "processes";
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
-    throw refusal(2, "--load {}: brings the weights; leave out --init and --seed", o.load);
+    throw failure(2, "RC6022: --load {} brings the weights; leave out --init and --seed", o.load);
   if (raw.seed) {
     if (!o.init.empty() && hash_seed(o.init) != raw.seed)
-      throw refusal(2, "--seed {}: contradicts --init {}; give one of them", *raw.seed, o.init);
+      throw failure(2, "RC6023: --seed {} contradicts --init {}; give one of them", *raw.seed, o.init);
     o.init = hash_prefix + std::to_string(*raw.seed);
   }
   if (o.init.empty() && o.load.empty()) o.init = "hash:1";
@@ -185,7 +189,8 @@ void check(options& o, const raw_options& raw) {
   if (o.eval_data) parse_data_spec(*o.eval_data);
   if (o.shuffle) parse_shuffle(*o.shuffle);
   if (o.eval_data && o.eval_fraction)
-    throw refusal(2, "--eval-data {}: is the held-out data; leave out --eval-fraction", *o.eval_data);
+    throw failure(2, "RC6024: --eval-data {} brings the held-out data; leave out --eval-fraction",
+                  *o.eval_data);
 }
 
 }  // namespace
@@ -193,7 +198,9 @@ void check(options& o, const raw_options& raw) {
 std::optional<std::uint64_t> hash_seed(const std::string& init) {
   if (!init.starts_with(hash_prefix)) return std::nullopt;
   const auto seed = parse_number<std::uint64_t>(std::string_view(init).substr(sizeof hash_prefix - 1));
-  if (!seed) throw refusal(2, "--init {}: the seed is a whole number from 0 to 2^64 - 1, as in hash:1", init);
+  if (!seed)
+    throw failure(
+        2, "RC6025: --init {} has no valid seed; give a whole number from 0 to 2^64 - 1, as in hash:1", init);
   return seed;
 }
 
@@ -230,24 +237,25 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     app.exit(answer);
     return std::nullopt;
   } catch (const CLI::ParseError& e) {
-    const bool no_command = app.get_subcommands().empty();
-    throw refusal(2, "{}; {}", e.what(),
-                  no_command ? "legal are train, eval, generate, describe, export, --version and --help"
-                             : "see --help");
+    if (app.get_subcommands().empty())
+      throw failure(2,
+                    "RC6026: the command line is not valid: {}; give train, eval, generate, describe, "
+                    "export, --version or --help",
+                    e.what());
+    throw failure(2, "RC6027: the command line is not valid: {}; see --help", e.what());
   }
   if (describe->parsed()) {
     o.run = options::command::describe;
     if (!o.measured) return o;
   }
   if (generating->parsed()) {
-    if (o.prompt && o.prompt->empty())
-      throw refusal(2, "--prompt '': is empty; write something, or leave it out");
+    if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
     o.run = options::command::generate;
     return o;
   }
   if (export_weights->parsed()) {
     if (raw.format != "safetensors" && raw.format != "huggingface")
-      throw refusal(2, "--format {}: legal are safetensors and huggingface", raw.format);
+      throw failure(2, "RC6028: --format {} is unknown; give safetensors or huggingface", raw.format);
     if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
     o.run = options::command::export_weights;
     return o;

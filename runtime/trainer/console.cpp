@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/console.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/launch/say_error.hpp>
 
 #include <fmt/format.h>
@@ -38,7 +38,8 @@ void console::print(const std::string& text) {
   clear();
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   failed_ = true;
-  say_error("standard output cannot be written: {}; the run goes on without it\n", std::strerror(errno));
+  say_error("{}\n", say("RC6040: standard output cannot be written: {}; the run goes on without it",
+                        std::strerror(errno)));
   std::clearerr(stdout);
 }
 
@@ -54,9 +55,13 @@ void console::progress(const std::string& text) {
   shown_ = now;
 }
 
+void fail_to_print() {
+  throw failure(1, "RC6041: standard output cannot be written: {}", std::strerror(errno));
+}
+
 void print_result(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  throw refusal(1, "standard output cannot be written: {}", std::strerror(errno));
+  fail_to_print();
 }
 
 }  // namespace rankc::runtime

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -25,7 +26,9 @@ dataset::dataset(const data_spec& spec, int vocab, int seq, const sample_order& 
   const bool has_files = std::any_of(spec.sources.begin(), spec.sources.end(),
                                      [](const data_source& s) { return s.from == data_source::kind::files; });
   if (order.shuffle.how != shuffle_spec::kind::none && !has_files)
-    throw refusal(2, "--shuffle is of files; the samples of arith and rand are drawn by their own seed");
+    throw failure(2,
+                  "RC6050: --shuffle orders the data of files, but the samples of arith and rand are drawn "
+                  "by their own seed; leave it out");
   for (const data_source& s : spec.sources) sources_.emplace_back(s, vocab, seq, order);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data_spec.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
 #include <algorithm>
@@ -11,12 +11,6 @@
 
 namespace rankc::runtime {
 namespace {
-
-constexpr const char legal[] =
-    "arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a "
-    "quoted "
-    "pattern of these, "
-    "or several with weights: A:0.7,B:0.3";
 
 bool is_path(std::string_view text) {
   const std::filesystem::path path(text);
@@ -31,12 +25,18 @@ data_source parse_source(std::string_view text, std::string_view whole) {
     if (!text.starts_with(prefix)) continue;
     if (const auto seed = parse_number<std::uint64_t>(text.substr(std::string_view(prefix).size())))
       return {.from = from, .seed = *seed, .path = {}};
-    throw refusal(2, "--data {}: the seed is a whole number from 0 to 2^64 - 1, as in {}1234", whole, prefix);
+    throw failure(2,
+                  "RC6055: --data {} has no valid seed; give a whole number from 0 to 2^64 - 1, as in {}1234",
+                  whole, prefix);
   }
   if (text.empty())
-    throw refusal(2, "--data '{}': names nothing where a source should be; legal are {}", whole, legal);
+    throw failure(2, "RC6056: --data '{}' has an empty source; name each source, as in A:0.7,B:0.3", whole);
   if (is_path(text)) return {.from = kind::files, .seed = 0, .path = std::string(text)};
-  throw refusal(2, "--data {}: there is no file or folder {}; legal are {}", whole, text, legal);
+  throw failure(2,
+                "RC6057: --data {} names the file or folder {}, which does not exist; give arith:SEED, "
+                "rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a "
+                "quoted pattern of these, or several with weights: A:0.7,B:0.3",
+                whole, text);
 }
 
 }  // namespace
@@ -53,9 +53,10 @@ data_spec parse_data_spec(std::string_view text) {
     const auto weight =
         colon == part.npos || is_seed ? std::nullopt : parse_number<double>(part.substr(colon + 1));
     if (!weight || !(*weight > 0) || !std::isfinite(*weight))
-      throw refusal(
-          2, "--data {}: of several sources each has a weight above 0, as in A:0.7,B:0.3; '{}' has none",
-          text, part);
+      throw failure(2,
+                    "RC6058: --data {} has the source '{}' without a weight above 0; each of several sources "
+                    "needs one, as in A:0.7,B:0.3",
+                    text, part);
     spec.sources.push_back(parse_source(part.substr(0, colon), text));
     spec.sources.back().weight = *weight;
     begin = end + 1;
@@ -64,10 +65,10 @@ data_spec parse_data_spec(std::string_view text) {
 }
 
 shuffle_spec parse_shuffle(std::string_view text) {
-  const auto refused = refusal(2,
-                               "--shuffle {}: legal are none, a SEED from 0 to 2^64 - 1, and "
-                               "megatron:SEED[:SAMPLES] with a SEED below 2^32",
-                               text);
+  const failure refused(2,
+                        "RC6059: --shuffle {} is unknown; give none, a SEED from 0 to 2^64 - 1, or "
+                        "megatron:SEED[:SAMPLES] with a SEED below 2^32",
+                        text);
   if (text.empty() || text == "none") return {};
   if (const auto seed = parse_number<std::uint64_t>(text))
     return {.how = shuffle_spec::kind::windows, .seed = *seed};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/generate.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/random_bits.hpp>
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/runtime/parse.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -27,10 +28,10 @@ double uniform(std::uint64_t seed, std::uint64_t position) {
 const layout& layout_with_logits(const description& about) {
   const layout& where = about.layouts[static_cast<std::size_t>(about.loss_at())];
   if (where.logits.rows > 0) return where;
-  throw refusal(
-      1,
-      "the plan {} leaves no logits after a forward: its last layer is not a cross entropy over a vocabulary",
-      about.name);
+  throw failure(1,
+                "RC6065: plan {} leaves no logits after a forward, because its last layer is not a cross "
+                "entropy over a vocabulary",
+                about.name);
 }
 
 std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
@@ -43,12 +44,15 @@ std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
     const std::string_view word = text.substr(begin, end - begin);
     const auto id = parse_number<std::int32_t>(word);
     if (!id || *id < 0 || *id >= vocab)
-      throw refusal(1, "{}: '{}' is no token of this plan; tokens are 0 to {}", file, word, vocab - 1);
+      throw failure(1, "RC6066: {} holds '{}', which is not a token of this plan; tokens are 0 to {}", file,
+                    word, vocab - 1);
     ids.push_back(*id);
     begin = end;
   }
   if (ids.empty())
-    throw refusal(1, "{}: holds no tokens; they are numbers with spaces, commas or lines between them", file);
+    throw failure(
+        1, "RC6067: {} holds no tokens; write them as numbers with spaces, commas or lines between them",
+        file);
   return ids;
 }
 
@@ -56,9 +60,9 @@ std::vector<std::int32_t> prompt_of(const description& about, const options& o) 
   if (!o.prompt_tokens.empty()) return read_ids(o.prompt_tokens, about.vocab_used);
   const std::string text = o.prompt.value_or("\n");
   if (about.vocab_used < 256)
-    throw refusal(2,
-                  "--prompt: text is bytes, tokens 0 to 255, but this plan's vocabulary has {}; give "
-                  "--prompt-tokens FILE",
+    throw failure(2,
+                  "RC6068: --prompt is read as bytes, which are tokens 0 to 255, but this plan's vocabulary "
+                  "has {}; give --prompt-tokens FILE",
                   about.vocab_used);
   std::vector<std::int32_t> ids;
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
@@ -121,8 +125,8 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
 
 void generate(const description& about, const install_engine& install, const options& o) {
   if (o.where.is_one_rank())
-    throw refusal(2,
-                  "generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
+    throw failure(
+        2, "RC6069: generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
   layout_with_logits(about);
   std::vector<std::int32_t> tokens = prompt_of(about, o);
   console silent(false, false);

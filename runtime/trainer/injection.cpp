@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/injection.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
 #include <optional>
@@ -16,7 +16,8 @@ constexpr const char* form =
     "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan|flip";
 
 [[noreturn]] void refuse(const std::string& text, const std::string& part) {
-  throw refusal(2, "--inject {}: '{}' is none of its parts; legal is {}", text, part, form);
+  throw failure(2, "RC6075: --inject {} has the unknown or malformed part '{}'; the form is {}", text, part,
+                form);
 }
 
 template <class T>
@@ -42,8 +43,8 @@ injection::moment moment_of(const std::string& value) {
 
 injection parse_injection(const std::string& text, int world) {
 #ifndef RANKC_INJECT
-  throw refusal(
-      2, "--inject {}: this program was built without faults on purpose; build it with -DRANKC_INJECT=ON",
+  throw failure(
+      2, "RC6076: --inject {} needs a program that is built for it; build this one with -DRANKC_INJECT=ON",
       text);
 #endif
   constexpr std::int64_t any = INT64_MAX;
@@ -78,11 +79,14 @@ injection parse_injection(const std::string& text, int world) {
     }
   }
   if (!has_rank || !has_op || !has_fault)
-    throw refusal(2, "--inject {}: rank, op and a fault are needed: {}", text, form);
+    throw failure(2, "RC6077: --inject {} needs a rank, an op and a fault; the form is {}", text, form);
   if (in.when != injection::moment::call && in.what >= injection::fault::drop)
-    throw refusal(2, "--inject {}: drop, corrupt and nan happen at a call; give op=N", text);
+    throw failure(2, "RC6078: --inject {} asks for drop, corrupt or nan, which happen at a call; give op=N",
+                  text);
   if (in.when != injection::moment::after_step && in.what == injection::fault::flip)
-    throw refusal(2, "--inject {}: flip changes a weight when a step has ended; give op=after", text);
+    throw failure(
+        2, "RC6079: --inject {} asks for flip, which changes a weight when a step has ended; give op=after",
+        text);
   return in;
 }
 

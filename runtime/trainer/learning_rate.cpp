@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/learning_rate.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
 #include <fmt/format.h>
@@ -14,13 +14,12 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr const char legal[] =
-    "legal are constant, cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], and "
-    "pieces such as "
-    "warmup:20,constant:300,cosine:80:0 (also linear:STEPS:LR)";
-
-failure refused(std::string_view text, const std::string& why) {
-  return refusal(2, "--lr-schedule {}: {}; {}", text, why, legal);
+[[noreturn]] void refuse_piece(std::string_view piece, std::string_view whole) {
+  throw failure(2,
+                "RC6085: --lr-schedule {} has the unknown piece '{}'; give constant, "
+                "cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]], wsd:WARMUP:STABLE:DECAY[:MIN_LR], or pieces such as "
+                "warmup:20,constant:300,cosine:80:0 (also linear:STEPS:LR)",
+                whole, piece);
 }
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -41,13 +40,14 @@ struct words {
   int steps(std::size_t i, const char* what, int least) const {
     const auto n = parse_number<int>(parts[i]);
     if (!n || *n < least)
-      throw refused(text, fmt::format("{} is '{}', but must be a whole number >= {}", what, parts[i], least));
+      throw failure(2, "RC6086: --lr-schedule {} has the {} '{}'; give a whole number >= {}", text, what,
+                    parts[i], least);
     return *n;
   }
   double rate(std::size_t i, const char* what) const {
     const auto x = parse_number<double>(parts[i]);
     if (!x || !(*x >= 0) || !std::isfinite(*x))
-      throw refused(text, fmt::format("{} is '{}', but must be a number >= 0", what, parts[i]));
+      throw failure(2, "RC6087: --lr-schedule {} has the {} '{}'; give a number >= 0", text, what, parts[i]);
     return *x;
   }
 };
@@ -63,7 +63,7 @@ lr_piece read_piece(std::string_view text, std::string_view whole) {
     const double to = n == 3 ? w.rate(2, "LR") : 0;
     return name == "linear" ? lr::linear(steps, to) : lr::cosine(steps, to);
   }
-  throw refused(whole, fmt::format("'{}' is no piece of a schedule", text));
+  refuse_piece(text, whole);
 }
 
 /// `cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]`: what it leaves out is the recipe's.
@@ -103,13 +103,14 @@ lr_schedule read_schedule(std::string_view text) {
   if (text.empty()) return {};
   if (text.starts_with("wsd:")) {
     const words w{text, split(text, ':')};
-    if (w.parts.size() != 4 && w.parts.size() != 5) throw refused(text, "is not a schedule");
+    if (w.parts.size() != 4 && w.parts.size() != 5) refuse_piece(text, text);
     return lr::wsd(w.steps(1, "WARMUP", 0), w.steps(2, "STABLE", 0), w.steps(3, "DECAY", 1),
                    w.parts.size() == 5 ? w.rate(4, "MIN_LR") : 0);
   }
   const auto parts = split(text, ',');
   if (parts.size() > max_lr_pieces)
-    throw refused(text, fmt::format("has {} pieces, but {} are the most", parts.size(), max_lr_pieces));
+    throw failure(2, "RC6088: --lr-schedule {} has {} pieces; give at most {}", text, parts.size(),
+                  max_lr_pieces);
   lr_schedule schedule;
   for (const std::string_view part : parts) schedule.add(read_piece(part, text));
   return schedule;
@@ -123,11 +124,14 @@ void set_schedule(recipe& r, std::string_view text, std::int64_t last_step) {
   } else if (w.parts[0] == "cosine" && w.parts.size() <= 4 && text.find(',') == text.npos) {
     set_cosine(r, w, last_step);
   } else {
-    if (text.empty()) throw refused(text, "is not a schedule");
+    if (text.empty()) refuse_piece(text, text);
     r.schedule = read_schedule(text);
   }
   if (const double most = highest_end(r); most > r.lr)
-    throw refused(text, fmt::format("leads to {}, which is above the learning rate {}", most, r.lr));
+    throw failure(2,
+                  "RC6089: --lr-schedule {} leads to {}, which is above the learning rate {}; give a lower "
+                  "end or a larger --lr",
+                  text, fmt::format("{}", most), fmt::format("{}", r.lr));
 }
 
 std::string schedule_text(const lr_schedule& schedule) {

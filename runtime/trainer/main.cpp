@@ -2,7 +2,7 @@
 #include <rankc/trainer/main.hpp>
 
 #include <rankc/launch/error_file.hpp>
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/session.hpp>
 #include <rankc/launch/spawn.hpp>
@@ -17,11 +17,9 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -50,6 +48,11 @@ std::string products_file(const std::string& asked) {
   return access(there.c_str(), R_OK | W_OK) == 0 ? file.string() : "";
 }
 
+/// The failure that stands for an exception of the standard library.
+failure unexpected(const std::exception& e) {
+  return failure(70, "RC6095: the program failed unexpectedly: {}", e.what());
+}
+
 using install_at = std::function<std::unique_ptr<engine>(const placement&)>;
 
 void run(const description& about, const install_engine& install, const options& o) {
@@ -76,12 +79,14 @@ int run_in_threads(const description& about, const install_engine& install, int 
   if (!options) return 0;
   if (options->starts()) {
     if (options->processes)
-      throw failure::reported(
-          2, "--launch processes: this program has all its ranks in one process; legal is threads");
+      throw failure(2,
+                    "RC6096: --launch processes is given, but this program has all its ranks in one process; "
+                    "give --launch threads");
     read_environment(variables, [](const char* name, int world) {
-      throw refusal(
-          2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
-          name, world);
+      throw failure(2,
+                    "RC6097: {} is {}, but this program has all its ranks in one process; start it once, "
+                    "without a launcher",
+                    name, world);
     });
   }
   run(about, install, *options);
@@ -123,7 +128,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     if (o.where.speaks()) say_error("{}: {}\n", about.name, f.what());
     return f.code;
   } catch (const std::exception& e) {
-    return job.end(failure::reported(70, e.what()));
+    return job.end(unexpected(e));
   }
 }
 
@@ -146,14 +151,15 @@ int reported(const description& about, const Start& start) try {
   prepare_process();
   const int code = start();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  throw failure::reported(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  fail_to_print();
 } catch (const failure& f) {
   say_error("{}: {}\n", about.name, f.what());
   write_error_file(variables, f.what(), false);
   return f.code;
 } catch (const std::exception& e) {
-  say_error("{}: {}\n", about.name, e.what());
-  return 70;
+  const failure f = unexpected(e);
+  say_error("{}: {}\n", about.name, f.what());
+  return f.code;
 }
 
 }  // namespace

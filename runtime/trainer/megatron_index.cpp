@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/megatron_index.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <cstring>
 #include <string_view>
@@ -42,11 +42,10 @@ token_type type_of_code(int code, const std::string& name) {
     case 8:
       return token_type::u16;
   }
-  throw refusal(
-      1,
-      "{}: says that its tokens are of type {}; types of tokens are 1 (u8), 2 (i8), 3 (i16), 4 (i32), 5 "
-      "(i64) and 8 (u16)",
-      name, code);
+  throw failure(1,
+                "RC6110: {} says that its tokens are of type {}; expected 1 (u8), 2 (i8), 3 (i16), 4 (i32), "
+                "5 (i64) or 8 (u16)",
+                name, code);
 }
 
 }  // namespace
@@ -61,11 +60,12 @@ megatron_index read_megatron_index(const std::filesystem::path& path, std::size_
   const std::string& name = file.name();
   const std::string_view text = file.bytes();
   if (text.size() < header || !text.starts_with(magic))
-    throw refusal(1,
-                  "{}: is no index of Megatron, which starts with MMIDIDX and has {} bytes before its arrays",
+    throw failure(1,
+                  "RC6111: {} is not an index of Megatron, which begins with MMIDIDX and has {} bytes before "
+                  "its arrays",
                   name, header);
   if (const auto version = value_at<std::uint64_t>(text, 9); version != 1)
-    throw refusal(1, "{}: is of version {}, but only version 1 is read", name, version);
+    throw failure(1, "RC6112: {} is an index of version {}; only version 1 can be read", name, version);
   megatron_index index{.type = type_of_code(value_at<std::uint8_t>(text, 17), name),
                        .lengths = {},
                        .pointers = {},
@@ -74,10 +74,15 @@ megatron_index read_megatron_index(const std::filesystem::path& path, std::size_
   const std::uint64_t most = text.size();  // a count beyond it is damage, and would overflow below
   const std::uint64_t needed =
       sequences > most || documents > most ? ~std::uint64_t{0} : header + 12 * sequences + 8 * documents;
+  if (text.size() < needed)
+    throw failure(
+        1, "RC6113: {} is truncated: it counts {} sequences and {} document borders, but holds {} bytes",
+        name, sequences, documents, text.size());
   if (text.size() != needed && text.size() != needed + sequences)
-    throw refusal(1, "{}: counts {} sequences and {} document borders, but holds {} bytes; the file is {}",
-                  name, sequences, documents, text.size(),
-                  text.size() < needed ? "truncated" : "longer than it says");
+    throw failure(1,
+                  "RC6114: {} is longer than it says: it counts {} sequences and {} document borders, but "
+                  "holds {} bytes",
+                  name, sequences, documents, text.size());
   std::size_t offset = header;
   index.lengths = array<std::int32_t>(text, offset, sequences);
   index.pointers = array<std::int64_t>(text, offset, sequences);
@@ -87,9 +92,10 @@ megatron_index read_megatron_index(const std::filesystem::path& path, std::size_
     const std::int64_t length = index.lengths[s], begin = index.pointers[s];
     if (length < 0 || begin < 0 || static_cast<std::uint64_t>(begin) > bytes ||
         static_cast<std::uint64_t>(length) * width > bytes - static_cast<std::uint64_t>(begin))
-      throw refusal(
-          1, "{}: sequence {} has {} tokens of {} bytes from byte {} on, but its .bin file has {} bytes",
-          name, s, length, width, begin, bytes);
+      throw failure(1,
+                    "RC6115: {} says that sequence {} has {} tokens of {} bytes from byte {} on, but its "
+                    ".bin file has {} bytes",
+                    name, s, length, width, begin, bytes);
   }
   return index;
 }

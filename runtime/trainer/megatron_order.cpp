@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/megatron_order.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <bit>
 #include <limits>
@@ -84,10 +84,13 @@ megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int
   const int x = extra ? 1 : 0;
   const auto tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   if (tokens - x < seq)
-    throw refusal(1, "the sequences hold {} tokens, but one sample takes {}", tokens, seq + x);
+    throw failure(1, "RC6120: the sequences hold {} tokens, but one sample takes {}; give more data", tokens,
+                  seq + x);
   const std::int64_t needed = samples * seq + x, epochs = samples == 0 ? 1 : (needed + tokens - 1) / tokens;
   if (epochs * static_cast<std::int64_t>(lengths.size()) > std::numeric_limits<std::int32_t>::max())
-    throw refusal(1, "{} sequences in {} epochs are more than 2^31 - 1, which Megatron's order counts to",
+    throw failure(1,
+                  "RC6121: {} sequences in {} epochs are more than the 2^31 - 1 that Megatron's order can "
+                  "count; take fewer samples",
                   lengths.size(), epochs);
   const std::int64_t before_last = ((epochs - 1) * tokens - x) / seq, of_last = samples - before_last;
   const bool last_apart =

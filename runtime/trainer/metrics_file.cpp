@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/metrics_file.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/runtime/parse.hpp>
 
+#include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 namespace rankc::runtime {
@@ -31,7 +34,7 @@ class earlier_file {
     if (descriptor_ < 0) fail_to_write(file, 1);
     if (try_lock(descriptor_) != lock::taken) return true;
     close();
-    throw refusal(2, "--metrics {}: another run writes it; give this one a file of its own", file.string());
+    throw failure(2, "RC6125: --metrics {} is written by another run; give this run a file of its own", file);
   }
 
   /// Whether the name has not gone to another file before this one was locked.
@@ -80,7 +83,7 @@ std::size_t copy_until(std::int64_t step, const fs::path& from, output_file& to)
     to.append(kept);
     kept.clear();
   }
-  if (in.bad()) throw refusal(1, "{}: cannot be read: {}", from.string(), std::strerror(errno));
+  if (in.bad()) throw failure(1, "RC6126: metrics file {} cannot be read: {}", from, std::strerror(errno));
   to.append(kept);
   return removed;
 }
@@ -101,8 +104,9 @@ metrics_file::metrics_file(const fs::path& file, std::optional<std::int64_t> aft
   }
   if (!is_free) out_.put_in_place();
   else if (!out_.put_in_free_place())
-    throw refusal(2, "--metrics {}: another run has just begun it; give this one a file of its own",
-                  file.string());
+    throw failure(
+        2, "RC6127: --metrics {} has just been created by another run; give this run a file of its own",
+        file);
   if (!out_.is_locked() && !is_stream(file))
     notes_.push_back(fmt::format(
         "{}: its file system has no locks; a second run that writes it is not noticed", file.string()));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/sample_source.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/permutation.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -34,14 +35,14 @@ void sample_source::open(int vocab, const sample_order& order) {
   tokens_.emplace(from_.path, vocab);
   const std::uint64_t tokens = tokens_->size();
   if (tokens < seq_ + 1)
-    throw refusal(1, "{}: holds {} tokens, but one sample takes {} (seq {} and the token after it)",
+    throw failure(1, "RC6135: {} holds {} tokens, but one sample takes {} (seq {} and the token after it)",
                   from_.path, tokens, seq_ + 1, seq_);
   const std::vector<token_piece>& pieces = tokens_->pieces();
   if (shuffle_.how == shuffle_spec::kind::megatron) {
     if (!tokens_->has_sequences())
-      throw refusal(2,
-                    "--shuffle megatron: {} has no .idx file, whose sequences that order is of; legal for it "
-                    "are none and a SEED",
+      throw failure(2,
+                    "RC6136: --shuffle megatron orders the sequences of a .idx file, but {} has none; give "
+                    "--shuffle none or a SEED",
                     from_.path);
     const std::uint64_t held = std::min<std::uint64_t>(held_of(pieces.size(), order.held_out), pieces.size());
     std::vector<std::int32_t> lengths;
@@ -54,17 +55,17 @@ void sample_source::open(int vocab, const sample_order& order) {
     first_held_ = held > 0 ? pieces[pieces.size() - held].first : tokens;
     held_ = tokens > first_held_ + seq_ ? (tokens - first_held_ - 1) / seq_ : 0;
     if (held > 0 && held_ == 0)
-      throw refusal(1, "{}: its last {} sequences hold less than a sample; hold out a larger share",
+      throw failure(1, "RC6137: {} has less than a sample in its last {} sequences; hold out a larger share",
                     from_.path, held);
     return;
   }
   const std::uint64_t all = (tokens - 1) / seq_;
   held_ = held_of(all, order.held_out);
   if (held_ >= all)
-    throw refusal(1,
-                  "{}: holds {} samples of {} tokens, and a share of {} leaves none to train on; take more "
-                  "data, or --eval-data",
-                  from_.path, all, seq_, order.held_out);
+    throw failure(1,
+                  "RC6138: {} holds {} samples of {} tokens, and a held-out share of {} leaves none to train "
+                  "on; give more data, or --eval-data",
+                  from_.path, all, seq_, fmt::format("{}", order.held_out));
   windows_ = all - held_;
   first_held_ = windows_ * seq_;
 }

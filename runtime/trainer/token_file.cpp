@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/token_file.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/megatron_index.hpp>
 
 #include <glob.h>
@@ -44,7 +44,7 @@ std::vector<fs::path> files_below(const fs::path& root) {
     if (entry->is_directory() && is_skipped_folder(entry->path())) entry.disable_recursion_pending();
     if (entry->is_regular_file()) found.push_back(entry->path());
   }
-  if (error) throw refusal(1, "{}: cannot be read: {}", root.string(), error.message());
+  if (error) throw failure(1, "RC6145: folder {} cannot be read: {}", root, error.message());
   std::sort(found.begin(), found.end(),
             [](const fs::path& a, const fs::path& b) { return a.generic_string() < b.generic_string(); });
   return found;
@@ -68,7 +68,7 @@ std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
   const int wrong = glob(pattern.c_str(), 0, nullptr, &found);  // sorted
   std::vector<fs::path> files(found.gl_pathv, found.gl_pathv + (wrong == 0 ? found.gl_pathc : 0));
   globfree(&found);
-  if (files.empty()) throw refusal(1, "{}: no file has a name like this", pattern.string());
+  if (files.empty()) throw failure(1, "RC6146: no file has a name like {}", pattern);
   return files;
 }
 
@@ -165,31 +165,33 @@ void token_stream::add_file(const fs::path& file) {
   if (file.extension() != ".bin") {
     const auto nul = file.extension() == ".txt" ? std::string_view::npos : mapped.bytes().find('\0');
     if (nul != std::string_view::npos)
-      throw refusal(1,
-                    "{}: is no text: byte {} is 0; legal are text files, .bin files of llm.c or Megatron, "
-                    "and folders of them; "
-                    "`rankc tokens --out FILE.bin {}` makes tokens of any bytes",
-                    mapped.name(), nul, mapped.name());
+      throw failure(
+          1,
+          "RC6147: {} is not text, because byte {} is 0; give text files, .bin files of llm.c or Megatron, "
+          "or folders of them. `rankc tokens --out FILE.bin {}` makes tokens of any bytes",
+          mapped.name(), nul, mapped.name());
     return add_text(std::move(mapped));
   }
   if (text_)
-    throw refusal(
-        1, "{}: holds tokens, and files before it text; give one of them, or both as sources: A:0.5,B:0.5",
-        mapped.name());
+    throw failure(1,
+                  "RC6148: {} holds tokens, but files before it are text; give one of them, or both as "
+                  "sources: A:0.5,B:0.5",
+                  mapped.name());
   if (const fs::path index = index_beside(file); fs::exists(index)) add_megatron(std::move(mapped), index);
   else add_llm_c(std::move(mapped));
 }
 
 void token_stream::add_text(mapped_file file) {
   if (vocab_ < 256)
-    throw refusal(1,
-                  "{}: bytes are tokens 0 to 255, but this plan's vocabulary has {}; use a plan with vocab "
-                  ">= 256, a .bin file, arith:SEED or rand:SEED",
+    throw failure(1,
+                  "RC6149: {} is text, whose bytes are tokens 0 to 255, but this plan's vocabulary has {}; "
+                  "use a plan with vocab >= 256, a .bin file, arith:SEED or rand:SEED",
                   file.name(), vocab_);
   if (!text_ && !pieces_.empty())
-    throw refusal(
-        1, "{}: is text, and files before it hold tokens; give one of them, or both as sources: A:0.5,B:0.5",
-        file.name());
+    throw failure(1,
+                  "RC6150: {} is text, but files before it hold tokens; give one of them, or both as "
+                  "sources: A:0.5,B:0.5",
+                  file.name());
   text_ = true;
   const std::size_t bytes = file.bytes().size();
   files_.push_back(std::move(file));
@@ -200,32 +202,36 @@ void token_stream::add_llm_c(mapped_file file) {
   const std::string& name = file.name();
   const std::string_view bytes = file.bytes();
   if (bytes.size() < header_bytes)
-    throw refusal(1, "{}: holds {} bytes, fewer than the {} of llm.c's header (256 int32)", name,
-                  bytes.size(), header_bytes);
+    throw failure(1, "RC6151: {} holds {} bytes, but llm.c's header has {} (256 int32)", name, bytes.size(),
+                  header_bytes);
   std::array<std::int32_t, 3> header;
   std::memcpy(header.data(), bytes.data(), sizeof header);
   const auto [magic, version, count] = header;
   const auto form = std::find_if(std::begin(header_forms), std::end(header_forms),
                                  [&, m = magic](const header_form& f) { return f.magic == m; });
   if (magic == evaluation_magic)
-    throw refusal(
-        1, "{}: starts with {}: llm.c's file of questions for evaluation, which is no stream of tokens", name,
-        magic);
-  if (form == std::end(header_forms))
-    throw refusal(
+    throw failure(
         1,
-        "{}: starts with {}, but llm.c's files start with {} (uint16 tokens) or {} (uint32); Megatron's have "
-        "a .idx file beside them",
-        name, magic, header_forms[0].magic, header_forms[1].magic);
+        "RC6152: {} begins with {}, as llm.c's files of questions for evaluation do; give a file of tokens",
+        name, magic);
+  if (form == std::end(header_forms))
+    throw failure(1,
+                  "RC6153: {} begins with {}, but llm.c's files begin with {} (uint16 tokens) or {} "
+                  "(uint32); Megatron's have a .idx file beside them",
+                  name, magic, header_forms[0].magic, header_forms[1].magic);
   if (version != form->version)
-    throw refusal(1, "{}: is of version {}, but of files that start with {} only version {} is read", name,
-                  version, magic, form->version);
+    throw failure(1, "RC6154: {} has version {}; of files that begin with {}, only version {} can be read",
+                  name, version, magic, form->version);
   const std::size_t held = bytes.size() - header_bytes, width = size_of(form->type);
-  if (count < 0 || held != width * static_cast<std::size_t>(count))
-    throw refusal(
-        1, "{}: its header counts {} tokens of {} bytes, but {} bytes follow it; the file is {}", name, count,
-        width, held,
-        count >= 0 && held > width * static_cast<std::size_t>(count) ? "longer than it says" : "truncated");
+  if (count < 0 || held < width * static_cast<std::size_t>(count))
+    throw failure(1,
+                  "RC6155: {} is truncated: its header counts {} tokens of {} bytes, but {} bytes follow it",
+                  name, count, width, held);
+  if (held > width * static_cast<std::size_t>(count))
+    throw failure(
+        1,
+        "RC6156: {} is longer than it says: its header counts {} tokens of {} bytes, but {} bytes follow it",
+        name, count, width, held);
   files_.push_back(std::move(file));
   add_piece(form->type, header_bytes, static_cast<std::uint64_t>(count));
 }
@@ -256,11 +262,12 @@ void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint
   const char* from = file.bytes().data() + piece.byte + first * size_of(piece.type);
   const std::uint64_t good = copy_of_type(piece.type, from, count, vocab_, to);
   if (good == count) return;
-  throw refusal(1,
-                "{}: token {} at position {} (byte {}) is outside this plan's vocabulary; tokens are 0 to {}",
-                file.name(), token_at(piece.type, from + good * size_of(piece.type)),
-                piece.first - first_of_file(piece.file) + first + good,
-                piece.byte + (first + good) * size_of(piece.type), vocab_ - 1);
+  throw failure(
+      1,
+      "RC6157: {} has token {} at position {} (byte {}), outside this plan's vocabulary; tokens are 0 to {}",
+      file.name(), token_at(piece.type, from + good * size_of(piece.type)),
+      piece.first - first_of_file(piece.file) + first + good,
+      piece.byte + (first + good) * size_of(piece.type), vocab_ - 1);
 }
 
 void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/trainer.hpp>
 
-#include <rankc/launch/refusal.hpp>
+#include <rankc/runtime/failure.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/stop_signals.hpp>
 #include "steps.hpp"
@@ -150,7 +150,9 @@ void train(const description& about, const install_engine& install, const option
   std::optional<replicas> alike;
   if (o.check_replicas > 0) alike.emplace(about);
   if (alike && alike->empty())
-    throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out",
+    throw failure(2,
+                  "RC6165: --check-replicas {} has nothing to compare, because no two ranks of this plan "
+                  "hold the same; leave it out",
                   o.check_replicas);
   watchers files(o, b.state, say);
   std::optional<trace_file> trace;
@@ -190,8 +192,10 @@ void train(const description& about, const install_engine& install, const option
   const bool saved = !saves || saves->finish();
   if (saves) say_saves(o, *saves, "", say);
   if (!saved) {
-    const std::string also = untraced ? fmt::format("; {}", untraced->what()) : "";
-    throw refusal(65, "the last save failed; {}{}", o.save, also);
+    if (untraced)
+      throw failure(65, "RC6166: the last save into {} failed, and so did the trace: {}", o.save,
+                    untraced->what());
+    throw failure(65, "RC6167: the last save into {} failed", o.save);
   }
   if (m.step == last) {
     for (const std::string& line : time_table(about, std::move(step_ms), times)) say.line(line);
@@ -199,8 +203,12 @@ void train(const description& about, const install_engine& install, const option
     if (untraced) throw *untraced;
     return;
   }
-  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal_name(signal), m.step, last,
-                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
+  if (!saves)
+    throw failure(128 + signal, "RC6168: the run was stopped by {} after step {} of {}; nothing is saved",
+                  stop_signal_name(signal), m.step, last);
+  throw failure(128 + signal,
+                "RC6169: the run was stopped by {} after step {} of {}; train --load {} goes on",
+                stop_signal_name(signal), m.step, last, o.save);
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {
@@ -218,7 +226,8 @@ void evaluate(const description& about, const install_engine& install, const opt
     const double loss = e->evaluate();
     if (!std::isfinite(loss)) {
       const std::string full = find_overflow(*e, o.where);
-      throw refusal(70, "batch {}: the loss is {}{}{}", batch + 1, loss, full.empty() ? "" : ": ", full);
+      if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss);
+      throw failure(70, "RC6171: batch {} has the loss {}: {}", batch + 1, loss, full);
     }
     sum += loss;
   }

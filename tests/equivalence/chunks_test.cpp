@@ -124,29 +124,55 @@ TEST_CASE("gradients, norm and loss are summed over the ranks of cp") {
         for (op* o : s.find(r, name)) s.leave_out(r, *o);
     };
   };
-  check_refused(of_llama(), "tokens", leave_out("gradients of layers.1 over dp"));
-  check_refused(of_llama(), "the loss: tokens", leave_out("loss over dp"));
-  check_refused(of_gpt(), "the loss: tokens", leave_out("loss over shard"));
-  check_refused(of_gpt(), "the norm", leave_out("gradient norm over shard"));
-  check_refused(of_gpt(), "", leave_out("gradients of layers.1 over shard"));
+  check_refused(of_llama(),
+                said{7402,
+                     {"the gradient of layers.1.norm1", "tokens 4..11, 16..31, 36..43 and 48..63",
+                      "0B0: layers.1: rms_norm_dw", "tokens 4..11", "1", "0"}},
+                leave_out("gradients of layers.1 over dp"));
+  check_refused(of_llama(),
+                said{7402,
+                     {"the loss", "tokens 4..11, 16..31, 36..43 and 48..63", "0F0: head: cross_entropy",
+                      "tokens 4..11", "1", "0"}},
+                leave_out("loss over dp"));
+  check_refused(of_gpt(),
+                said{7402,
+                     {"the loss", "tokens 2..13, 18..29, 34..45 and 50..61", "0F0: head: cross_entropy",
+                      "tokens 2..3, 12..13, 18..19 and 28..29", "2", "0"}},
+                leave_out("loss over shard"));
+  check_refused(
+      of_gpt(),
+      said{7405,
+           {"the norm",
+            "features 2..7 and 10..15 of a value that does not occur in the model; features 3..11 and 15..23 "
+            "of a value that does not occur in the model; features 4..15 and 20..31 of a value that does not "
+            "occur in the model; features 4..15 of a value that does not occur in the model"}},
+      leave_out("gradient norm over shard"));
+  check_refused(of_gpt(), leave_out("gradients of layers.1 over shard"));
 }
 
 TEST_CASE("an op that takes its chunks for another rank's, or for those of other sequences, is refused") {
   const auto first_of = [](const char* row, const char* port, std::int64_t by) {
     return [=](subject& s) { subject::port(*s.find_all("0", row).at(0), port).first += by; };
   };
-  check_refused(of_llama(), "are taken for tokens", first_of("chunk_attention", "q", 8));
-  check_refused(of_llama(), "expected a multiple of 8", first_of("chunk_attention", "q", 4));
-  check_refused(of_llama(), "are taken for tokens", first_of("chunk_attention_grad", "q", 8));
-  check_refused(of_gpt(), "are taken for positions", first_of("chunk_position", "x", 8));
-  check_refused(of_gpt(), "are taken for positions", first_of("chunk_position_grad", "dy", 8));
+  check_refused(of_llama(), said{7442, {"tokens 0..3 and 12..15", "tokens 4..11"}},
+                first_of("chunk_attention", "q", 8));
+  check_refused(of_llama(), said{7438, {"4", "8", "16"}}, first_of("chunk_attention", "q", 4));
+  check_refused(of_llama(), said{7442, {"tokens 0..3 and 12..15", "tokens 4..11"}},
+                first_of("chunk_attention_grad", "q", 8));
+  check_refused(of_gpt(), said{7437, {"tokens 0..1 and 14..15", "2", "16"}},
+                first_of("chunk_position", "x", 8));
+  check_refused(of_gpt(), said{7437, {"tokens 0..1 and 14..15", "2", "16"}},
+                first_of("chunk_position_grad", "dy", 8));
   const auto told = [](const char* row, void (*change)(op&)) {
     return [=](subject& s) { change(*s.find_all("0", row).at(0)); };
   };
-  check_refused(of_llama(), "do not divide", told("chunk_attention", [](op& o) { o.number = 3; }));
-  check_refused(of_llama(), "expected", told("chunk_attention", [](op& o) { o.number = 4; }));
-  check_refused(of_llama(), "expected", told("chunk_attention", [](op& o) { o.seq = 8; }));
-  check_refused(of_gpt(), "are taken for positions", told("chunk_position", [](op& o) { o.number = 2; }));
+  check_refused(of_llama(), said{7436, {"16", "3"}}, told("chunk_attention", [](op& o) { o.number = 3; }));
+  check_refused(of_llama(), said{7444, {"1", "16", "4", "8", "16"}},
+                told("chunk_attention", [](op& o) { o.number = 4; }));
+  check_refused(of_llama(), said{7444, {"1", "8", "2", "8", "16"}},
+                told("chunk_attention", [](op& o) { o.seq = 8; }));
+  check_refused(of_gpt(), said{7437, {"tokens 0..1 and 14..15", "2", "16"}},
+                told("chunk_position", [](op& o) { o.number = 2; }));
 }
 
 TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other positions are refused") {
@@ -157,19 +183,23 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
   };
   // Contiguous parts instead of two chunks; the chunks of the two ranks changed over, with targets and
   // without.
-  check_refused(of_llama(), "tokens", [&](subject& s) { held(s, 0, holding_kind::ids).box = {{0, 8}}; });
+  check_refused(of_llama(), said{7437, {"tokens 0..7", "12", "16"}},
+                [&](subject& s) { held(s, 0, holding_kind::ids).box = {{0, 8}}; });
   const auto change_over = [&](subject& s, std::initializer_list<holding_kind> kinds) {
     for (const holding_kind k : kinds) std::swap(held(s, 0, k).box, held(s, 1, k).box);
   };
-  check_refused(of_llama(), "targets", [&](subject& s) { change_over(s, {holding_kind::targets}); });
-  check_refused(of_llama(), "are taken for positions",
+  check_refused(of_llama(), said{7414, {"targets", "tokens 4..11", "64", "tokens 0..3 and 12..15", "64"}},
+                [&](subject& s) { change_over(s, {holding_kind::targets}); });
+  check_refused(of_llama(), said{7437, {"tokens 4..11", "0", "16"}},
                 [&](subject& s) { change_over(s, {holding_kind::ids, holding_kind::targets}); });
-  check_refused(of_llama(), "are taken for positions",
+  check_refused(of_llama(), said{7437, {"tokens 0..3 and 12..15", "4", "16"}},
                 [&](subject& s) { change_over(s, {holding_kind::rotary}); });
-  check_refused(of_llama(), "it makes chunk_attention", [](subject& s) {
-    op& o = *s.find_all("0", "chunk_attention").at(0);
-    std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
-  });
+  check_refused(of_llama(),
+                said{7433, {"chunk_attention", "layers.0: rope, layers.0: linear, layers.0: rope"}},
+                [](subject& s) {
+                  op& o = *s.find_all("0", "chunk_attention").at(0);
+                  std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
+                });
 }
 
 TEST_CASE("ranks that exchange heads compute the model, on worlds of which some stand for all too") {
@@ -239,13 +269,12 @@ TEST_CASE("members that exchange in another order than their tokens lie are refu
       if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) return o;
     throw std::logic_error("nothing is exchanged");
   };
-  check_refused(of_four(), "writes over what it reads", [&](subject& s) {
+  check_refused(of_four(), said{7586, {}}, [&](subject& s) {
     op& o = first(s);
     o.writes[1].begin = o.reads[0].begin;
     o.writes[1].end = o.reads[0].end;
   });
-  check_refused(of_four(), "its scratch is of another size",
-                [&](subject& s) { first(s).writes[1].end -= 2; });
+  check_refused(of_four(), said{7587, {"126", "128"}}, [&](subject& s) { first(s).writes[1].end -= 2; });
 }
 
 }  // namespace chunks_test

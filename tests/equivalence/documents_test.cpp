@@ -75,31 +75,33 @@ TEST_CASE("programs of documents compute the model, whole, gathered, around ring
 
 TEST_CASE("starts of another microbatch, of another replica, or in another order are refused") {
   for (const subject* sound : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()}) {
-    check_refused(*sound, "are taken for tokens",
+    check_refused(*sound, 7452,
                   [](subject& s) { std::swap(starts_held(s, 0).at(0)->box, starts_held(s, 0).at(1)->box); });
-    check_refused(*sound, "are taken for tokens",
-                  [](subject& s) { starts_held(s, 0).at(0)->box[0].first += 16; });
-    check_refused(*sound, "are taken for tokens", [](subject& s) {  // its two sequences changed over
+    check_refused(*sound, 7452, [](subject& s) { starts_held(s, 0).at(0)->box[0].first += 16; });
+    check_refused(*sound, 7452, [](subject& s) {  // its two sequences changed over
       holding& h = *starts_held(s, 0).at(0);
       const std::int64_t first = h.box[0].first;
       h.box = {{first + 16, 16}, {first, 16}};
     });
   }
-  check_refused(of_one(), "are taken for tokens", [](subject& s) {
+  check_refused(of_one(), said{7452, {"tokens 32..63", "tokens 0..31"}}, [](subject& s) {
     for (std::size_t m = 0; m < 2; ++m) std::swap(starts_held(s, 0).at(m)->box, starts_held(s, 1).at(m)->box);
   });
   // In the order of a rank's chunks, as its tokens are.
-  check_refused(of_chunks(), "are taken for tokens", [](subject& s) {
-    starts_held(s, 0).at(0)->box = {{0, 4}, {12, 4}, {16, 4}, {28, 4}, {4, 8}, {20, 8}};
-  });
+  check_refused(of_chunks(), said{7452, {"tokens 0..3 and 28..31", "tokens 0..3 and 12..15"}},
+                [](subject& s) {
+                  starts_held(s, 0).at(0)->box = {{0, 4}, {12, 4}, {16, 4}, {28, 4}, {4, 8}, {20, 8}};
+                });
 }
 
 TEST_CASE("ids or targets in the place of starts are refused") {
   for (const subject* sound : {&of_one(), &of_chunks(), &of_ring(), &of_heads(), &of_groups()})
-    for (const holding_kind kind : {holding_kind::ids, holding_kind::targets})
-      check_refused(*sound, "it makes document_", [&](subject& s) {
+    for (const holding_kind kind : {holding_kind::ids, holding_kind::targets}) {
+      const said why = check_refused(*sound, 7433, [&](subject& s) {
         for (holding* h : starts_held(s, 0)) h->kind = kind;
       });
+      CHECK(why.arguments.at(0).starts_with("document_"));
+    }
 }
 
 TEST_CASE("attention that is not told of documents is another term") {
@@ -117,12 +119,14 @@ TEST_CASE("attention that is not told of documents is another term") {
     for (const char* which : {"", "_grad"}) {
       CAPTURE(row);
       CAPTURE(which);
-      check_refused(*sound, "it makes ", [&](subject& s) { untold(s, std::string(row) + which); });
+      check_refused(*sound, 7433, [&](subject& s) { untold(s, std::string(row) + which); });
     }
   // A model of documents is none of whole sequences.
   subject s = of_one();
   s.model = subject(planned(gpt, {.world = 2, .dp_replicate = 2}, 2, false), target::host).model;
-  CHECK(s.reason().find("it makes document_position") != std::string::npos);
+  CHECK(placed_of(s.reason()) ==
+        placed{"rank 0, 0F0: embedding: document_position of wpe",
+               {7433, {"document_position", "embedding: embedding, wpe, the starts of documents"}}});
 }
 
 TEST_CASE("an op that takes its tokens for another rank's, or its sequences for others, is refused") {
@@ -130,25 +134,25 @@ TEST_CASE("an op that takes its tokens for another rank's, or its sequences for 
     return [=](subject& s) { change(*s.find_all("0", row).at(0)); };
   };
   for (const char* row : {"document_attention", "document_attention_grad"}) {
-    check_refused(of_one(), "expected 32 tokens", told(row, [](op& o) { o.seq = 8; }));
-    check_refused(of_one(), "", told(row, [](op& o) {
+    check_refused(of_one(), said{7441, {"2", "8", "32"}}, told(row, [](op& o) { o.seq = 8; }));
+    check_refused(of_one(), told(row, [](op& o) {
                     o.rows = 4;
                     o.seq = 8;
                   }));
-    check_refused(of_heads(), "", told(row, [](op& o) {
+    check_refused(of_heads(), told(row, [](op& o) {
                     o.rows = 1;
                     o.seq = 32;
                   }));
   }
-  check_refused(of_chunks(), "are taken for",
+  check_refused(of_chunks(), said{7452, {"tokens 4..11 and 20..27", "tokens 0..3, 12..19 and 28..31"}},
                 told("document_chunk_attention", [](op& o) { subject::port(o, "q").first += 16; }));
-  check_refused(of_chunks(), "are taken for",
+  check_refused(of_chunks(), said{7452, {"tokens 16..19 and 28..31", "tokens 0..3 and 12..15"}},
                 told("document_chunk_position", [](op& o) { subject::port(o, "x").first += 8; }));
-  check_refused(of_chunks(), "are taken for",
+  check_refused(of_chunks(), said{7452, {"tokens 16..19 and 28..31", "tokens 0..3 and 12..15"}},
                 told("document_chunk_position_grad", [](op& o) { subject::port(o, "dy").first += 8; }));
-  check_refused(of_ring(), "are taken for",
+  check_refused(of_ring(), said{7443, {"tokens 0..3, 12..19 and 28..31", "tokens 4..11 and 20..27"}},
                 told("document_ring_attention", [](op& o) { o.number = 1 - o.number; }));
-  check_refused(of_groups(), "are taken for",
+  check_refused(of_groups(), said{7452, {"tokens 4..11 and 20..27", "tokens 0..3, 12..19 and 28..31"}},
                 told("document_ring_attention_grad", [](op& o) { subject::port(o, "q").first += 16; }));
 }
 

@@ -191,11 +191,11 @@ TEST_CASE("each gathering and each sum over etp is needed, on each rank and in e
 
 TEST_CASE("slots that were gathered in another order than their offsets are refused") {
   const subject& sound = of_columns();
-  check_refused(sound, "another order", [](subject& s) {  // offsets of slabs of other rows
+  check_refused(sound, said{7412, {"x"}}, [](subject& s) {  // offsets of slabs of other rows
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       for (op* o : s.find(r, "gather_offsets")) o->rows /= 2;
   });
-  check_refused(sound, "slots in different orders", [](subject& s) {  // those of another layer
+  check_refused(sound, said{7646, {}}, [](subject& s) {  // those of another layer
     const access other = s.find(1, "gather_slots of received").at(0)->reads[0];
     access& own = s.find(1, "gather_slots of received").at(1)->reads[0];
     own.value = other.value;
@@ -237,7 +237,7 @@ TEST_CASE(
 
 TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too often, are refused") {
   for (const char* over : {"ep ", "shard ", "tp "})  // whose ranks have other experts
-    check_refused(of_spread_experts(), "", [&](subject& s) {
+    check_refused(of_spread_experts(), [&](subject& s) {
       for (int r = 0; r < 8; ++r)
         for (std::size_t c = 0; c < s.p.communicators.size(); ++c) {
           const std::vector<int>& ranks = s.p.communicators[c].ranks;
@@ -246,7 +246,7 @@ TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too 
             s.find(r, "gradients of layers.0 experts over dp").at(0)->communicator = static_cast<int>(c);
         }
     });
-  check_refused(of_spread_experts(), "", [](subject& s) {
+  check_refused(of_spread_experts(), [](subject& s) {
     for (int r = 0; r < 8; ++r) {
       op& sum = *s.find(r, "gradients of layers.0 experts over dp").at(0);
       op again = sum;
@@ -259,12 +259,10 @@ TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too 
 
 TEST_CASE("slots and offsets that were exchanged otherwise than each other are refused") {
   for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
-    check_refused(*sound, "in another order",
-                  swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
-    check_refused(*sound, "in another order", swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
-    check_refused(*sound, "the slots are of tokens",
-                  swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
-    check_refused(*sound, "", swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
+    check_refused(*sound, 7412, swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, 7412, swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
+    check_refused(*sound, 7657, swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
+    check_refused(*sound, swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
     const auto exchanged = [&](const char* name, const char* port, std::size_t of, std::size_t with) {
       return [=](subject& s) {
         for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
@@ -276,12 +274,10 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
         }
       };
     };
-    check_refused(*sound, "in another order than its offsets say",
-                  exchanged("to_experts of rows", "offsets", 1, 0));
-    check_refused(*sound, "in another order than they were received in",
-                  exchanged("from_experts of down", "received", 1, 0));
-    check_refused(*sound, "offsets are of tokens", exchanged("to_experts of rows", "offsets", 2, 0));
-    check_refused(*sound, "", [](subject& s) {  // the segments of its own slots for those of received ones
+    check_refused(*sound, 7661, exchanged("to_experts of rows", "offsets", 1, 0));
+    check_refused(*sound, 7663, exchanged("from_experts of down", "received", 1, 0));
+    check_refused(*sound, 7657, exchanged("to_experts of rows", "offsets", 2, 0));
+    check_refused(*sound, [](subject& s) {  // the segments of its own slots for those of received ones
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
         const access own = s.find(r, "share_offsets").at(0)->reads[0];
         access& of = subject::read_of(*s.find(r, "F0: layers.0", "expert_up").at(0), "offsets");
@@ -290,11 +286,11 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
         of.end = own.end;
       }
     });
-    check_refused(*sound, "slabs", [](subject& s) {  // with less room than tokens may have picks
+    check_refused(*sound, 7596, [](subject& s) {  // with less room than tokens may have picks
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
         for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
     });
-    check_refused(*sound, "no slabs of 6 rows",
+    check_refused(*sound, said{7596, {"6", "4"}},
                   [](subject& s) { s.find(0, "to_experts of rows").at(0)->rows += 2; });
   }
 }
@@ -315,39 +311,40 @@ TEST_CASE("each collective over tp is needed") {
 
 TEST_CASE("slots, offsets and places of another choice, or of other tokens, are refused") {
   for (const subject* sound : {&of_replicas(), &of_shards()}) {
-    check_refused(*sound, "in another order",
-                  swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
-    check_refused(*sound, "in another order", swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
-    check_refused(*sound, "in another order", swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
-    check_refused(*sound, "in another order",
-                  swapped("expert_dw", "offsets", "B0: layers.0", "B0: layers.1"));
-    check_refused(*sound, "expected tokens", swapped("dispatch", "places", "F1: layers.0", "F0: layers.0"));
-    check_refused(*sound, "the slots are of tokens",
-                  swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
-    check_refused(*sound, "expected tokens", swapped("combine", "weights", "F1: layers.0", "F0: layers.0"));
-    check_refused(*sound, "", swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
-    check_refused(*sound, "", swapped("combine_grad", "weights", "B0: layers.0", "B0: layers.1"));
-    check_refused(*sound, "", swapped("softmax_top_grad", "chosen", "B0: layers.0", "B0: layers.1"));
+    check_refused(*sound, 7412, swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, 7412, swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
+    check_refused(*sound, 7412, swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, 7412, swapped("expert_dw", "offsets", "B0: layers.0", "B0: layers.1"));
+    const said of_dispatch =
+        check_refused(*sound, 7414, swapped("dispatch", "places", "F1: layers.0", "F0: layers.0"));
+    CHECK(of_dispatch.arguments.at(3).starts_with("tokens"));
+    check_refused(*sound, 7657, swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
+    const said of_combine =
+        check_refused(*sound, 7414, swapped("combine", "weights", "F1: layers.0", "F0: layers.0"));
+    CHECK(of_combine.arguments.at(3).starts_with("tokens"));
+    check_refused(*sound, swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
+    check_refused(*sound, swapped("combine_grad", "weights", "B0: layers.0", "B0: layers.1"));
+    check_refused(*sound, swapped("softmax_top_grad", "chosen", "B0: layers.0", "B0: layers.1"));
   }
 }
 
 TEST_CASE(
     "offsets are no places, some of the slots are no slots of some tokens, and weights add up to what the "
     "model says") {
-  check_refused(of_replicas(), "does not say where slots of tokens lie", [](subject& s) {
+  check_refused(of_replicas(), said{7416, {"places"}}, [](subject& s) {
     for (int r = 0; r < 4; ++r)
       subject::read_of(*s.find(r, "F0: layers.0", "dispatch").at(0), "places").value =
           subject::read_of(*s.find(r, "F0: layers.0", "arrange").at(0), "chosen").value;
   });
-  check_refused(of_replicas(), "", [](subject& s) {
+  check_refused(of_replicas(), [](subject& s) {
     for (int r = 0; r < 4; ++r)
       for (op* o : s.find(r, "F0: layers.0", "swiglu"))
         for (view& v : o->views) v.shape = {v.shape[0] / 2, v.shape[1]};
   });
-  check_refused(of_replicas(), "", [](subject& s) {
+  check_refused(of_replicas(), [](subject& s) {
     for (int r = 0; r < 4; ++r) s.find(r, "F0: layers.0", "normalize").at(0)->number = 2;
   });
-  check_refused(of_replicas(), "", [](subject& s) {
+  check_refused(of_replicas(), [](subject& s) {
     for (int r = 0; r < 4; ++r) s.find(r, "F0: layers.0", "softmax_top").at(0)->row = "sigmoid_top";
   });
 }
@@ -369,21 +366,21 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
       CHECK(changes > 0);
     };
   };
-  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.number = 2; }));
-  check_refused(sound, "", change_all("arrange_limited", [](op& o) {
+  check_refused(sound, change_all("arrange_limited", [](op& o) { o.number = 2; }));
+  check_refused(sound, change_all("arrange_limited", [](op& o) {
                   o.seq = 4;
                   o.rows /= 2;
                 }));
-  check_refused(sound, "", change_all("arrange_limited", [](op& o) { o.row = "arrange"; }));
-  check_refused(sound, "expected 4 tokens", change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
-  check_refused(sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
-  check_refused(sound, "in another order", swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
-  check_refused(sound, "slabs", [](subject& s) {  // with less room than experts take
+  check_refused(sound, change_all("arrange_limited", [](op& o) { o.row = "arrange"; }));
+  check_refused(sound, said{7441, {"1", "2", "4"}},
+                change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
+  check_refused(sound, said{7412, {"x"}}, swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+  check_refused(sound, said{7412, {"slots"}}, swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
+  check_refused(sound, said{7596, {"1", "4"}}, [](subject& s) {  // with less room than experts take
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
   });
-  check_refused(sound, "",
-                [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
+  check_refused(sound, [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
 }
 
 }  // namespace experts_test

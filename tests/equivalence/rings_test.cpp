@@ -126,18 +126,16 @@ TEST_CASE("a step that takes its keys for those of another, or its queries, is r
     return [=](subject& s) { change(*s.find(0, "0", row).at(n)); };
   };
   for (const char* row : {"ring_attention", "ring_attention_grad"}) {
-    check_refused(of_three(), "are taken for tokens",
+    check_refused(of_three(), said{7443, {"tokens 8..15", "tokens 4..7 and 16..19"}},
                   told(row, 1, [](op& o) { o.number = o.number == 1 ? 2 : 1; }));
-    check_refused(of_three(), "are taken for tokens",
+    check_refused(of_three(), said{7442, {"tokens 0..3 and 20..23", "tokens 4..7 and 16..19"}},
                   told(row, 0, [](op& o) { subject::port(o, "q").first += 8; }));
-    check_refused(of_three(), "expected a multiple of 8",
+    check_refused(of_three(), said{7438, {"4", "8", "24"}},
                   told(row, 0, [](op& o) { subject::port(o, "q").first += 4; }));
-    check_refused(of_three(), "it is told of step 3; expected one of 3",
-                  told(row, 0, [](op& o) { o.number = 3; }));
-    check_refused(of_three(), "it is told of step 0.5; expected one of 3",
-                  told(row, 0, [](op& o) { o.number = 0.5; }));
-    check_refused(of_three(), "are no shares of", told(row, 0, [](op& o) { o.seq = 20; }));
-    check_refused(of_four(), "", told(row, 0, [](op& o) {
+    check_refused(of_three(), said{7449, {"3", "2"}}, told(row, 0, [](op& o) { o.number = 3; }));
+    check_refused(of_three(), said{7449, {"0.5", "2"}}, told(row, 0, [](op& o) { o.number = 0.5; }));
+    check_refused(of_three(), said{7448, {"8", "8", "1", "20"}}, told(row, 0, [](op& o) { o.seq = 20; }));
+    check_refused(of_four(), told(row, 0, [](op& o) {
                     o.rows = 1;
                     o.seq = 32;
                   }));
@@ -148,22 +146,22 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
   const auto merge = [](subject& s, std::size_t n) -> op& {
     return *s.find(0, "0F0", "merge_attention").at(n);
   };
-  check_refused(of_three(), "are in the softmax twice", [&](subject& s) {
+  check_refused(of_three(), said{7510, {"positions 8..15"}}, [&](subject& s) {
     op &first = merge(s, 0), &second = merge(s, 1);
     subject::read_of(second, "o_more") = subject::read_of(first, "o_more");
     subject::read_of(second, "lse_more") = subject::read_of(first, "lse_more");
   });
-  check_refused(of_three(), "is taken for that over", [&](subject& s) {
+  check_refused(of_three(), said{7508, {"positions 0..3 and 20..23", "positions 8..15"}}, [&](subject& s) {
     op& o = merge(s, 0);
     subject::read_of(o, "lse_more") = subject::read_of(o, "lse_before");
   });
   // What is left is one part of two.
-  check_refused(of_two(), "is not whole", [&](subject& s) {
+  check_refused(of_two(), said{7428, {"x", "layers.0: attention", "positions 4..11"}}, [&](subject& s) {
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       s.leave_out(r, *s.find(r, "0F0", "merge_attention").at(0));
   });
   // Two parts are no two summands.
-  check_refused(of_two(), "a softmax that is not yet over all", [&](subject& s) {
+  check_refused(of_two(), said{7502, {"a softmax"}}, [&](subject& s) {
     op& o = merge(s, 0);
     o.row = "add";
     o.function = "add";
@@ -173,9 +171,10 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
     o.views[2].port = "b";
     for (view& v : o.views) v.unit = 1;
   });
-  check_refused(of_two(), "are taken for shares of", [&](subject& s) { merge(s, 0).rows = 1; });
+  check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "1", "16"}},
+                [&](subject& s) { merge(s, 0).rows = 1; });
   // Log-sum-exps lie sequence by sequence: halves of these are others.
-  check_refused(of_two(), "taken for sequences of", [&](subject& s) {
+  check_refused(of_two(), said{7447, {"o_before", "16", "8"}}, [&](subject& s) {
     merge(s, 0).rows *= 2;
     merge(s, 0).seq /= 2;
   });

@@ -6,6 +6,7 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
 
+#include "placed.hpp"
 #include "shards_by_hand.hpp"
 
 namespace shards_by_hand_test {
@@ -16,6 +17,7 @@ using rankc::codegen::access;  // and not that of unistd.h
 namespace {
 
 std::string reason(const program_by_hand& x) { return reason(x, model_of_two()); }
+placed why(const program_by_hand& x) { return placed_of(reason(x)); }
 
 }  // namespace
 
@@ -35,18 +37,17 @@ TEST_CASE("shards by hand compute their model, and their certificate says so") {
 TEST_CASE("a gather is missing, of other rows, or over other ranks") {
   program_by_hand x = sharded_by_hand();
   for (int r = 0; r < 2; ++r) find(x, r, "all_gather") = {};
-  CHECK(reason(x) == "embedding: it reads what nothing is known to have written (rank 0)");
+  CHECK(why(x) == placed{"rank 0, embedding", {7671, {"10240", "10336"}}});
   x = sharded_by_hand({.of = 3});
   x.p.communicators[0].ranks = {0, 2, 1};
-  CHECK(reason(x) ==
-        "embedding of table: it is told that its words begin at 0; table has words 0..0, 2..2 and 1..1 (rank "
-        "0)");
+  CHECK(why(x) ==
+        placed{"rank 0, embedding of table", {7425, {"words", "0", "table", "words 0..0, 2..2 and 1..1"}}});
   x = sharded_by_hand({.replicas = 2});
   for (int r = 0; r < 4; ++r) find(x, r, "all_gather").communicator = 2 + r % 2;
-  CHECK(reason(x) == "all_gather: its members hold parts of different values (rank 3)");
+  CHECK(why(x) == placed{"rank 3, all_gather", {7642, {}}});
   x = sharded_by_hand({.of = 4, .present = 2});
   x.p.communicators[0].size = 3;
-  CHECK(reason(x) == "all_gather: it has 96 bytes for shards of 24; expected 3 of them (rank 0)");
+  CHECK(why(x) == placed{"rank 0, all_gather", {7589, {"96", "3", "24"}}});
 }
 
 TEST_CASE("a gather's tensors are in another order on one rank") {
@@ -54,7 +55,7 @@ TEST_CASE("a gather's tensors are in another order on one rank") {
   op& o = find(x, 1, "all_gather");
   std::swap(o.reads[0], o.reads[1]);
   std::swap(o.writes[0], o.writes[1]);
-  CHECK(reason(x) == "all_gather: its members hold other sizes (rank 1)");
+  CHECK(why(x) == placed{"rank 1, all_gather", {7493, {}}});
 }
 
 TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
@@ -74,10 +75,7 @@ TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
               a.end += 4096;
             }
     }
-    CHECK(reason(x) ==
-          (belongs
-               ? ""
-               : "all_gather: it writes over what it reads, and not over the member's own shard (rank 0)"));
+    CHECK(why(x) == (belongs ? placed{} : placed{"rank 0, all_gather", {7590, {}}}));
   }
 }
 
@@ -105,26 +103,27 @@ TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
     std::vector<int>& places = x.order.position[static_cast<std::size_t>(r)];
     for (int k = 0; k < 2; ++k) places.push_back(static_cast<int>(places.size()));
   }
-  CHECK(reason(x) ==
-        "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0): embedding_grad makes "
-        "tokens 4..7 on "
-        "rank 1; nothing adds them up with those of rank 0");
+  CHECK(why(x) == placed{"rank 0, sum_squares",
+                         {7402,
+                          {"the gradient of table", "tokens 4..7 and 12..15", "embedding_grad", "tokens 4..7",
+                           "1", "0"}}});
 }
 
 TEST_CASE("a gradient lacks a microbatch, or has it twice") {
   program_by_hand x = sharded_by_hand();
   for (int r = 0; r < 2; ++r) find(x, r, "add").reads[0].value = find(x, r, "add").reads[1].value;
-  CHECK(reason(x).starts_with("sum_squares: the gradient of table: tokens 0..7 missing"));
+  CHECK(why(x) == placed{"rank 0, sum_squares",
+                         {7400,
+                          {"the gradient of table", "tokens 0..7 of the gradient of table", "add", "0",
+                           "tokens 0..3", "reduce_scatter"}}});
   x = sharded_by_hand();
   for (int r = 0; r < 2; ++r) {
     op& add = find(x, r, "add");
     find(x, r, "sum_squares").reads[0] = add.reads[0];
     find(x, r, "adamw").reads[1] = add.reads[0];
   }
-  CHECK(reason(x) ==
-        "sum_squares: the gradient of table: tokens 8..15 missing (rank 0): add has tokens 8..11 in it, "
-        "which is not what is "
-        "read (rank 0)");
+  CHECK(why(x) == placed{"rank 0, sum_squares",
+                         {7401, {"the gradient of table", "tokens 8..15", "0", "add", "tokens 8..11"}}});
   x = sharded_by_hand();
   for (int r = 0; r < 2; ++r) {
     op& more = find(x, r, "add");
@@ -136,55 +135,55 @@ TEST_CASE("a gradient lacks a microbatch, or has it twice") {
     more.reads.pop_back();
     more.bytes = more.reads[0].end - more.reads[0].begin;
   }
-  CHECK(reason(x) == "all_reduce: its members hold tensors of other shapes (rank 1)");
+  CHECK(why(x) == placed{"rank 1, all_reduce", {7487, {}}});
 }
 
 TEST_CASE("gradients and norms are summed over copies, or not over replicas") {
   program_by_hand x = sharded_by_hand({.replicas = 2});
   for (int r = 0; r < 4; ++r) find(x, r, "all_reduce").communicator = r / 2;
-  CHECK(reason(x) == "all_reduce: its members hold tensors of other shapes (rank 1)");
+  CHECK(why(x) == placed{"rank 1, all_reduce", {7487, {}}});
   x = sharded_by_hand({.replicas = 2});
   for (int r = 0; r < 4; ++r) find(x, r, "all_reduce", 4).communicator = 2 + r % 2;
-  CHECK(reason(x) == "all_reduce: features 0..1 are in the sum twice (rank 2)");
+  CHECK(why(x) == placed{"rank 2, all_reduce", {7500, {"features 0..1"}}});
   x = sharded_by_hand({.replicas = 2});
   for (int r = 0; r < 4; ++r)
     for (const char* row : {"sum_squares", "adamw"})
       for (access& a : find(x, r, row).reads)
         if (a.value == find(x, r, "all_reduce").writes[0].value)
           a.value = find(x, r, "all_reduce").reads[0].value;
-  CHECK(reason(x) ==
-        "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0): embedding_grad makes "
-        "tokens 4..5 on "
-        "rank 2; nothing adds them up with those of rank 0");
+  CHECK(why(x) == placed{"rank 0, sum_squares",
+                         {7402,
+                          {"the gradient of table", "tokens 4..7 and 12..15", "embedding_grad", "tokens 4..5",
+                           "2", "0"}}});
   x = sharded_by_hand();
   find(x, 1, "adamw").reads[4].value = find(x, 1, "sum_squares").writes[0].value;
-  CHECK(reason(x).starts_with("adamw: the norm: features 0..1 missing in"));
+  CHECK(why(x) == placed{"rank 1, adamw",
+                         {7405, {"the norm", "features 0..1 of a value that does not occur in the model"}}});
 }
 
 TEST_CASE("rows past the end of a gradient are not zeros") {
   program_by_hand x = sharded_by_hand();
   find(x, 1, "reduce_scatter").reads[0].value = find(x, 1, "clear", 1).reads[0].value;
-  CHECK(reason(x) ==
-        "reduce_scatter: nothing is known to have written 3 of the 12 elements that a member gives (rank 1)");
+  CHECK(why(x) == placed{"rank 1, reduce_scatter", {7485, {"3", "12"}}});
   x = sharded_by_hand();
   find(x, 0, "clear", 1).views[0].offset -= 24;
-  CHECK(reason(x) == "clear of the gradient of table: it is written over a part of what was there (rank 0)");
+  CHECK(why(x) == placed{"rank 0, clear of the gradient of table", {7678, {}}});
   x = sharded_by_hand();
   find(x, 0, "bias_grad", 1).views[0].offset = 8;
-  CHECK(reason(x) ==
-        "reduce_scatter: nothing is known to have written 1 of the 4 elements that a member gives (rank 1)");
+  CHECK(why(x) == placed{"rank 1, reduce_scatter", {7485, {"1", "4"}}});
   x = sharded_by_hand();
   find(x, 1, "adamw", 1).reads[1].value =
       find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which has zeros there
-  CHECK(reason(x) ==
-        "adamw: the gradient of shift: expected the gradient of shift, found a value that the model has not "
-        "(rank 1)");
+  CHECK(why(x) == placed{"rank 1, adamw",
+                         {7470,
+                          {"the gradient of shift", "a value that does not occur in the model",
+                           "the gradient of shift"}}});
 }
 
 TEST_CASE("a shard that is all past the end is updated with something else than zeros") {
   program_by_hand x = sharded_by_hand({.of = 4});
   find(x, 3, "adamw", 1).reads[1].value = find(x, 3, "cross_entropy").writes[0].value;
-  CHECK(reason(x) == "adamw: what lies past a parameter's end is updated with the loss (rank 3)");
+  CHECK(why(x) == placed{"rank 3, adamw", {7474, {"the loss"}}});
 }
 
 TEST_CASE("what ranks hold of a parameter tiles it") {
@@ -209,14 +208,18 @@ TEST_CASE("what ranks hold of a parameter tiles it") {
   };
   CHECK(reason_of({{0, 2}, {0, 4}}, {{2, 2}, {0, 4}}) == "");
   CHECK(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 2}}) == "");
-  CHECK(reason_of({{0, 2}, {0, 4}}, {{0, 2}, {0, 4}}) == "spare: features 2..2 missing on all ranks");
-  CHECK(reason_of({{0, 2}, {0, 4}}, {{1, 2}, {0, 4}}) ==
-        "spare: rank 0 has elements 0..1 of 3 x 0..3 of 4, rank 1 elements 1..2 of 3 x 0..3 of 4; expected "
-        "the same, or others");
-  CHECK(reason_of({{0, 2}, {0, 2}}, {{2, 1}, {2, 2}}) == "spare: 6 of its 12 elements are on no rank");
+  CHECK(placed_of(reason_of({{0, 2}, {0, 4}}, {{0, 2}, {0, 4}})) ==
+        placed{"parameter spare", {7624, {"features 2..2", "0"}}});
+  CHECK(placed_of(reason_of({{0, 2}, {0, 4}}, {{1, 2}, {0, 4}})) ==
+        placed{"parameter spare",
+               {7625, {"0", "elements 0..1 of 3 x 0..3 of 4", "1", "elements 1..2 of 3 x 0..3 of 4"}}});
+  CHECK(placed_of(reason_of({{0, 2}, {0, 2}}, {{2, 1}, {2, 2}})) ==
+        placed{"parameter spare", {7626, {"6", "12"}}});
   CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 1}, {0, 4}}) == "");  // all of the second is past the end
-  CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 2}, {0, 4}}) == "begin: spare is held from 3 on, 2 of 3 (rank 1)");
-  CHECK(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 3}}) == "begin: spare is held from 2 on, 3 of 4 (rank 1)");
+  CHECK(placed_of(reason_of({{0, 3}, {0, 4}}, {{3, 2}, {0, 4}})) ==
+        placed{"rank 1, begin", {7463, {"the weight of spare", "2", "3", "0", "3"}}});
+  CHECK(placed_of(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 3}})) ==
+        placed{"rank 1, begin", {7463, {"the weight of spare", "3", "2", "1", "4"}}});
 }
 
 TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the program or two along each axis") {
@@ -243,29 +246,29 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   const shards two{.replicas = 2}, four_of_which_two{.replicas = 2, .of = 4, .present = 2};
   const boxes quarters{{{0, 2}, {0, 2}}, {{2, 2}, {0, 2}}, {{0, 2}, {2, 2}}, {{2, 2}, {2, 2}}};
   CHECK(reason_of(two, quarters) == "");
-  CHECK(reason_of(two, {quarters[0], quarters[1], quarters[2], quarters[2]}) ==
-        "spare: 2 of its 12 elements are on no rank");
+  CHECK(placed_of(reason_of(two, {quarters[0], quarters[1], quarters[2], quarters[2]})) ==
+        placed{"parameter spare", {7626, {"2", "12"}}});
   const boxes rows{{{0, 1}, {0, 2}},
                    {{1, 1}, {0, 2}},
                    {{0, 1}, {2, 2}},
                    {{1, 1}, {2, 2}}};  // and of the fourth shard none
   CHECK(reason_of(four_of_which_two, rows) == "");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]}) ==
-        "spare: a part that follows from its groups is on none of their ranks");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], {{2, 1}, {2, 2}}}) ==
-        "spare: rank 3 has elements 2..2 of 3 x 2..3 of 4; expected a part as far from rank 0's as its "
-        "groups are");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]}) ==
-        "spare: features 1..2 missing on all ranks");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]}) ==
-        "spare: features 2..3 missing on all ranks");
-  CHECK(reason_of(four_of_which_two, quarters) == "spare: its 4 members hold features 0..7 of it; it has 3");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[3], rows[2], rows[3]}) ==
-        "spare: rank 0 has elements 0..0 of 3 x 0..1 of 4, rank 1 of its group elements 1..1 of 3 x 2..3 of "
-        "4; expected it "
-        "shifted along one dim");
+  CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]})) ==
+        placed{"parameter spare", {7623, {"3", "4"}}});
+  CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], {{2, 1}, {2, 2}}})) ==
+        placed{"parameter spare", {7622, {"3", "elements 2..2 of 3 x 2..3 of 4", "0"}}});
+  CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]})) ==
+        placed{"parameter spare", {7624, {"features 1..2", "0"}}});
+  CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]})) ==
+        placed{"parameter spare", {7624, {"features 2..3", "1"}}});
+  CHECK(placed_of(reason_of(four_of_which_two, quarters)) ==
+        placed{"parameter spare", {7640, {"4", "features 0..7", "3"}}});
+  CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[3], rows[2], rows[3]})) ==
+        placed{"parameter spare",
+               {7620, {"0", "elements 0..0 of 3 x 0..1 of 4", "1", "elements 1..1 of 3 x 2..3 of 4"}}});
   const boxes halves{{{0, 1}, {0, 1}}, {{1, 1}, {0, 1}}, {{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}};
-  CHECK(reason_of(four_of_which_two, halves) == "spare: features 1..1 and 3..3 missing on all ranks");
+  CHECK(placed_of(reason_of(four_of_which_two, halves)) ==
+        placed{"parameter spare", {7624, {"features 1..1 and 3..3", "1"}}});
 }
 
 }  // namespace shards_by_hand_test

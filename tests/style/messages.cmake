@@ -1,4 +1,4 @@
-# cmake -DROOT=<source folder> -DLIST=<rankc_messages> -P messages.cmake
+# cmake -DROOT=<source folder> -DLIST=<rankc_messages> -DOUT=<file> -P messages.cmake
 #
 # codegen/tool/messages.txt is the list of all sentences with an id of runtime/ and codegen/: `rankc explain` reads it.
 cmake_minimum_required(VERSION 3.25)
@@ -7,7 +7,7 @@ list(FILTER files INCLUDE REGEX "^(runtime|codegen)/")
 execute_process(COMMAND "${LIST}" ${files} WORKING_DIRECTORY "${ROOT}" OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
 file(READ "${ROOT}/codegen/tool/messages.txt" committed)
 if(NOT found STREQUAL committed)
-  file(WRITE "${ROOT}/codegen/tool/messages.txt.new" "${found}")
-  message(FATAL_ERROR "codegen/tool/messages.txt is not the list of the sources' sentences, which is in "
-                      "codegen/tool/messages.txt.new: compare the two, and rename it")
+  file(WRITE "${OUT}" "${found}")
+  message(FATAL_ERROR "codegen/tool/messages.txt is not the list of the sources' sentences: compare it with ${OUT}, "
+                      "and copy that over it")
 endif()

@@ -26,9 +26,6 @@
 
 namespace rankc::tool {
 
-using test::said;
-using test::said_in;
-
 namespace {
 
 json search(const json& line) { return json::parse(answer_line(line.dump(), answer_search)); }
@@ -235,7 +232,8 @@ TEST_CASE("a page has every winner, and is well formed") {
   CHECK(write_plans(line_of(8, 32), {.header = "", .page = "/no/such/folder/plans.html"}, errors, false) ==
         1);
   CHECK(errors.str().starts_with("error: RC"));
-  CHECK(said_in(errors.str()) == said{5005, {"/no/such/folder/plans.html", "No such file or directory"}});
+  CHECK(test::said_in(errors.str()) ==
+        test::said{5005, {"/no/such/folder/plans.html", "No such file or directory"}});
 }
 
 TEST_CASE("a search does not write over files of something else, and replaces its own") {
@@ -251,11 +249,12 @@ TEST_CASE("a search does not write over files of something else, and replaces it
   const auto refused = [&](const plan_files& files) {
     const std::string told = written(files);
     CHECK(told.starts_with("2 error: RC"));
-    return said_in(told);
+    return test::said_in(told);
   };
-  CHECK(refused({.header = text, .page = ""}) == said{5021, {"--emit " + text, "a header of --emit"}});
-  CHECK(refused({.header = "", .page = text}) == said{5021, {"--html " + text, "a page of --html"}});
-  CHECK(refused({.header = header, .page = header}) == said{5020, {"--html " + header, "--emit " + header}});
+  CHECK(refused({.header = text, .page = ""}) == test::said{5021, {"--emit " + text, "a header of --emit"}});
+  CHECK(refused({.header = "", .page = text}) == test::said{5021, {"--html " + text, "a page of --html"}});
+  CHECK(refused({.header = header, .page = header}) ==
+        test::said{5020, {"--html " + header, "--emit " + header}});
   CHECK_FALSE(std::filesystem::exists(header));
   for (int time = 0; time < 2; ++time) CHECK(written({.header = header, .page = page}) == "0 ");
   CHECK(std::filesystem::file_size(text) == 20);

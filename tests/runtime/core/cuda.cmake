@@ -5,6 +5,7 @@ find_package(CUDAToolkit REQUIRED)
 foreach(gpus IN ITEMS 0 1 2)
   add_library(rankc_cuda_test_main_${gpus} OBJECT runtime/core/cuda/main.cpp said.cpp)
   target_include_directories(rankc_cuda_test_main_${gpus} PRIVATE "${rankc_SOURCE_DIR}/runtime/core")
+  target_compile_features(rankc_cuda_test_main_${gpus} PRIVATE cxx_std_20)
   target_link_libraries(rankc_cuda_test_main_${gpus} PRIVATE CUDA::cudart doctest::doctest rankc_warnings)
   target_compile_definitions(rankc_cuda_test_main_${gpus} PRIVATE RANKC_TEST_GPUS=${gpus}
     RANKC_MESSAGES="${rankc_SOURCE_DIR}/codegen/tool/messages.txt")

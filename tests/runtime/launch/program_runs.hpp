@@ -56,6 +56,19 @@ inline void check_killed(const std::string& text, std::size_t rank, pid_t proces
   CHECK(arguments[5].starts_with("in step "));
 }
 
+/// How the text says that a signal has stopped a run of 1000000 steps, which is saved in `save`; nowhere where
+/// that is empty.
+inline void check_stopped_by(const std::string& signal, const std::string& text,
+                             const std::string& save = "") {
+  CAPTURE(text);
+  const said told = said_in(text);
+  CHECK(told.id == (save.empty() ? 6168 : 6169));
+  REQUIRE(told.arguments.size() == (save.empty() ? 3 : 4));
+  CHECK(told.arguments[0] == signal);
+  CHECK(told.arguments[2] == "1000000");
+  if (!save.empty()) CHECK(told.arguments[3] == save);
+}
+
 /// The lines of metrics up to the times, which differ from run to run.
 inline std::string losses(const std::string& metrics) {
   std::istringstream in(contents(metrics));

@@ -2,6 +2,7 @@
 // What calls took: a table of what they do, made of given times, and of a program's.
 #include <rankc/trainer/call_account.hpp>
 
+#include "../../exit_with.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 
 using namespace rankc::runtime;
 using doctest::Approx;
+using rankc::test::exit_of, rankc::test::exit_with;
 
 namespace {
 
@@ -95,8 +97,7 @@ TEST_CASE("a call that the program does not list is refused") {
   struct other {};
   const fake_program program(1, 1, 1);
   const std::vector<std::vector<traced>> steps{{{0, 0, type_text<other>(), 0, 1}}};
-  CHECK_THROWS_WITH_AS(account_of(program.about, 0, steps),
-                       "rank 0 calls other, of which its program's table has none", failure);
+  CHECK(exit_of([&] { account_of(program.about, 0, steps); }) == exit_with{70, {6010, {"0", "other"}}});
 }
 
 TEST_CASE("describe --measured takes steps and accounts for the first rank of each stage") {

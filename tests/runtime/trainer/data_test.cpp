@@ -3,6 +3,7 @@
 // integers.
 #include <rankc/trainer/data.hpp>
 
+#include "../../exit_with.hpp"
 #include "fake_engine.hpp"
 #include "scratch.hpp"
 
@@ -12,6 +13,7 @@
 #include <numeric>
 
 using namespace rankc::runtime;
+using rankc::test::exit_of, rankc::test::exit_with;
 
 namespace {
 
@@ -37,8 +39,8 @@ std::string bin(const std::vector<std::uint16_t>& tokens, int count, int magic =
   return bytes;
 }
 
-std::string opened(const std::string& spec, int vocab, int seq = 4) {
-  return refusal_of([&] { dataset(parse_data_spec(spec), vocab, seq); });
+exit_with opened(const std::string& spec, int vocab, int seq = 4) {
+  return exit_of([&] { dataset(parse_data_spec(spec), vocab, seq); });
 }
 
 }  // namespace
@@ -115,71 +117,47 @@ TEST_CASE("entropy of single tokens") {
 TEST_CASE("files that cannot serve are refused by name, value and rule") {
   const scratch files;
   const std::string none = files.path("none.txt");
-  CHECK(opened(none, 256) == "1: " + none + ": cannot be read: No such file or directory");
+  CHECK(opened(none, 256) == exit_with{1, {6101, {none, "No such file or directory"}}});
   const std::string small = files.write("small.txt", "abcd");
-  CHECK(opened(small, 256) ==
-        "1: " + small + ": holds 4 tokens, but one sample takes 5 (seq 4 and the token after it)");
-  CHECK(opened(small, 255) ==
-        "1: " + small +
-            ": bytes are tokens 0 to 255, but this plan's vocabulary has 255; use a plan with vocab "
-            ">= 256, a .bin file, arith:SEED or rand:SEED");
+  CHECK(opened(small, 256) == exit_with{1, {6135, {small, "4", "5", "4"}}});
+  CHECK(opened(small, 255) == exit_with{1, {6149, {small, "255"}}});
   const std::vector<std::uint16_t> tokens = {1, 2, 3, 4, 5, 499};
   const std::string wide = files.write("wide.bin", bin(tokens, 6));
-  CHECK(opened(wide, 500) == "nothing was thrown");
-  CHECK(opened(wide, 499) ==
-        "1: " + wide +
-            ": token 499 at position 5 (byte 1034) is outside this plan's vocabulary; tokens are 0 to 498");
+  CHECK(opened(wide, 500) == exit_with{});
+  CHECK(opened(wide, 499) == exit_with{1, {6157, {wide, "499", "5", "1034", "498"}}});
   const std::string cut = files.write("cut.bin", bin(tokens, 7));
-  CHECK(opened(cut, 500) ==
-        "1: " + cut +
-            ": its header counts 7 tokens of 2 bytes, but 12 bytes follow it; the file is truncated");
+  CHECK(opened(cut, 500) == exit_with{1, {6155, {cut, "7", "2", "12"}}});
   const std::string longer = files.write("longer.bin", bin(tokens, 5));
-  CHECK(
-      opened(longer, 500) ==
-      "1: " + longer +
-          ": its header counts 5 tokens of 2 bytes, but 12 bytes follow it; the file is longer than it says");
+  CHECK(opened(longer, 500) == exit_with{1, {6156, {longer, "5", "2", "12"}}});
   const std::string odd = files.write("odd.bin", bin(tokens, 6) + "x");
-  CHECK(opened(odd, 500).find("counts 6 tokens of 2 bytes, but 13 bytes follow") != std::string::npos);
+  CHECK(opened(odd, 500) == exit_with{1, {6156, {odd, "6", "2", "13"}}});
   const std::string negative = files.write("negative.bin", bin(tokens, -6));
-  CHECK(opened(negative, 500).find("counts -6 tokens") != std::string::npos);
+  CHECK(opened(negative, 500) == exit_with{1, {6155, {negative, "-6", "2", "12"}}});
   const std::string raw = files.write("raw.bin", bin(tokens, 6, 12345));
-  CHECK(
-      opened(raw, 500) ==
-      "1: " + raw +
-          ": starts with 12345, but llm.c's files start with 20240520 (uint16 tokens) or 20240801 (uint32); "
-          "Megatron's have a .idx file beside them");
+  CHECK(opened(raw, 500) == exit_with{1, {6153, {raw, "12345", "20240520", "20240801"}}});
   const std::string questions = files.write("questions.bin", bin(tokens, 6, 20240522));
-  CHECK(opened(questions, 500).find("llm.c's file of questions for evaluation") != std::string::npos);
+  CHECK(opened(questions, 500) == exit_with{1, {6152, {questions, "20240522"}}});
   for (const int version : {0, 2}) {
     const std::string other = files.write("other.bin", bin(tokens, 6, 20240520, version));
-    CHECK(opened(other, 500) == "1: " + other + ": is of version " + std::to_string(version) +
-                                    ", but of files that start with 20240520 only version 1 is read");
+    CHECK(opened(other, 500) == exit_with{1, {6154, {other, std::to_string(version), "20240520", "1"}}});
   }
   const std::string header = files.write("header.bin", bin(tokens, 6).substr(0, 1000));
-  CHECK(opened(header, 500) ==
-        "1: " + header + ": holds 1000 bytes, fewer than the 1024 of llm.c's header (256 int32)");
+  CHECK(opened(header, 500) == exit_with{1, {6151, {header, "1000", "1024"}}});
   const std::string empty = files.write("empty.txt", "");
-  CHECK(opened(empty, 256).find("holds 0 tokens") != std::string::npos);
+  CHECK(opened(empty, 256) == exit_with{1, {6135, {empty, "0", "5", "4"}}});
 }
 
 TEST_CASE("what --data cannot mean is a usage error") {
-  CHECK(opened("arith:x", 500) ==
-        "2: --data arith:x: the seed is a whole number from 0 to 2^64 - 1, as in arith:1234");
-  CHECK(opened("rand:-1", 500) ==
-        "2: --data rand:-1: the seed is a whole number from 0 to 2^64 - 1, as in rand:1234");
-  CHECK(opened("arith:18446744073709551616", 500).starts_with("2: "));
-  const std::string legal =
-      "; legal are arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, "
-      "a folder or a quoted "
-      "pattern of these, or several with weights: A:0.7,B:0.3";
-  CHECK(opened("words", 500) == "2: --data words: there is no file or folder words" + legal);
-  CHECK(opened("", 500) == "2: --data '': names nothing where a source should be" + legal);
-  CHECK(opened("arith:1:0.5,rand:2", 500) ==
-        "2: --data arith:1:0.5,rand:2: of several sources each has a weight above 0, as in A:0.7,B:0.3; "
-        "'rand:2' has none");
+  CHECK(opened("arith:x", 500) == exit_with{2, {6055, {"arith:x", "arith:"}}});
+  CHECK(opened("rand:-1", 500) == exit_with{2, {6055, {"rand:-1", "rand:"}}});
+  const char* too_large = "arith:18446744073709551616";
+  CHECK(opened(too_large, 500) == exit_with{2, {6055, {too_large, "arith:"}}});
+  CHECK(opened("words", 500) == exit_with{2, {6057, {"words", "words"}}});
+  CHECK(opened("", 500) == exit_with{2, {6056, {""}}});
+  CHECK(opened("arith:1:0.5,rand:2", 500) == exit_with{2, {6058, {"arith:1:0.5,rand:2", "rand:2"}}});
   for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf",
                            "arith:1:0.5,", "a.txt,b.txt"})
-    CHECK(opened(none, 500).find("each has a weight above 0") != std::string::npos);
+    CHECK(opened(none, 500).message.id == 6058);
 }
 
 TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {

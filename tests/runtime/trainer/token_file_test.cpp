@@ -4,6 +4,7 @@
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/megatron_index.hpp>
 
+#include "../../exit_with.hpp"
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -14,6 +15,7 @@
 
 using namespace rankc::runtime;
 using nlohmann::json;
+using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said;
 
 namespace {
 
@@ -142,36 +144,34 @@ TEST_CASE("a damaged index is refused by name, and says what is wrong") {
   const std::string file = files.write("d.bin", bin);
   const auto refused = [&](std::string bytes) {
     files.write("d.idx", bytes);
-    std::string text = refusal_of([&] { token_stream(file, 50000); });
-    const std::string start = "1: " + files.path("d.idx") + ": ";
-    REQUIRE(text.starts_with(start));
-    return text.substr(start.size());
+    exit_with found = exit_of([&] { token_stream(file, 50000); });
+    CHECK(found.code == 1);
+    std::vector<std::string>& arguments = found.message.arguments;
+    REQUIRE_FALSE(arguments.empty());
+    CHECK(arguments.front() == files.path("d.idx"));
+    arguments.erase(arguments.begin());
+    return found.message;
   };
   const auto with = [&](std::size_t at, auto value) {
     std::string bytes = idx;
     std::memcpy(bytes.data() + at, &value, sizeof value);
     return bytes;
   };
-  CHECK(refused("MMIDIDX") ==
-        "is no index of Megatron, which starts with MMIDIDX and has 34 bytes before its arrays");
-  CHECK(refused(with(0, 'X')).starts_with("is no index of Megatron"));
-  CHECK(refused(with(9, std::uint64_t{2})) == "is of version 2, but only version 1 is read");
-  CHECK(refused(with(17, std::uint8_t{7}))
-            .starts_with("says that its tokens are of type 7; types of tokens are 1 (u8)"));
-  CHECK(refused(idx.substr(0, 240)) ==
-        "counts 10 sequences and 11 document borders, but holds 240 bytes; the file is truncated");
-  CHECK(refused(idx + "x") ==
-        "counts 10 sequences and 11 document borders, but holds 243 bytes; the file is longer than it says");
-  CHECK(refused(with(18, ~std::uint64_t{0})).find("the file is truncated") != std::string::npos);
-  CHECK(
-      refused(with(34, std::int32_t{-1})).starts_with("sequence 0 has -1 tokens of 2 bytes from byte 0 on"));
-  CHECK(refused(with(34, std::int32_t{1000})) ==
-        "sequence 0 has 1000 tokens of 2 bytes from byte 0 on, but its .bin file has 410 bytes");
-  CHECK(refused(with(74, std::int64_t{400}))
-            .starts_with("sequence 0 has 23 tokens of 2 bytes from byte 400 on"));
+  CHECK(refused("MMIDIDX") == said{6111, {"34"}});
+  CHECK(refused(with(0, 'X')) == said{6111, {"34"}});
+  CHECK(refused(with(9, std::uint64_t{2})) == said{6112, {"2"}});
+  CHECK(refused(with(17, std::uint8_t{7})) == said{6110, {"7"}});
+  CHECK(refused(idx.substr(0, 240)) == said{6113, {"10", "11", "240"}});
+  CHECK(refused(idx + "x") == said{6114, {"10", "11", "243"}});
+  CHECK(refused(with(18, ~std::uint64_t{0})) == said{6113, {"18446744073709551615", "11", "242"}});
+  CHECK(refused(with(34, std::int32_t{-1})) == said{6115, {"0", "-1", "2", "0", "410"}});
+  CHECK(refused(with(34, std::int32_t{1000})) == said{6115, {"0", "1000", "2", "0", "410"}});
+  CHECK(refused(with(74, std::int64_t{400})) == said{6115, {"0", "23", "2", "400", "410"}});
   files.write("d.idx", idx + std::string(10, '\0'));  // the modes of a multimodal file
   CHECK(token_stream(file, 50000).size() == 205);
-  CHECK(refusal_of([&] { token_stream(file, 48452); }).find(": token 48") != std::string::npos);
+  const exit_with outside = exit_of([&] { token_stream(file, 48452); });
+  CHECK(outside.message.id == 6157);
+  CHECK(outside.message.arguments.at(1).starts_with("48"));
 }
 
 TEST_CASE("Megatron's order is of sequences, and keeps the last of them for evaluation") {
@@ -179,12 +179,9 @@ TEST_CASE("Megatron's order is of sequences, and keeps the last of them for eval
     return dataset(parse_data_spec(data), 128256, 16, {parse_shuffle(shuffle), held_out});
   };
   const std::string path = folder + "/megatron_uint16";
-  CHECK(refusal_of([&] { open(folder + "/llmc_gpt2_v1.bin", "megatron:1"); }) ==
-        "2: --shuffle megatron: " + folder +
-            "/llmc_gpt2_v1.bin has no .idx file, whose sequences that order is of; legal for it are none and "
-            "a SEED");
-  CHECK(refusal_of([&] { open("arith:1", "7"); }) ==
-        "2: --shuffle is of files; the samples of arith and rand are drawn by their own seed");
+  const std::string llm_c = folder + "/llmc_gpt2_v1.bin";
+  CHECK(exit_of([&] { open(llm_c, "megatron:1"); }) == exit_with{2, {6136, {llm_c}}});
+  CHECK(exit_of([&] { open("arith:1", "7"); }) == exit_with{2, {6050, {}}});
   const dataset data = open(path, "megatron:3", 0.2);  // two of ten: 50 and 5 tokens
   CHECK(data.epoch(data_part::held_out) == 3);
   CHECK(data.epoch(data_part::trained) == (150 - 1) / 16);

@@ -12,9 +12,9 @@ namespace rankc::runtime {
 /// taken again.
 struct mapped_place {
   std::atomic<bool> is_taken{true};
-  std::atomic<const char*> begin{nullptr};  // null while the name changes
+  std::atomic<const char*> begin{nullptr};  // null while the line changes
   std::size_t size = 0;
-  std::string name;
+  std::string told;  // the line that names the file
   mapped_place* next = nullptr;
 };
 

@@ -34,6 +34,10 @@ class console {
   std::chrono::steady_clock::time_point shown_{};
 };
 
+/// Say why standard output could not be written last; errno has the reason.
+/// Errors: failure (1).
+[[noreturn]] void fail_to_print();
+
 /// Print a command's result at once.
 /// Errors: failure (1) where it cannot be written.
 void print_result(std::string_view text);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a program is not shown to compute the model.
+#pragma once
+#include <rankc/runtime/failure.hpp>
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace rankc::codegen::algebra {
+
+/// A program that is not shown to compute the model. `rankc verify` ends with 1 then.
+struct refusal : runtime::failure {
+  template <class... Arguments>
+  explicit refusal(runtime::sentence<std::type_identity_t<Arguments>...> about, const Arguments&... values)
+      : failure(1, about, values...) {}
+
+  /// The same sentence with its place in front: "rank 3, 1B0: layers.2: linear".
+  refusal at(const std::string& place) const { return refusal(reported(code, place + ": " + what()), *this); }
+
+ private:
+  refusal(const failure& placed, const refusal& why) : failure(placed) {
+    id = why.id;
+    arguments = why.arguments;
+  }
+};
+
+/// A row that the table of facts does not have.
+struct unknown_row : refusal {
+  explicit unknown_row(std::string_view row)
+      : refusal("RC7635: the table of facts has no row {}, so the program is not compared with the model",
+                row) {}
+};
+
+}  // namespace rankc::codegen::algebra
