@@ -10,7 +10,7 @@ namespace rankc::codegen {
 
 /// A line for a command line that CLI11 refuses.
 inline std::string usage_error(const std::exception& e) {
-  return "error: " + runtime::say("RC7900: the command line is not valid: {}; see --help", e.what()) + "\n";
+  return "error: " + runtime::say("RC7900: the arguments are not valid: {}; see --help", e.what()) + "\n";
 }
 
 inline std::string output_error() { return runtime::say("RC7901: standard output cannot be written"); }
