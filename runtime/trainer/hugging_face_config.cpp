@@ -109,10 +109,10 @@ std::string config_text(const description& about, const described_model& model, 
 
 bool is_config_text(std::string_view text) {
   // A line by hand, or a program that wrote it anew, leaves another beginning or end.
-  const std::size_t end =
-      text.rfind("\n  \"bos_token_id\": null,\n  \"eos_token_id\": null,\n  \"torch_dtype\": ");
+  const std::size_t end = text.rfind("\n  \"torch_dtype\": ");
   return text.starts_with("{\n  \"architectures\": [") && end != text.npos &&
-         std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 5;
+         text.substr(0, end).ends_with("_token_id\": null,") &&
+         std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 3;
 }
 
 }  // namespace rankc::runtime

@@ -161,12 +161,13 @@ TEST_CASE("explain prints one rule, or a line for each") {
   for (const char* part : {"\n  rule ", "\n  why ", "\n  breaks ", "\n  mend "})
     CHECK(one.str().find(part) != std::string::npos);
   CHECK(explain("", all, errors) == 0);
-  std::stringstream sentences;
-  sentences << std::ifstream(RANKC_SOURCES "/codegen/tool/messages.txt").rdbuf();
   const std::string list = all.str();
-  REQUIRE(list.ends_with(sentences.str()));
-  CHECK(std::count(list.begin(), list.end() - static_cast<std::ptrdiff_t>(sentences.str().size()), '\n') ==
-        static_cast<std::ptrdiff_t>(rule_texts().size()));
+  std::size_t rules = 0;
+  std::istringstream lines(list);
+  for (std::string line; std::getline(lines, line);)
+    rules += line[5] == ' ' ? 1 : 0;  // "RC201 ", not "RC6101: "
+  CHECK(rules == rule_texts().size());
+  CHECK(list.find("\nRC5005: {} cannot be written: {}\n") != std::string::npos);
   CHECK(errors.str().empty());
   CHECK(explain("RC999", one, errors) == 1);
   CHECK(errors.str().starts_with("error: RC8010: "));
