@@ -29,7 +29,8 @@ void refuse(report& out, runtime::sentence<std::type_identity_t<Arguments>...> a
   rankc::refuse(out, said.id) << std::string_view(said.what()).substr(runtime::detail::id_length);
 }
 
-/// The fields of one line, with a diagnostic (RC8030 to RC8044) for each that has another value than asked for.
+/// The fields of one line, with a diagnostic (RC8030 to RC8044) for each that has another value than asked
+/// for.
 class fields {
  public:
   fields(const json& line, report& out) : line_(line), out_(out) {}
@@ -52,8 +53,8 @@ class fields {
   /// The object in a field, an empty one where it is absent.
   const json& object(const char* name) const;
 
-  /// Add a diagnostic for each field that has no legal name. `object`: the field that these are in; empty: the
-  /// line.
+  /// Add a diagnostic for each field that has no legal name. `object`: the field that these are in; empty:
+  /// the line.
   void only(std::span<const std::string_view> legal, std::string_view object = "") const;
 
   /// Add a diagnostic where `value` is absent and none has said why.

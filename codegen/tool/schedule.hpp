@@ -13,8 +13,9 @@ namespace rankc::tool {
 /// at once.
 /// Units: costs in any unit of time; memory_limit and peak_activations in microbatches of one stage; slots in
 /// messages.
-/// Errors: RC8030 to RC8044, RC8090 to RC8093; RC104, RC301, RC305, RC306, RC307 and RC311; RC312 where a schedule is undefined; RC313
-/// where a text is none, and RC302, RC303, RC304 and RC310 where it cannot run.
+/// Errors: RC8030 to RC8044, RC8090 to RC8093; RC104, RC301, RC305, RC306, RC307 and RC311; RC312 where a
+/// schedule is undefined; RC313 where a text is not one, and RC302, RC303, RC304 and RC310 where it cannot
+/// run.
 void answer_schedule(const json& line, json& answer, report& out);
 
 }  // namespace rankc::tool

@@ -8,8 +8,8 @@ namespace rankc::codegen {
 /// Refuse a program of which nothing may be written: what every rank needs must fit into what it has (RC401),
 /// the programs of all ranks are proven, and they compute what the model is on one device, for training and
 /// for evaluation. Of ops that the table of facts lacks, a user's, the last is not known, and not asked for.
-/// Errors: std::runtime_error with the sizes that do not fit; RC7903 with the reasons of the proof, RC7904 with
-/// those of the check.
+/// Errors: std::runtime_error with the sizes that do not fit; RC7903 with the reasons of the proof; RC7904
+/// with those of the check.
 void check_or_throw(const lowered&);
 
 }  // namespace rankc::codegen
