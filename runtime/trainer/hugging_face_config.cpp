@@ -101,8 +101,9 @@ std::string config_text(const description& about, const described_model& model, 
   if (config.contains("rope_parameters") && config["rope_parameters"]["rope_type"] != "default")
     config["rope_scaling"] = config["rope_parameters"];  // where transformers 4 looks
   config[std::string(model.family->positions)] = about.seq;
-  config["bos_token_id"] = config["eos_token_id"] =
-      nullptr;  // a plan knows no such tokens, and theirs may not be in its vocabulary
+  // A plan knows no such tokens, and theirs may not be in its vocabulary.
+  config["eos_token_id"] = nullptr;
+  config["bos_token_id"] = nullptr;
   config["torch_dtype"] = dtype;
   return config.dump(2) + "\n";
 }
@@ -110,7 +111,7 @@ std::string config_text(const description& about, const described_model& model, 
 bool is_config_text(std::string_view text) {
   // A line by hand, or a program that wrote it anew, leaves another beginning or end.
   const std::size_t end =
-      text.rfind("\n  \"bos_token_id\": null,\n  \"eos_token_id\": null,\n  \"torch_dtype\": ");
+      text.rfind("\n  \"eos_token_id\": null,\n  \"bos_token_id\": null,\n  \"torch_dtype\": ");
   return text.starts_with("{\n  \"architectures\": [") && end != text.npos &&
          std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 5;
 }
