@@ -213,7 +213,8 @@ TEST_CASE("a file of something else is refused, and a file of the same command i
       CHECK(contents(link) == whole);
       CHECK(contents(out) == longer);
     }
-    const file_limit full(120);  // less than any output, more than the error that is captured
+    if (whole.size() <= 120) continue;  // the error is captured in a file, and is as long
+    const file_limit full(120);
     const outcome failed = run(plan, with_out(words, out));
     CHECK(failed.code == 1);
     CHECK(error_in(failed) == said{5005, {out, "File too large"}});

@@ -96,6 +96,7 @@ if(RANKC_INJECT)
     $<TARGET_FILE:rankc_runtime_cuda> rankc::trainer Threads::Threads ${CMAKE_DL_LIBS})
   add_executable(runtime_cuda_faked runtime/core/cuda/processes/processes_test.cpp)
   target_link_libraries(runtime_cuda_faked PRIVATE rankc_test_main)
+  target_include_directories(runtime_cuda_faked PRIVATE "${rankc_SOURCE_DIR}/runtime/core")
   add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,choices of products*")
   add_dependencies(runtime_cuda_faked runtime_cuda_faked_program)
   target_compile_definitions(runtime_cuda_faked PRIVATE RANKC_INJECT RANKC_TEST_WITHOUT_GPUS=true

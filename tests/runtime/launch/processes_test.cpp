@@ -175,7 +175,8 @@ TEST_CASE("faults: a rank that is stopped is named, and all end in ten seconds")
   REQUIRE(silent.size() == 3);
   CHECK(silent[0].starts_with("rank 1 ("));
   CHECK(silent[1] == "6");
-  CHECK(silent[2].starts_with("in step "));
+  CHECK(
+      (silent[2].starts_with("in step ") || silent[2] == "unknown"));  // it may be stopped before it has told
 }
 
 TEST_CASE("faults: ranks end with their launcher, and when it is told to") {

@@ -56,8 +56,8 @@ inline void check_killed(const std::string& text, std::size_t rank, pid_t proces
   CHECK(arguments[5].starts_with("in step "));
 }
 
-/// How the text says that a signal has stopped a run of 1000000 steps, which is saved in `save`; nowhere where
-/// that is empty.
+/// How the text says that a signal has stopped a run of 1000000 steps, which is saved in `save`; nowhere
+/// where that is empty.
 inline void check_stopped_by(const std::string& signal, const std::string& text,
                              const std::string& save = "") {
   CAPTURE(text);

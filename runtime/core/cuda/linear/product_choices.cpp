@@ -204,7 +204,7 @@ void keep_products(const std::string& file, const product_choices& choices) {
   all.take(before, file);
   all.take(choices.text(), "this job");
   const std::string after = all.text();
-  if (after == before) return;
+  if (after == before && fs::exists(file)) return;
   try {
     runtime::write_output(file, after, 1);
   } catch (const failure&) {  // the next job times again

@@ -41,8 +41,9 @@ double value(T x) {
 
 template <class T>
 void put(engine& e, int rank, region which, const std::vector<T>& values) {
-  std::vector<float> words((values.size() * sizeof(T) + 3) / 4);
-  std::memcpy(words.data(), static_cast<const void*>(values.data()), values.size() * sizeof(T));
+  const std::size_t bytes = values.size() * sizeof(T);
+  std::vector<float> words(bytes / 4 + (bytes % 4 == 0 ? 0 : 1));
+  std::memcpy(words.data(), static_cast<const void*>(values.data()), bytes);
   const std::vector<double> wide(words.begin(), words.end());
   e.write(rank, which, 0, wide.size(), wide.data());
 }

@@ -145,11 +145,11 @@ TEST_CASE("a line that is no choice is refused by its number") {
   };
   CHECK(taken(good + good) == "nothing was thrown");
   CHECK(taken(good + "NVIDIA H200\t1\n") ==
-        "1: products.tsv: line 2 is no choice of a product (GPU, version of cuBLASLt, shape, milliseconds, "
-        "algorithm): 'NVIDIA H200\t1'");
+        "1: RC5134: line 2 of products.tsv is not a choice of a GEMM (GPU, version of cuBLASLt, shape, "
+        "milliseconds, algorithm): 'NVIDIA H200\t1'; delete the file to rebuild it");
   for (const std::string& bad :
        {line.substr(0, line.size() - 1), line + "0", line + "\tmore", "\t" + line, std::string("?")})
-    CHECK(taken(bad).starts_with("1: products.tsv: line 1 is no choice"));
+    CHECK(taken(bad).starts_with("1: RC5134: line 1 of products.tsv is not a choice of a GEMM"));
 }
 
 TEST_CASE("a file keeps what other jobs put there, and is made with its folder where there is none") {
