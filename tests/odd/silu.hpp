@@ -61,12 +61,16 @@ inline unsigned blocks(std::size_t count) { return static_cast<unsigned>((count 
 
 template <class T>
 void silu(const rankc::cuda::lane& on, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
-  silu_kernel<<<blocks(count), 256, 0, on.stream> > >(on.at<T>(y), on.at<T>(x), count);
+  // clang-format off
+  silu_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(y), on.at<T>(x), count);
+  // clang-format on
 }
 template <class T>
 void silu_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at dy,
                rankc::runtime::at x, std::size_t count) {
-  silu_grad_kernel<<<blocks(count), 256, 0, on.stream> > >(on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count);
+  // clang-format off
+  silu_grad_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count);
+  // clang-format on
 }
 template decltype(silu<float>) silu<float>;
 template decltype(silu<rankc::cuda::bf16>) silu<rankc::cuda::bf16>;

@@ -65,15 +65,19 @@ __global__ void square_loss_grad_kernel(T* dx, const T* x, std::size_t count, fl
 template <class T>
 void square_loss(const rankc::cuda::lane& on, rankc::runtime::at loss, rankc::runtime::at x,
                  std::size_t count, double scale, bool accumulate) {
-  square_loss_kernel<<<1, 256, 0, on.stream> > >(on.at<float>(loss), on.at<T>(x), count,
+  // clang-format off
+  square_loss_kernel<<<1, 256, 0, on.stream>>>(on.at<float>(loss), on.at<T>(x), count,
                                                  static_cast<float>(scale), accumulate);
+  // clang-format on
 }
 template <class T>
 void square_loss_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at x,
                       std::size_t count, double scale) {
   const unsigned blocks = static_cast<unsigned>((count + 255) / 256);
-  square_loss_grad_kernel<<<blocks, 256, 0, on.stream> > >(on.at<T>(dx), on.at<T>(x), count,
+  // clang-format off
+  square_loss_grad_kernel<<<blocks, 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(x), count,
                                                            static_cast<float>(scale));
+  // clang-format on
 }
 template decltype(square_loss<float>) square_loss<float>;
 template decltype(square_loss<rankc::cuda::bf16>) square_loss<rankc::cuda::bf16>;
