@@ -101,18 +101,19 @@ std::string config_text(const description& about, const described_model& model, 
   if (config.contains("rope_parameters") && config["rope_parameters"]["rope_type"] != "default")
     config["rope_scaling"] = config["rope_parameters"];  // where transformers 4 looks
   config[std::string(model.family->positions)] = about.seq;
-  config["bos_token_id"] = config["eos_token_id"] =
-      nullptr;  // a plan knows no such tokens, and theirs may not be in its vocabulary
+  // A plan knows no such tokens, and theirs may not be in its vocabulary.
+  config["eos_token_id"] = nullptr;
+  config["bos_token_id"] = nullptr;
   config["torch_dtype"] = dtype;
   return config.dump(2) + "\n";
 }
 
 bool is_config_text(std::string_view text) {
   // A line by hand, or a program that wrote it anew, leaves another beginning or end.
-  const std::size_t end = text.rfind("\n  \"torch_dtype\": ");
+  const std::size_t end =
+      text.rfind("\n  \"eos_token_id\": null,\n  \"bos_token_id\": null,\n  \"torch_dtype\": ");
   return text.starts_with("{\n  \"architectures\": [") && end != text.npos &&
-         text.substr(0, end).ends_with("_token_id\": null,") &&
-         std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 3;
+         std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n') == 5;
 }
 
 }  // namespace rankc::runtime
