@@ -30,7 +30,7 @@ void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), st
 
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
-    print_error(fmt::format("{}: RC{}: {}", d.warning ? "warning" : "error", d.id, d.text.view()));
+    print_error(fmt::format("{}[RC{}]: {}", d.warning ? "warning" : "error", d.id, d.text.view()));
 }
 
 std::string timeline_text(const plan_data& plan, const std::string& format, const std::string& measured) {

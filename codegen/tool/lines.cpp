@@ -170,7 +170,7 @@ const json& fields::object(const char* name) const {
 
 void print(const report& out, std::ostream& errors) {
   for (const diagnostic& d : out)
-    errors << (d.warning ? "warning" : "error") << ": RC" << d.id << ": " << d.text.view() << "\n";
+    errors << (d.warning ? "warning" : "error") << "[RC" << d.id << "]: " << d.text.view() << "\n";
 }
 
 json to_json(const report& r) {

@@ -21,12 +21,11 @@ namespace rankc::tool {
 
 using json = nlohmann::ordered_json;
 
-/// Start a diagnostic of the tool itself: the answer has the id of the sentence beside its text.
+/// Add a diagnostic of the rule RC300, whose text is a sentence with an id of its own.
 template <class... Arguments>
 void refuse(report& out, runtime::sentence<std::type_identity_t<Arguments>...> about,
             const Arguments&... values) {
-  const runtime::failure said(1, about, values...);
-  rankc::refuse(out, said.id) << std::string_view(said.what()).substr(runtime::detail::id_length);
+  rankc::refuse(out, 300) << runtime::say(about, values...);
 }
 
 /// The fields of one line, with a diagnostic (RC8030 to RC8044) for each that has another value than asked

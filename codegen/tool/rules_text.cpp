@@ -442,6 +442,14 @@ constexpr rule_text texts[]{
      "and a plan of such layers alone would train as if the word were not there.",
      "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",
      "Take sizes that divide, as .hidden = 112; or leave linears out."},
+    {300, "a line is a request",
+     "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
+     "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "
+     "3SEND_F5, OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
+     "A line that is guessed at gives an answer to another question. The lines after it are answered all the "
+     "same.",
+     R"({"schedule": "gpipe", "pp": "four", "microbatches": 8})",
+     R"(Write {"schedule": "gpipe", "pp": 4, "microbatches": 8}.)"},
     {301, "a step has a microbatch, and a rank a stage",
      "microbatches is at least 1, and the schedule has at least pp stages.",
      "A step without microbatches computes nothing, and neither does a rank without a stage.",

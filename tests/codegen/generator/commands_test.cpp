@@ -123,9 +123,9 @@ TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
     CAPTURE(words[0]);
     const outcome refused = run(plan, words);
     CHECK(refused.code == 1);
-    CHECK(refused.err.starts_with("error: RC2"));
+    CHECK(refused.err.starts_with("error[RC2"));
     for (std::size_t at = 0; at < refused.err.size(); at = refused.err.find('\n', at) + 1)
-      CHECK(refused.err.substr(at).starts_with("error: RC2"));  // the rules say it all
+      CHECK(refused.err.substr(at).starts_with("error[RC2"));  // the rules say it all
     CHECK(refused.out == "");
     CHECK(files_in(files.path()).empty());
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking the tool in a test: the answer to a line, and the rules that it names.
 #pragma once
+#include <doctest/doctest.h>
+
 #include "check.hpp"
 #include "dims.hpp"
 #include "schedule.hpp"
@@ -26,6 +28,16 @@ inline std::string ids(const json& answered) {
   return answered.at("ok") == out.empty() ? out : "ok contradicts the diagnostics";
 }
 
+/// "RC8030 RC8031": the sentences of diagnostics that all are of RC300.
+inline std::string sentences(const json& answered) {
+  std::string out;
+  for (const json& d : answered.at("diagnostics")) {
+    CHECK(d.at("id") == "RC300");
+    out += (out.empty() ? "" : " ") + d.at("text").get<std::string>().substr(0, 6);
+  }
+  return out;
+}
+
 inline std::string text_of(const json& answered) {
   return answered.at("diagnostics").empty() ? "" : answered["diagnostics"][0].at("text").get<std::string>();
 }
@@ -34,7 +46,8 @@ inline std::string text_of(const json& answered) {
 inline test::said said_of(const json& answered) {
   if (answered.at("diagnostics").empty()) return {};
   const json& first = answered["diagnostics"][0];
-  return test::said_in(first.at("id").get<std::string>() + ": " + first.at("text").get<std::string>());
+  CHECK(first.at("id") == "RC300");
+  return test::said_in(first.at("text").get<std::string>());
 }
 
 /// A line for `--check` of the program in an answer.

@@ -323,25 +323,27 @@ TEST_CASE("a write that cannot be done is an error of the program, and no signal
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
   CHECK(r ==
-        result{0,
-               "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
-               "\"program\":[[\"0F0\",\"0B0\"]],"
-               "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
-               "bubble\":0.0,"
-               "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
-               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC8045\",\"text\":\"the line is not JSON; write "
-               "one JSON object on each line\"}]}\n",
-               ""});
+        result{
+            0,
+            "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
+            "\"program\":[[\"0F0\",\"0B0\"]],"
+            "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
+            "bubble\":0.0,"
+            "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
+            "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"RC8045: the line is not JSON; write "
+            "one JSON object on each line\"}]}\n",
+            ""});
   CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
         result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});
   CHECK(run("dims", "{}\n") ==
-        result{0,
-               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC8030\",\"text\":\"the field world is missing, "
-               "and this request needs it\"}]}\n",
-               ""});
+        result{
+            0,
+            "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"RC8030: the field world is missing, "
+            "and this request needs it\"}]}\n",
+            ""});
   CHECK(run("dims --world 8 --tp 3") ==
-        result{1, "", "error: RC101: tp(3) is not world=8: take tp=8, or world=3\n"});
+        result{1, "", "error[RC101]: tp(3) is not world=8: take tp=8, or world=3\n"});
   const result page = run("dims --world 8 --tp 2 --dp-shard infer --heads 8 --tied-embeddings");
   CHECK(page.code == 0);
   CHECK(page.out.starts_with("axes "));

@@ -195,7 +195,7 @@ nodes of 8 ranks (p pp, s dp_shard, t tp); a frame is a tp group
           │ p1 s0 t0 │ p1 s0 t1 │ p1 s0 t2 │ p1 s0 t3 │ │ p1 s1 t0 │ p1 s1 t1 │ p1 s1 t2 │ p1 s1 t3 │
           └──────────┴──────────┴──────────┴──────────┘ └──────────┴──────────┴──────────┴──────────┘
 )");
-  CHECK(page(R"({"world": 8, "tp": 3})") == R"(error: RC101: tp(3) is not world=8: take tp=8, or world=3
+  CHECK(page(R"({"world": 8, "tp": 3})") == R"(error[RC101]: tp(3) is not world=8: take tp=8, or world=3
 )");
 }
 

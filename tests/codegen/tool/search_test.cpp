@@ -132,7 +132,7 @@ TEST_CASE("what is wrong with a line is said in one sentence each") {
   CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 16}, {"depth", 2}}) == said{8100, {"16", "8"}});
   CHECK(with("model", {{"l", 2048}, {"e", 8}, {"h", 4}}) == said{8030, {"depth"}});
   CHECK(with("gpus", 8) == said{8042, {"gpus", "n_gpus"}});
-  CHECK(ids(search("{}")) == "RC8030 RC8030 RC8030 RC8030 RC8030");
+  CHECK(sentences(search("{}")) == "RC8030 RC8030 RC8030 RC8030 RC8030");
 }
 
 TEST_CASE("the table has the best plans, and the best of the corrected model where it is another") {
@@ -157,7 +157,7 @@ TEST_CASE("the table has the best plans, and the best of the corrected model whe
   CHECK(page(same) == "gpt3, seqp, 512 GPUs H200 in domains of 8, 2048 sequences: 12388 plans, 0 in 1 GB\n");
   const std::string refused =
       page(json::parse(R"({"model":"gpt3","strategy":"1d","system":"H200","n_gpus":8})"));
-  CHECK(refused.starts_with("error: RC8030: "));
+  CHECK(refused.starts_with("error[RC300]: RC8030: "));
   CHECK(test::said_in(refused) == test::said{8030, {"global_batch_size"}});
 }
 
