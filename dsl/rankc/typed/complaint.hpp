@@ -29,7 +29,7 @@ struct complaint {
     if (!weight.empty()) text << " '" << weight << "'";
     return text << ": ";
   }
-  static constexpr void put(sentence& s, const type& t, placement p) {
+  static constexpr void put(sentence& s, const type& t, const placement& p) {
     if (p == R) s << "replicated (R)";
     else if (p == I) s << "invariant (I)";
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
@@ -51,7 +51,7 @@ struct complaint {
     s << ")";
   }
   /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
-  constexpr placement found(axis a, std::string_view who, const type& t, std::string_view expected,
+  constexpr const placement& found(axis a, std::string_view who, const type& t, std::string_view expected,
                             std::string_view remedy) {
     if (said) return t[a];
     sentence& s = begin();

@@ -97,6 +97,7 @@ class cuda_engine final : public engine {
     try {
       warm_up();
     } catch (...) {
+      if (!broken_) end_job(std::current_exception());
       release();
       throw;
     }
@@ -238,7 +239,18 @@ class cuda_engine final : public engine {
     std::rethrow_exception(report_->first);
   }
 
-  /// The other processes, where there are any, before this one is taken apart, which may take long.
+  /// Ends the job because of a failure outside a worker. Destroying communicators may wait for the other
+  /// ranks, so these are told first.
+  void end_job(std::exception_ptr cause) {
+    {
+      const std::lock_guard lock(report_->mutex);
+      report_->first = std::move(cause);
+    }
+    tell_the_others();
+    stop_the_others();
+  }
+
+  /// Tells the other processes of the failure before this one frees its resources, which may take long.
   void tell_the_others() {
     if (where_.others == nullptr) return;
     try {
