@@ -13,14 +13,14 @@ target_compile_definitions(rankc_audit PUBLIC RANKC_COLLECTIVES="${CMAKE_CURRENT
 
 add_executable(rankc_audit_test audit/carried_test.cpp audit/formulas_test.cpp)
 target_include_directories(rankc_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
-target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
 add_test(NAME audit COMMAND rankc_audit_test)
 
 # The same of other families: their plans, and one of which each transfer is left out and doubled.
 function(rankc_family_audit name audited)
   add_executable(rankc_${name}_audit_test audit/carried_test.cpp)
   target_include_directories(rankc_${name}_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
-  target_link_libraries(rankc_${name}_audit_test PRIVATE rankc_audit rankc_${name}_host rankc_test_main nlohmann_json::nlohmann_json)
+  target_link_libraries(rankc_${name}_audit_test PRIVATE rankc_audit rankc_${name}_host rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_${name}_audit_test PRIVATE RANKC_AUDITED="${audited}")
   add_test(NAME audit_${name} COMMAND rankc_${name}_audit_test)
 endfunction()

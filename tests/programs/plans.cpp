@@ -126,7 +126,8 @@ bool is_made(const std::string& target, const job& j, const layout& l, const std
   if (j.layers < l.pp * (lone_stages ? 1 : 2)) return false;
   if (target == "host")
     return (gpus != 4 || l.pp == 4) && lone_stages &&
-           (type == "f64" || (type == "f32" && (gpus == 1 || l.by == order::one_f_one_b || l.pp == 1)));
+           (type == "f64" || (type == "f32" && (name == "gpt2_8" || name == "llama_8") &&
+                              (gpus == 1 || l.by == order::one_f_one_b || l.pp == 1)));
   return gpus <= 4 && ((type == "f32" && (gpus == 1 || name == "gpt2_16" || name == "llama_8")) ||
                        (type == "bf16" && (name == "gpt2_8" || name == "llama_8")));
 }

@@ -8,14 +8,14 @@ add_executable(rankc_launch_test
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
   runtime/launch/watchdog_test.cpp)
-target_link_libraries(rankc_launch_test PRIVATE rankc::trainer rankc_test_main)
+target_link_libraries(rankc_launch_test PRIVATE rankc::trainer rankc_test_host_main)
 target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
 add_test(NAME launch COMMAND rankc_launch_test)
 
 # All programs of tests/odd with their ranks apart; the long test takes every one, the other some.
 add_executable(rankc_launch_programs_test runtime/launch/programs_test.cpp)
 target_include_directories(rankc_launch_programs_test PRIVATE programs)
-target_link_libraries(rankc_launch_programs_test PRIVATE rankc_odd_host rankc_test_main)
+target_link_libraries(rankc_launch_programs_test PRIVATE rankc_odd_host rankc_test_host_main)
 target_compile_definitions(rankc_launch_programs_test PRIVATE RANKC_PROGRAMS_APART=100)
 foreach(way IN ITEMS programs programs_long)
   add_test(NAME launch/${way} COMMAND rankc_launch_programs_test)
@@ -26,7 +26,7 @@ set_tests_properties(launch/programs_long PROPERTIES LABELS long)
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_executable(rankc_launch_processes_test runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp)
-  target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_main nlohmann_json::nlohmann_json)
+  target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_TEST_ONE_RANK="$<TARGET_FILE:gpt_one_rank>"
     $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT> RANKC_SLURM_LOCAL="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch/slurm_local.sh")
@@ -44,7 +44,7 @@ if(RANKC_INJECT AND TARGET rankc::gloo)
     add_rankc_program(faults_${ranks} PLAN runtime/launch/faults_plans.hpp NAME faults::${ranks} TARGET host)
   endforeach()
   add_executable(rankc_launch_faults_test runtime/launch/faults_test.cpp)
-  target_link_libraries(rankc_launch_faults_test PRIVATE rankc::trainer rankc_test_main)
+  target_link_libraries(rankc_launch_faults_test PRIVATE rankc::trainer rankc_test_host_main)
   target_compile_definitions(rankc_launch_faults_test PRIVATE RANKC_FAULTS_AT_ONCE=4
     RANKC_FAULTS_FOUR="$<TARGET_FILE:faults_four>" RANKC_FAULTS_EIGHT="$<TARGET_FILE:faults_eight>")
   add_dependencies(rankc_launch_faults_test faults_four faults_eight)

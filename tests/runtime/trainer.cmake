@@ -23,7 +23,7 @@ add_executable(rankc_trainer_test
 target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"
   $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 target_link_libraries(rankc_trainer_test
-  PRIVATE rankc::trainer rankc_test_main nlohmann_json::nlohmann_json)
+  PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
 # Most of the compiler's time are templates of JSON and of doctest, which these sources share.
 set_target_properties(rankc_trainer_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 add_test(NAME trainer COMMAND rankc_trainer_test)
@@ -33,7 +33,7 @@ set_tests_properties(trainer/no_match PROPERTIES WILL_FAIL TRUE)
 
 # The order of the calls that change files: the linker lets the test see them.
 add_executable(rankc_durability_test runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp)
-target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_main)
+target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_host_main)
 set(seen open write fsync flock rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
 list(TRANSFORM seen PREPEND "LINKER:--wrap=")
 target_link_options(rankc_durability_test PRIVATE ${seen})

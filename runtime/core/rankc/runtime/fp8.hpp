@@ -4,6 +4,7 @@
 // whole tensor, or one of each row, and of each column of what lies by columns.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -71,27 +72,50 @@ constexpr float fp8_row_scale(float largest) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(fp8_scale<e4m3>(largest)) & 0xFF800000u);
 }
 
-/// The nearest number of F, of two the even one; beyond the largest that.
+namespace detail {
+
+constexpr double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+/// The exponent of the power of two at or below a normal positive number.
+constexpr int exponent_of(double size) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023;
+}
+
+/// The numbers of F by their bits; NaN for infinities, too.
+template <class F>
+inline constexpr std::array<double, 256> fp8_numbers = [] {
+  std::array<double, 256> all{};
+  constexpr int one = 1 << F::mantissa;
+  for (int bits = 0; bits < 128; ++bits) {
+    const int field = bits / one, steps = bits % one;
+    const int lowest = std::max(field, 1) - F::bias - F::mantissa;
+    double size = power_of_two(lowest) * (field == 0 ? steps : one + steps);
+    if (size > F::largest) size = std::numeric_limits<double>::quiet_NaN();
+    all[static_cast<std::size_t>(bits)] = size;
+    all[static_cast<std::size_t>(bits + 128)] = -size;
+  }
+  return all;
+}();
+
+}  // namespace detail
+
+/// The number of F nearest to a number, and of two equally near the even one. Numbers beyond the largest of F
+/// become the largest.
 template <class F>
 F to_fp8(float number) {
   if (std::isnan(number)) return {F::nan};
   const double size = std::min(std::fabs(static_cast<double>(number)), F::largest);
-  const int exponent = size > 0 ? std::max(std::ilogb(size), 1 - F::bias) : 1 - F::bias;
+  const int exponent = size > 0 ? std::max(detail::exponent_of(size), 1 - F::bias) : 1 - F::bias;
   constexpr int one = 1 << F::mantissa;
-  const int steps = static_cast<int>(
-      std::nearbyint(std::ldexp(size, F::mantissa - exponent)));  // of 2^(exponent - mantissa)
+  const int steps = static_cast<int>(std::nearbyint(size * detail::power_of_two(F::mantissa - exponent)));
   const int field = exponent + F::bias - 1;  // a carry of the mantissa, or the hidden one, adds to it
   return {static_cast<unsigned char>((std::signbit(number) ? 0x80 : 0) | (field * one + steps))};
 }
 template <class T, class F>
 T from_fp8(F number) {
-  constexpr int one = 1 << F::mantissa;
-  const int rest = number.bits & 0x7F, field = rest / one, steps = rest % one;
-  if (rest == 0x7F || rest > to_fp8<F>(static_cast<float>(F::largest)).bits)
-    return std::numeric_limits<T>::quiet_NaN();
-  const double size = field == 0 ? std::ldexp(steps, 1 - F::bias - F::mantissa)
-                                 : std::ldexp(one + steps, field - F::bias - F::mantissa);
-  return static_cast<T>(number.bits & 0x80 ? -size : size);
+  return static_cast<T>(detail::fp8_numbers<F>[number.bits]);
 }
 
 }  // namespace rankc::runtime
