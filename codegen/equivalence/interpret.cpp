@@ -105,6 +105,28 @@ void interpreter::step(op_ref r) {
   store_.done(o.reads);
 }
 
+/// "x and layers.2: add": what an op reads.
+std::string interpreter::operands_of(const op& o) {
+  std::vector<std::string> names;
+  for (const access& a : o.reads) {
+    if (!store_.has(a)) continue;
+    const content& c = store_.of(a.value);
+    for (int i = 0; i < c.pieces.size(); ++i) names.push_back(model_.name(c.pieces[i].holds.closed()));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void interpreter::put(const access& a, content c) {
+  for (int i = 0; i < c.pieces.size(); ++i)
+    if (!model_.has(c.pieces[i].holds))
+      throw refusal(
+          "RC7690: the op leaves a sum or a multiple of {}, which is neither a value of the model nor a part "
+          "of "
+          "one",
+          operands_of(at(current_)));
+  store_.put(a, std::move(c));
+}
+
 void interpreter::begin(const op& o, int rank) {
   if (o.holds.size() != o.writes.size())
     throw refusal("RC7544: the step begins with {} tensors and describes {}", o.writes.size(),
