@@ -43,7 +43,8 @@ double bits_of(const specification& s) {
 double chance_of_wrong_accept(const program& p, const specification& s, std::size_t known) {
   const double primes = (bits_of(p) + bits_of(s)) / 61;  // that may divide a numerator
   const double one_field = std::ldexp(1, -60) + std::ldexp(primes, -55);
-  const double terms = 512 * static_cast<double>(known);
+  double terms = 512 * static_cast<double>(known);
+  for (const rank_program& r : p.ranks) terms += static_cast<double>(r.ops.size());
   return std::min(1.0, terms * terms * one_field * one_field + std::ldexp(primes, -64));
 }
 

@@ -95,7 +95,7 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
       p.after[i] = p.trainable && !p.balances.any() ? updated(i, p.state, p.gradient, norm_) : p.state[i];
     if (p.trainable && p.balances.any()) p.after[0] = balanced(p.state[0], p.gradient, p.balances);
     sums_.push_back({p.addends, "the gradient of " + name, p.shape});
-    know(squares_of(p.gradient), "the squares of the gradient of " + name, nullptr);
+    know(squares_of(p.gradient), "the squares of a gradient", nullptr);
     know(p.gradient, "the gradient of " + name, &p.shape);
     know(p.after[0], name + " after the update", &p.shape);
   }

@@ -53,7 +53,10 @@ bool model::has(const holding& h) const {
     for (int before = 0; before < i; ++before) is_new &= h.sum[before].of != h.sum[i].of;
     if (is_new) all = all + h.sum[i].of;
   }
-  if (all.is_zero() || has(all) || has(h.closed())) return true;
+  return all.is_zero() || has(all) || has(h.closed());
+}
+
+bool model::has_large_sum_like(const holding& h) const {
   return std::any_of(large_sums_.begin(), large_sums_.end(),
                      [&](const std::vector<std::int64_t>& shape) { return is_of_shape(h, shape); });
 }
