@@ -73,7 +73,8 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
   check_indices(s);
   begin();
   term x = leaf("ids", ""), statistics = zero;
-  sum losses{{}, "the loss", {}}, squares{{}, "the sum of the gradients' squares", {}};
+  sum losses{{}, "the loss", std::vector<std::int64_t>{}},
+      squares{{}, "the sum of the gradients' squares", std::vector<std::int64_t>{}};
   for (std::size_t u = 0; u < s.uses.size(); ++u) {
     forward(u, x, statistics);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
@@ -193,7 +194,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
           if (!e.same[i]) given[i] = addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with);
         for (const term& addend : given) result = result + addend;
         know(result, where, nullptr);
-        sums_.push_back({given, where, {}});
+        sums_.push_back({given, where});
         break;
       case equation::kind::merge:
         throw refusal("RC7605: \"{}\" of the model merges parts of a softmax; expected a model on one device",

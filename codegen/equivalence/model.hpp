@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,7 +102,7 @@ class model {
   struct sum {
     std::vector<term> addends;
     std::string name;
-    std::vector<std::int64_t> shape;
+    std::optional<std::vector<std::int64_t>> shape = {};  // none: of an op, which has few addends
   };
   struct layer_values {
     std::vector<term> values, gradients;
@@ -111,7 +112,7 @@ class model {
   int find(term) const;
   void know(term, std::string name, const std::vector<std::int64_t>* shape);
   void know_sums();
-  void know_parts(const sum&, const std::vector<term>& addends);
+  void know_parts(const std::vector<term>& addends, const std::string& name);
   void put(int known);
   void begin();
   void forward(std::size_t use, term input, term statistics);

@@ -8,35 +8,55 @@
 
 namespace rankc::codegen::algebra {
 
-/// Of a sum with more addends the parts are not listed, of which there are 2^addends.
-static constexpr std::size_t most_addends = 10;
+namespace {
 
-void model::know_parts(const sum& of, const std::vector<term>& addends) {
+constexpr std::size_t most_addends = 10,  // of a sum whose parts are listed, of which there are 2^addends
+    most_taken_apart = 6;                 // of a sum whose addends are sums
+
+/// The addends of a sum. Those that are sums themselves are taken apart, and their addends too, as long as
+/// there are few. Errors: false where an addend of the sum itself would have made too many.
+bool take_apart(std::vector<term>& addends, const std::map<term, std::vector<term>>& sums) {
+  bool is_done = true;
+  std::size_t own = addends.size();  // those of the sum itself are the first
+  for (std::size_t i = 0; i < addends.size();) {
+    const auto inner = sums.find(addends[i]);
+    if (inner == sums.end() || addends.size() + inner->second.size() - 1 > most_taken_apart) {
+      is_done &= inner == sums.end() || i >= own;
+      ++i;
+      continue;
+    }
+    own -= i < own;
+    addends.erase(addends.begin() + static_cast<std::ptrdiff_t>(i));
+    addends.insert(addends.end(), inner->second.begin(), inner->second.end());
+  }
+  return is_done;
+}
+
+}  // namespace
+
+void model::know_parts(const std::vector<term>& addends, const std::string& name) {
   std::vector<term> parts;
   for (const term& addend : addends) {
     const std::size_t before = parts.size();
     for (std::size_t i = 0; i < before; ++i) parts.push_back(parts[i] + addend);
     parts.push_back(addend);
   }
-  for (const term& part : parts) know(part, "a part of " + of.name, nullptr);
+  for (const term& part : parts)
+    if (!has(part)) know(part, name, nullptr);
 }
 
-/// An addend that is a sum itself may be added up with the others one by one.
 void model::know_sums() {
-  std::map<term, const sum*> by_total;
+  std::map<term, std::vector<term>> addends_of;
   for (const sum& s : sums_) {
     term total = zero;
     for (const term& addend : s.addends) total = total + addend;
-    if (s.addends.size() > 1) by_total.emplace(total, &s);
+    if (s.addends.size() > 1 && s.addends.size() <= most_addends) addends_of.emplace(total, s.addends);
   }
   for (const sum& s : sums_) {
-    std::vector<term> addends;
-    for (const term& addend : s.addends)
-      if (const auto inner = by_total.find(addend); inner == by_total.end()) addends.push_back(addend);
-      else addends.insert(addends.end(), inner->second->addends.begin(), inner->second->addends.end());
-    if (addends.size() > most_addends) addends = s.addends;
-    if (addends.size() > most_addends) large_sums_.push_back(s.shape);
-    else know_parts(s, addends);
+    std::vector<term> addends = s.addends;
+    const bool are_known = addends.size() <= most_addends && take_apart(addends, addends_of);
+    if (!are_known && s.shape) large_sums_.push_back(*s.shape);
+    if (addends.size() <= most_addends) know_parts(addends, "a part of " + s.name);
   }
 }
 
