@@ -9,8 +9,8 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-/// By how many bits the numerators of a term's factors can grow in an op: those of the number of summands
-/// and, of a multiple by a double m 2^e, those of m and of the powers of two from -1126 to 971.
+/// The bits that an op can add to the numerators of a term. A sum adds those of its number of summands. A
+/// multiple by a double m 2^e also adds the 53 bits of m and the powers of two from -1126 to 971.
 double growth(std::string_view row, std::size_t summands) {
   constexpr double of_a_double = 53 + 971 + 1126;
   return std::bit_width(summands) + (row == "scale" ? of_a_double : 0);

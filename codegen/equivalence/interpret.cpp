@@ -105,7 +105,7 @@ void interpreter::step(op_ref r) {
   store_.done(o.reads);
 }
 
-/// "x and layers.2: add": what an op reads.
+/// "layers.2: linear, layers.2.wq.bias": the values that an op reads.
 std::string interpreter::operands_of(const op& o) {
   std::vector<std::string> names;
   for (const access& a : o.reads) {

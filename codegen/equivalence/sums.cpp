@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t most_addends = 10,  // of a sum whose parts are listed, of which there are 2^addends
     most_taken_apart = 6;                 // of a sum whose addends are sums
 
-/// The addends of a sum. Those that are sums themselves are taken apart, and their addends too, as long as
-/// there are few. Errors: false where an addend of the sum itself would have made too many.
+/// Replaces addends of a sum that are sums themselves by their addends, and these in turn, as long as there
+/// are few.
+/// Errors: false where an addend of the sum itself has too many.
 bool take_apart(std::vector<term>& addends, const std::map<term, std::vector<term>>& sums) {
   bool is_done = true;
   std::size_t own = addends.size();  // those of the sum itself are the first

@@ -44,8 +44,7 @@ void check_model(const std::string& text, const std::filesystem::path& file, std
   if (c.model.layers.empty()) return;
   out << fmt::format(
       "terms are compared modulo the primes {} and {}, drawn by seed {}; a file that was written before the "
-      "draw "
-      "and does not compute the model is accepted with a chance below 2^{:.0f}\n",
+      "draw and does not compute the model is accepted with a chance below 2^{:.0f}\n",
       drawn.primes[0], drawn.primes[1], seed, std::ceil(std::log2(chance)));
   out << "not claimed: rounding, the types that kernels sum in, the optimizer's formula and scalars; "
          "kernels, collectives "
