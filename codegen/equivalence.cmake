@@ -3,11 +3,14 @@
 find_package(fmt REQUIRED)
 
 add_library(rankc_equivalence STATIC
+  equivalence/field.cpp
+  equivalence/chance.cpp
   equivalence/facts.cpp
   equivalence/facts_read.cpp
   equivalence/model.cpp
   equivalence/gradients.cpp
   equivalence/known_terms.cpp
+  equivalence/sums.cpp
   equivalence/domain.cpp
   equivalence/contents.cpp
   equivalence/tiles.cpp

@@ -39,7 +39,7 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     p.size = given.size / unit;
     if (a.of == 't' && p.arranged != order_)
       throw refusal("RC7412: the expert slots of operand {} lie in another order than the op expects", name);
-    p.arranged = 0;
+    p.arranged = zero;
     bound_[slot(a.unit)] = {runs(0, unit), unit};
     is_bound_[slot(a.unit)] = true;
   }
@@ -72,7 +72,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     for (std::size_t a = 0; a < p.axes.size(); ++a) {
       part of = h.box[static_cast<int>(a)];
       if (static_cast<int>(i) == fact_.by && !fact_.segments)
-        of.arranged = 0;  // places say the order, and have none
+        of.arranged = zero;  // places say the order, and have none
       bind_axis(p.name, p.axes[a], ports[i].unit, of);
     }
   }
@@ -93,13 +93,13 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   }
 }
 
-word cell::find_order(const std::vector<operand>& ports) const {
-  if (fact_.by < 0) return 0;
+term cell::find_order(const std::vector<operand>& ports) const {
+  if (fact_.by < 0) return zero;
   const auto by = static_cast<std::size_t>(fact_.by);
   const holding& h = *find(ports[by], fact_.ports[by]);
-  word order = h.box.size() == 2 ? h.box[1].arranged : 0;
-  if (order == 0 && h.sum.size() == 1) order = model_.arrangement(h.sum[0].of);
-  if (order == 0)
+  term order = h.box.size() == 2 ? h.box[1].arranged : zero;
+  if (order.is_zero() && h.sum.size() == 1) order = model_.arrangement(h.sum[0].of);
+  if (order.is_zero())
     throw refusal("RC7416: operand {} does not give the order of expert slots", fact_.ports[by].name);
   return order;
 }
@@ -108,7 +108,7 @@ void cell::bind_experts() {
   const std::size_t r = slot('r'), g = slot('g');
   if (!is_bound_[g]) return;
   const part segments = bound_[g];
-  if (!segments.arranged && !segments.is_whole())
+  if (!segments.is_arranged() && !segments.is_whole())
     throw refusal("RC7417: the op has segments of {}; expected those of all experts",
                   text_of('e', segments.at));
   if (is_bound_[r] && (!(bound_[r].at == segments.at) || bound_[r].size != segments.size))
@@ -127,7 +127,7 @@ void cell::check_order() const {
                            fact_.chunks || fact_.ring || fact_.grouped;
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
-  if (tokens.arranged)
+  if (tokens.is_arranged())
     throw refusal("RC7420: the op expects tokens in their order; it is given expert slots");
   if (fact_.by < 0) return;
   const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
@@ -190,9 +190,9 @@ void carry(const holding& h, few<pending, 1>& over) {
   }
   std::vector<const summand*> order;  // a number of sums side by side are one, over their axes in line
   for (int i = 0; i < h.sum.size(); ++i) order.push_back(&h.sum[i]);
-  std::sort(order.begin(), order.end(), [](const summand* x, const summand* y) { return x->of.a < y->of.a; });
+  std::sort(order.begin(), order.end(), [](const summand* x, const summand* y) { return x->of < y->of; });
   pending all;
-  hasher id(4);
+  hasher id(hash_of::axes_in_line);
   all.letter = '+';
   for (const summand* s : order) {
     if (s->over.size() > 1)
@@ -202,9 +202,9 @@ void carry(const holding& h, few<pending, 1>& over) {
     const std::int64_t size = s->over.empty() ? 1 : s->over[0].size;
     all.done.append(s->over.empty() ? runs(all.size, all.size + 1) : s->over[0].done.shifted(all.size));
     all.size += size;
-    id << s->of << (s->over.empty() ? 0 : s->over[0].id);
+    id << s->of << (s->over.empty() ? zero : s->over[0].id);
   }
-  all.id = static_cast<term>(id).a;
+  all.id = id;
   over.push_back(std::move(all));
 }
 
@@ -234,7 +234,7 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   carry(h, over);
   if (!fact_.commutative)
     for (int a = 0; a < over.size(); ++a)
-      over[a].id = over[a].id * 31 + static_cast<word>(operand) + 1;  // whose sum it is
+      over[a].id = hasher(hash_of::axis_of_operand) << over[a].id << static_cast<word>(operand);
   return h.closed();
 }
 
@@ -261,7 +261,7 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     const std::size_t s = slot(axis.of);
     const std::int64_t unit = axis.unit ? shape.unit : 1;
     if (is_bound_[s] && axis.unit) {
-      box.push_back({bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0});
+      box.push_back({bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : zero});
     } else if (is_bound_[s]) {
       box.push_back(bound_[s]);
     } else if (fact_.first.find(axis.of) != std::string::npos) {
@@ -315,11 +315,10 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty())
       throw refusal("RC7434: the op takes a maximum or a softmax of an operand that is not whole");
-    pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.how, p.size, p.at};
+    pending over{hasher(hash_of::axis) << s.of << static_cast<word>(letter), letter, e.how, p.size, p.at};
     if (e.how == joining::softmax)
-      over.id = static_cast<term>(hasher(5)
-                                  << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1])
-                    .a;
+      over.id = hasher(hash_of::keys)
+                << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1];
     if (interval twice; !over.done.sort(twice))
       throw counted_twice(text_of(letter, {twice.begin, twice.end}));
     if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order

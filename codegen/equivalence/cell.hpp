@@ -46,8 +46,8 @@ class cell {
   void check_shares(const attributes&) const;
   void check_ring(std::int64_t first, const attributes&);
   void check_documents(std::int64_t first, const attributes&) const;
-  /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
-  word find_order(const std::vector<operand>& ports) const;
+  /// The order in which the op expects slots of tokens to lie; zero where it has none.
+  term find_order(const std::vector<operand>& ports) const;
   void check_order() const;
   /// Tokens are of one group, which is the operands'.
   void bind_group(const attributes&);
@@ -67,7 +67,7 @@ class cell {
   std::array<part, max_letters> bound_;
   std::array<bool, max_letters> is_bound_{};
   std::array<const holding*, 16> held_{};
-  word order_ = 0;
+  term order_ = zero;
   std::int64_t group_ = 0;
 };
 

@@ -56,10 +56,13 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
     if (g.is_zero()) continue;
     if (!g.is_whole()) refuse_gradient(g);
     summand squares{squares_of(g.closed()), {}};
+    if (!model_.has(squares.of))
+      throw refusal("RC7692: the norm is given {}; expected the gradient of a trained parameter",
+                    model_.name(g.closed()));
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', joining::sum,
-                     g.box[d].size, g.box[d].at};
+        pending over{hasher(hash_of::axis) << squares.of << static_cast<word>(d),
+                     d == 0 ? rows_of_parameter : 'i', joining::sum, g.box[d].size, g.box[d].at};
         interval twice;
         if (!over.done.sort(twice))
           throw refusal("RC7472: the norm is given a gradient that has {} twice",

@@ -92,7 +92,7 @@ class line_of_members {
         all.over[a].done = without_padding(all.over[a].done, x.size, members_);
     }
     if (!differs && !first.is_whole()) throw counted_twice(text_of(first.over[0].letter, first.over[0].done));
-    if (!differs) all.of = static_cast<word>(members_) * all.of;
+    if (!differs) all.of = static_cast<double>(members_) * all.of;
     return all;
   }
 

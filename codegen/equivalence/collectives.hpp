@@ -44,12 +44,12 @@ struct exchanged {
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
 
 /// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has.
-/// `choice_of`: of a term that says where slots lie, what it is of; 0 of another. `limit_of`: of that, what
-/// experts take.
+/// `order_of` is the order in which a term says that slots lie, and zero of another term. `limit_of` is how
+/// many slots of such an order experts take.
 struct slabs {
   std::int64_t members, rows, tokens;
-  std::function<word(const term&)> choice_of;
-  std::function<taken_of_group(word)> limit_of;
+  std::function<term(const term&)> order_of;
+  std::function<taken_of_group(const term&)> limit_of;
 };
 /// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all
 /// experts; and of offsets.
@@ -74,8 +74,8 @@ void own_slots(std::vector<operand>& ports, const model&, workspace&);
 
 /// The order of slots that so many members have received, so many rows each, one member's behind another's;
 /// and that in which each of them received its own.
-word order_of_gathered(word order, std::int64_t members, std::int64_t rows);
-word order_of_member(word order, std::int64_t members, std::int64_t rows);
+term order_of_gathered(term order, std::int64_t members, std::int64_t rows);
+term order_of_member(term order, std::int64_t members, std::int64_t rows);
 
 /// Join a piece to one that it continues, with further rows or, of one dim, with further elements.
 /// False where there is none.

@@ -189,7 +189,7 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
     const bool is_row = n == 2 && d == 0;
     const part& p = of.box[d];
     out.box.push_back({p.at.slice(is_row ? row : col, is_row ? rows : cols), p.size, p.arranged});
-    if (p.arranged && !(out.box.back().at == p.at))
+    if (p.is_arranged() && !(out.box.back().at == p.at))
       throw refusal(
           "RC7511: a part of the expert slots is read; their order depends on the data, so only all of them "
           "are known");

@@ -16,7 +16,7 @@ namespace rankc::codegen::algebra {
 
 /// An axis over which a term is summed, and the elements that are in the sum so far.
 struct pending {
-  word id = 0;  // of the sum: equal ids are one axis
+  term id;  // of the sum: equal ids are one axis
   char letter = 0;
   joining how = joining::sum;
   std::int64_t size = 0;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "term.hpp"
+
 namespace rankc::codegen::algebra {
 
 /// A list whose first members need no memory of their own.
@@ -120,9 +122,9 @@ class runs {
 struct part {
   runs at;
   std::int64_t size = 0;
-  std::uint64_t arranged =
-      0;  // not 0: they lie in an order of which this is the fingerprint, and only all of them are known
+  term arranged = zero;  // not zero: they lie in this order, and only all of them are known
   bool is_whole() const { return at.is(0, size); }
+  bool is_arranged() const { return !arranged.is_zero(); }
   bool operator==(const part&) const = default;
 };
 

@@ -144,7 +144,7 @@ void interpreter::collective(op_ref r) {
     for (std::size_t m = 0; m < members.size(); ++m) {
       const access& w = at(members[m]).writes[i];
       check_result(made[m], w);
-      store_.put(w, std::move(made[m]));
+      put(w, std::move(made[m]));
     }
   }
   for (const op_ref m : members) store_.done(at(m).reads);
@@ -196,12 +196,12 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
   }
   const slabs as{group.members(), o.rows, model_.tokens(),
                  [&](const term& t) { return model_.arrangement(t); },
-                 [&](word order) { return model_.limit(order); }};
+                 [&](const term& order) { return model_.limit(order); }};
   std::vector<content> made = exchange_slots(o.does, given, offsets, as);
   for (std::size_t m = 0; m < members.size(); ++m) {
     const access& w = at(members[m]).writes[0];
     check_result(made[m], w);
-    store_.put(w, std::move(made[m]));
+    put(w, std::move(made[m]));
   }
   for (const op_ref m : members) store_.done(at(m).reads);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of facts, read: names become indices. A line that cannot be read is an error of this program.
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 #include "facts.hpp"
@@ -21,6 +22,13 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view separa
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return all;
+}
+
+unsigned long long key_of(std::string_view row) {
+  unsigned long long key = 0;
+  for (const char c : row)
+    key = (key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
+  return key;
 }
 
 class reader {
@@ -58,8 +66,7 @@ class reader {
       if (std::string_view(l.rule).find(std::string{'(', letter, ')'}) != std::string_view::npos)
         add_letter(f, letter, letters);
     if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
-    for (const char c : f.row)
-      f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
+    f.key = key_of(f.row);
     all_.push_back(std::move(f));
   }
 
@@ -224,11 +231,20 @@ bool sums_tokens(const std::vector<fact>& all, const fact& f, int result) {
   return false;
 }
 
+/// The hash of a row's name tells rows apart, except of those that are like another.
+void check_keys(const std::vector<fact>& all) {
+  std::map<unsigned long long, std::string_view> rows;
+  for (const fact& f : all)
+    if (const auto [at, is_new] = rows.try_emplace(key_of(f.row), f.row); !is_new)
+      throw std::logic_error("the facts have one key for " + std::string(at->second) + " and " + f.row);
+}
+
 std::vector<fact> read_table() {
   std::vector<fact> all;
   reader r(all);
   for (const line& l : table()) r.read_ports(l);
   for (std::size_t i = 0; i < all.size(); ++i) r.read_rule(table()[i], all[i]);
+  check_keys(all);
   for (fact& f : all)
     for (int result = 0; result < f.results; ++result)
       f.ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, f, result);

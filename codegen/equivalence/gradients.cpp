@@ -8,14 +8,13 @@
 
 namespace rankc::codegen::algebra {
 
-static const term unit_gradient = leaf("gradient", "of the loss");
-
 void model::backward(std::size_t use) {
   const specification::use& u = spec_.uses[use];
   const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
   std::vector<term>& gradients = uses_[use].gradients;
   gradients.assign(l.values.size(), zero);
-  for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient;
+  uses_[use].addends.assign(l.values.size(), {});
+  for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient_;
   const bool is_last = use + 1 == uses_.size();
   const auto from_next = [&](int specification::layer::* handed) {
     const int v = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)].*handed;
@@ -24,14 +23,19 @@ void model::backward(std::size_t use) {
   const auto give = [&](int result, term gradient) {
     term& of_result = gradients[static_cast<std::size_t>(result)];
     of_result = of_result + gradient;
+    if (!gradient.is_zero()) uses_[use].addends[static_cast<std::size_t>(result)].push_back(gradient);
   };
-  give(l.result, is_last ? unit_gradient : from_next(&specification::layer::input));
+  give(l.result, is_last ? unit_gradient_ : from_next(&specification::layer::input));
   if (!is_last && l.statistics_result >= 0)
     give(l.statistics_result, from_next(&specification::layer::statistics));
   for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
+  for (std::size_t v = 0; v < gradients.size(); ++v)
+    sums_.push_back({uses_[use].addends[v], u.name + ": gradient", l.values[v].shape});
   for (std::size_t i = 0; i < l.parameters.size(); ++i) {
     term& of = parameters_.at(u.parameters[i]).gradient;
     of = of + gradients[static_cast<std::size_t>(l.parameters[i].value)];
+    parameters_.at(u.parameters[i])
+        .addends.push_back(gradients[static_cast<std::size_t>(l.parameters[i].value)]);
   }
 }
 
@@ -71,11 +75,12 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     if (port < results || port - results >= o.in.size()) continue;
     const auto value = static_cast<std::size_t>(o.in[port - results]);
     gradients[value] = gradients[value] + gradient;
+    if (!gradient.is_zero()) uses_[use].addends[value].push_back(gradient);
     know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
   }
   for (std::size_t r = 0; r < results; ++r)
     if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
-        !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
+        !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient_))
       throw refusal("RC7530: the table of facts has no derivative of {} by its result {}, which \"{}\" needs",
                     o.row, f.ports[r].name, u.name);
 }

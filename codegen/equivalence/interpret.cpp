@@ -105,6 +105,31 @@ void interpreter::step(op_ref r) {
   store_.done(o.reads);
 }
 
+/// "layers.2: linear, layers.2.wq.bias": the values that an op reads.
+std::string interpreter::operands_of(const op& o) {
+  std::vector<std::string> names;
+  for (const access& a : o.reads) {
+    if (!store_.has(a)) continue;
+    const content& c = store_.of(a.value);
+    for (int i = 0; i < c.pieces.size(); ++i) names.push_back(model_.name(c.pieces[i].holds.closed()));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void interpreter::put(const access& a, content c) {
+  const op& o = at(current_);
+  for (int i = 0; i < c.pieces.size(); ++i) {
+    const holding& h = c.pieces[i].holds;
+    const bool may_be_large = o.row != "add" || !h.box.empty();  // no op of its own adds losses or norms
+    if (!(may_be_large && model_.has_large_sum_like(h)) && !model_.has(h))
+      throw refusal(
+          "RC7690: the op leaves a sum or a multiple of {}, which is neither a value of the model nor a part "
+          "of one",
+          operands_of(o));
+  }
+  store_.put(a, std::move(c));
+}
+
 void interpreter::begin(const op& o, int rank) {
   if (o.holds.size() != o.writes.size())
     throw refusal("RC7544: the step begins with {} tensors and describes {}", o.writes.size(),

@@ -64,6 +64,10 @@ class interpreter {
   static const access& whole_of(const op&, const view&);
   const content& whole(const op&, const view&);
   void write(const op&, int access);
+  /// Stores what an op leaves.
+  /// Errors: refusal where it is a sum or a multiple that the model does not have.
+  void put(const access&, content);
+  std::string operands_of(const op&);
   void add_before(const access&, const segment&, operand& made);
 
   const program& program_;

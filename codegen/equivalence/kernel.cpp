@@ -135,7 +135,7 @@ bool interpreter::add_tensors(const op& o, const fact& f) {
     sums.push_back(std::move(sum));
   }
   for (std::size_t i = 0; i < sums.size(); ++i)
-    store_.put(o.writes[static_cast<std::size_t>(y.accesses[i])], std::move(sums[i]));
+    put(o.writes[static_cast<std::size_t>(y.accesses[i])], std::move(sums[i]));
   return true;
 }
 
@@ -196,7 +196,7 @@ void interpreter::write(const op& o, int index) {
       write_tiles(made, s, ports_[i]);
     }
   }
-  store_.put(a, std::move(made));
+  put(a, std::move(made));
 }
 
 /// The tiles of a segment, and what was there, are added.

@@ -46,17 +46,17 @@ std::int64_t model::size(term t, std::size_t dim) const {
   return dim < shape.size() ? shape[dim] : -1;
 }
 
-taken_of_group model::limit(word order) const {
+taken_of_group model::limit(term order) const {
   const auto at = limits_.find(order);
   return at == limits_.end() ? taken_of_group{} : at->second;
 }
-word model::arrangement(term t) const {
-  const auto at = arrangements_.find(t.a);
-  return at == arrangements_.end() ? 0 : at->second;
+term model::arrangement(term t) const {
+  const auto at = arrangements_.find(t);
+  return at == arrangements_.end() ? zero : at->second;
 }
 
 std::int64_t model::sequence(term t) const {
-  const auto at = sequences_.find(t.a);
+  const auto at = sequences_.find(t);
   return at == sequences_.end() ? 0 : at->second;
 }
 

@@ -10,8 +10,8 @@ namespace rankc::codegen::algebra {
 namespace {
 
 hasher begin_hash(const fact& f, int equation, const attributes& with) {
-  hasher h(f.key);
-  h << static_cast<word>(equation);
+  hasher h(hash_of::result);
+  h << word{f.key} << static_cast<word>(equation);
   if (f.seq) h << static_cast<word>(with.seq);
   if (f.number) h << with.number;
   if (f.parts) h << static_cast<word>(with.parts[0]) << static_cast<word>(with.parts[1]);
@@ -31,7 +31,7 @@ term result_of(const fact& f, int equation, const term* operands, const attribut
   hasher h = begin_hash(f, equation, with);
   for (std::size_t i = 0; i < e.operands.size(); ++i)
     if (e.linear[i] && operands[i].is_zero()) return zero;
-  if (f.commutative && operands[1].a < operands[0].a) return h << operands[1] << operands[0];
+  if (f.commutative && operands[1] < operands[0]) return h << operands[1] << operands[0];
   for (std::size_t i = 0; i < e.operands.size(); ++i) h << operands[i];
   return h;
 }
@@ -73,27 +73,36 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
   check_indices(s);
   begin();
   term x = leaf("ids", ""), statistics = zero;
+  sum losses{{}, "the loss", std::vector<std::int64_t>{}},
+      squares{{}, "the sum of the gradients' squares", std::vector<std::int64_t>{}};
   for (std::size_t u = 0; u < s.uses.size(); ++u) {
     forward(u, x, statistics);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
     x = uses_[u].values[static_cast<std::size_t>(l.result)];
     statistics =
         l.statistics_result < 0 ? zero : uses_[u].values[static_cast<std::size_t>(l.statistics_result)];
-    for (int side : l.side_losses) loss_ = loss_ + uses_[u].values[static_cast<std::size_t>(side)];
+    for (int side : l.side_losses) losses.addends.push_back(uses_[u].values[static_cast<std::size_t>(side)]);
   }
-  loss_ = loss_ + x;
+  losses.addends.push_back(x);
+  for (const term& loss : losses.addends) loss_ = loss_ + loss;
   for (std::size_t u = s.uses.size(); u-- > 0;) backward(u);
   for (auto& [name, p] : parameters_)
-    if (p.trainable && !p.balances.any()) norm_ = norm_ + squares_of(p.gradient);
+    if (p.trainable && !p.balances.any()) squares.addends.push_back(squares_of(p.gradient));
+  for (const term& of : squares.addends) norm_ = norm_ + of;
+  sums_.push_back(std::move(losses));
+  sums_.push_back(std::move(squares));
   for (auto& [name, p] : parameters_) {
     for (int i = 0; i < 3; ++i)
       p.after[i] = p.trainable && !p.balances.any() ? updated(i, p.state, p.gradient, norm_) : p.state[i];
     if (p.trainable && p.balances.any()) p.after[0] = balanced(p.state[0], p.gradient, p.balances);
+    sums_.push_back({p.addends, "the gradient of " + name, p.shape});
+    know(squares_of(p.gradient), "the squares of a gradient", nullptr);
     know(p.gradient, "the gradient of " + name, &p.shape);
     know(p.after[0], name + " after the update", &p.shape);
   }
   know(loss_, "the loss", nullptr);
   know(norm_, "the sum of the gradients' squares", nullptr);
+  know_sums();
 }
 
 void model::begin() {
@@ -170,20 +179,22 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
         result = zero;
         break;
       case equation::kind::multiple:
-        result = (f.number ? in_field(with.number) : 1) * given[0];
+        result = f.number ? with.number * given[0] : given[0];
+        know(result, where, nullptr);
         break;
       case equation::kind::function:
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
         if (f.arranges) know_arrangement(f, result, given[0], with);
-        if (f.sequences) sequences_[result.a] = with.seq;
+        if (f.sequences) sequences_[result] = with.seq;
         break;
       case equation::kind::sum:
         result = zero;
         for (std::size_t i = 0; i < given.size(); ++i)
-          result =
-              result +
-              (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
+          if (!e.same[i]) given[i] = addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with);
+        for (const term& addend : given) result = result + addend;
+        know(result, where, nullptr);
+        sums_.push_back({given, where});
         break;
       case equation::kind::merge:
         throw refusal("RC7605: \"{}\" of the model merges parts of a softmax; expected a model on one device",
@@ -203,12 +214,13 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
 /// An order is that of a choice, and of what experts take of it.
 void model::know_arrangement(const fact& f, const term& result, const term& choice, const attributes& with) {
   if (!f.sequences) {
-    arrangements_[result.a] = choice.a | 1;
+    arrangements_[result] = choice;
     return;
   }
-  const term order = hasher(6) << static_cast<word>(with.seq) << with.number << choice;
-  arrangements_[result.a] = order.a | 1;
-  limits_[order.a | 1] = {with.seq, static_cast<std::int64_t>(with.number)};
+  const term order = hasher(hash_of::choice_in_groups)
+                     << static_cast<word>(with.seq) << with.number << choice;
+  arrangements_[result] = order;
+  limits_[order] = {with.seq, static_cast<std::int64_t>(with.number)};
 }
 
 void model::forward(std::size_t use, term input, term statistics) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "term.hpp"
 
 namespace rankc::codegen::algebra {
+
+struct holding;
 
 /// What a result depends on beside its operands.
 struct attributes {
@@ -30,17 +33,21 @@ term addend_of(const fact&, int equation, int operand, term of, const attributes
 
 /// The cosines and sines of positions.
 inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) {
-  return hasher(1) << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor
-                   << s.low_freq_factor << s.high_freq_factor << static_cast<word>(s.original_positions);
+  return hasher(hash_of::rotary_table)
+         << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor << s.low_freq_factor
+         << s.high_freq_factor << static_cast<word>(s.original_positions);
 }
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
-inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
+inline term squares_of(term gradient) {
+  return gradient.is_zero() ? zero : term(hasher(hash_of::squares) << gradient);
+}
 inline term updated(int which, const term (&state)[3], term gradient, term norm) {
-  return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
+  return hasher(hash_of::updated) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient
+                                  << norm;
 }
 /// What becomes of the bias of a router's choice.
 inline term balanced(term bias, term choices, const load_balance& by) {
-  return hasher(6) << bias << choices << by.rate << by.mean;
+  return hasher(hash_of::balanced) << bias << choices << by.rate << by.mean;
 }
 
 class model {
@@ -52,6 +59,7 @@ class model {
     term state[3];  // weight, first and second moment
     term gradient = zero;
     term after[3];
+    std::vector<term> addends = {};  // of the gradient: one of each use
   };
 
   /// Errors: refusal where a row has no facts, or a gradient no rule.
@@ -65,14 +73,19 @@ class model {
   const std::pair<const std::string, parameter>* owner(term weight) const;
   term loss() const { return loss_; }
   term norm() const { return norm_; }
+  std::size_t known_terms() const { return known_.size(); }
   /// Whether the model has a term.
   bool has(term t) const { return find(t) >= 0; }
+  /// Whether what a buffer holds is a term of the model, or a part of a sum that the model has.
+  bool has(const holding&) const;
+  /// Whether the model has a sum of this shape with so many addends that its parts are not known.
+  bool has_large_sum_like(const holding&) const;
   /// The size of a dim of a term: -1 where the model says nothing of it.
   std::int64_t size(term, std::size_t dim) const;
-  /// Of a term that says where slots of tokens lie, what it is of; 0 where it says nothing of it.
-  word arrangement(term) const;
+  /// The order in which a term says that slots of tokens lie; zero where it says nothing of it.
+  term arrangement(term) const;
   /// What experts take of an order of slots; of others, {}.
-  taken_of_group limit(word order) const;
+  taken_of_group limit(term order) const;
   /// Of a result of an op of sequences, how long these are; 0 of others.
   std::int64_t sequence(term) const;
   /// "layers.2: linear"; of a term that the model has not, that.
@@ -85,12 +98,21 @@ class model {
     const std::vector<std::int64_t>* shape = nullptr;
     const std::pair<const std::string, parameter>* owner = nullptr;  // of a weight
   };
+  /// A sum that the model has, in any order of its addends.
+  struct sum {
+    std::vector<term> addends;
+    std::string name;
+    std::optional<std::vector<std::int64_t>> shape = {};  // none: of an op, which has few addends
+  };
   struct layer_values {
     std::vector<term> values, gradients;
+    std::vector<std::vector<term>> addends;  // of each gradient
   };
 
   int find(term) const;
   void know(term, std::string name, const std::vector<std::int64_t>* shape);
+  void know_sums();
+  void know_parts(const std::vector<term>& addends, const std::string& name);
   void put(int known);
   void begin();
   void forward(std::size_t use, term input, term statistics);
@@ -104,11 +126,14 @@ class model {
   const specification& spec_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
-  std::map<word, word> arrangements_;
-  std::map<word, taken_of_group> limits_;
-  std::map<word, std::int64_t> sequences_;
+  std::map<term, term> arrangements_;
+  std::map<term, taken_of_group> limits_;
+  std::map<term, std::int64_t> sequences_;
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;
+  std::vector<sum> sums_;
+  std::vector<std::vector<std::int64_t>> large_sums_;  // shapes of sums with parts that are not all known
+  const term unit_gradient_ = leaf("gradient", "of the loss");
   term loss_ = zero, norm_ = zero;
 };
 

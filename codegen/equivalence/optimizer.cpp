@@ -36,7 +36,7 @@ void interpreter::sum_squares(const op& o) {
   }
   content made{norm.end - norm.begin, norm.type, {}};
   made.pieces.push_back({{}, claims_.sum_squares(gradients, before)});
-  store_.put(norm, std::move(made));
+  put(norm, std::move(made));
 }
 
 /// The bytes of a view that is all of one tensor.

@@ -27,7 +27,7 @@ bool is_alike(const holding& x, const holding& y) {
 
 /// Slots of tokens lie in an order of each rank's own.
 void refuse_slots(const part& p) {
-  if (p.arranged)
+  if (p.is_arranged())
     throw refusal("RC7641: the members of the collective have expert slots, each in an order of its own");
 }
 
@@ -101,7 +101,7 @@ std::int64_t rows_before(const place& m, std::int64_t element) {
 /// Whether a buffer holds slots that its member has received.
 bool holds_slots(const content& c) {
   return c.pieces.size() == 1 && !c.pieces[0].holds.any && c.pieces[0].holds.box.size() == 2 &&
-         c.pieces[0].holds.box[0].arranged;
+         c.pieces[0].holds.box[0].is_arranged();
 }
 
 /// Slots of all members, one member's behind another's.

@@ -26,13 +26,14 @@ void check_counts_tokens(const holding& offsets) {
 /// What a member's offsets say: the order of its slots, and the tokens whose they are.
 struct counted {
   const holding* offsets;
-  word order;
+  term order;
   runs tokens;
 };
 counted read_offsets(const content& c, const slabs& as) {
   const holding& h = only(c, "offsets");
-  const word order = h.sum.size() == 1 && !h.box[1].arranged ? as.choice_of(h.sum[0].of) : 0;
-  if (order == 0 || !h.box[1].is_whole())
+  const bool are_of_all = h.sum.size() == 1 && !h.box[1].is_arranged();
+  const term order = are_of_all ? as.order_of(h.sum[0].of) : zero;
+  if (order.is_zero() || !h.box[1].is_whole())
     throw refusal(
         "RC7652: a member of the exchange gives offsets that do not give the order of its tokens' slots");
   if (h.box[1].size % as.members)
@@ -48,10 +49,10 @@ interval experts_of(const holding& offsets, std::int64_t member, const slabs& as
 }
 
 /// In which order slots lie that a member has received of all.
-word order_of_received(word order, const interval& experts, const slabs& as) {
-  const term t = hasher(5) << order << static_cast<word>(experts.begin) << static_cast<word>(experts.end)
-                           << static_cast<word>(as.members) << static_cast<word>(as.rows);
-  return t.a | 1;
+term order_of_received(term order, const interval& experts, const slabs& as) {
+  return hasher(hash_of::slots_received)
+         << order << static_cast<word>(experts.begin) << static_cast<word>(experts.end)
+         << static_cast<word>(as.members) << static_cast<word>(as.rows);
 }
 
 void check_alike(const holding& x, const holding& y) {
@@ -93,10 +94,9 @@ content like(const content& c, const place& at, holding h) {
   return made;
 }
 
-/// What orders of members in line differ by, an even number: an order is odd, and 0 none.
-word difference_of_gathered(std::int64_t members, std::int64_t rows) {
-  const term t = hasher(6) << static_cast<word>(members) << static_cast<word>(rows);
-  return t.a << 1;
+/// The difference between the order of gathered slots and that of a member's.
+term difference_of_gathered(std::int64_t members, std::int64_t rows) {
+  return hasher(hash_of::slots_gathered) << static_cast<word>(members) << static_cast<word>(rows);
 }
 
 }  // namespace
@@ -117,10 +117,10 @@ static const holding& only(const operand& o, const char* what) {
 
 void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   const holding &places = only(ports[2], "places"), &offsets = only(ports[3], "offsets");
-  const word order = m.arrangement(places.sum[0].of);
-  const bool are_of_all = places.is_whole() && !places.box[1].arranged && places.box[1].is_whole() &&
-                          !offsets.box[1].arranged && offsets.box[1].is_whole();
-  if (order == 0 || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
+  const term order = m.arrangement(places.sum[0].of);
+  const bool are_of_all = places.is_whole() && !places.box[1].is_arranged() && places.box[1].is_whole() &&
+                          !offsets.box[1].is_arranged() && offsets.box[1].is_whole();
+  if (order.is_zero() || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
     throw refusal(
         "RC7659: the op is given places and offsets that do not give one order of all experts' slots");
   runs tokens = places.box[0].at, counted(0, places.box[0].size);
@@ -131,16 +131,16 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   const interval own{ports[1].first, ports[1].first + ports[1].cols};
   if (own.begin < 0 || own.end > experts)
     throw refusal("RC7660: the op is told of experts {}..{}; there are {}", own.begin, own.end - 1, experts);
-  const term own_order = hasher(7) << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
+  const term own_order = hasher(hash_of::slots_of_experts)
+                         << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
   holding &places_of_own = space.make(), &offsets_of_own = space.make();
   places_of_own = places;
   offsets_of_own = offsets;
-  places_of_own.box[1].arranged = own_order.a | 1;
-  offsets_of_own.box[1] = {runs(own.begin, own.end), experts, own_order.a | 1};
+  places_of_own.box[1].arranged = own_order;
+  offsets_of_own.box[1] = {runs(own.begin, own.end), experts, own_order};
   if (own.end - own.begin < experts) {
-    const term all_experts = hasher(8) << order;
-    places_of_own.sum[0].over.push_back(
-        {all_experts.a, 'e', joining::sum, experts, runs(own.begin, own.end)});
+    const term all_experts = hasher(hash_of::experts) << order;
+    places_of_own.sum[0].over.push_back({all_experts, 'e', joining::sum, experts, runs(own.begin, own.end)});
   }
   for (const int result : {0, 1}) {
     operand& o = ports[static_cast<std::size_t>(result)];
@@ -148,10 +148,10 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   }
 }
 
-word order_of_gathered(word order, std::int64_t members, std::int64_t rows) {
+term order_of_gathered(term order, std::int64_t members, std::int64_t rows) {
   return order + difference_of_gathered(members, rows);
 }
-word order_of_member(word order, std::int64_t members, std::int64_t rows) {
+term order_of_member(term order, std::int64_t members, std::int64_t rows) {
   return order - difference_of_gathered(members, rows);
 }
 
@@ -238,7 +238,7 @@ std::vector<content> gather_offsets(const std::vector<const content*>& given, co
   holding all = only(*given[0], "offsets");
   for (const content* c : given) {
     const holding& h = only(*c, "offsets");
-    if (!h.box[1].arranged)
+    if (!h.box[1].is_arranged())
       throw refusal(
           "RC7665: a member gathers offsets that do not give the order of the slots that it received");
     if (!(h.box[1] == all.box[1])) throw different_choices();

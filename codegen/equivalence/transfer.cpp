@@ -171,7 +171,7 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
   const operand& given = ports[static_cast<std::size_t>(e.operands[0])];
   if (f.number && !std::isfinite(with.number))
     throw refusal("RC7686: the op multiplies by {}; expected a finite number", with.number);
-  const word factor = f.number ? in_field(with.number) : 1;
+  const double factor = f.number ? with.number : 1;
   for (int i = 0; i < given.tiles.size(); ++i) {
     tile t = given.tiles[i];
     if (factor != 1) {
@@ -181,6 +181,9 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
         throw refusal("RC7687: {} over only some of its elements is multiplied; merge its parts first",
                       h.unfinished());
       for (int k = 0; k < h.sum.size(); ++k) h.sum[k].of = factor * h.sum[k].of;
+      if (const term of = h.closed(); !of.is_zero() && !model_.has(of))
+        throw refusal("RC7691: the op computes {} times {}, which the model does not compute anywhere",
+                      factor, model_.name(t.holds->closed()));
       t.holds = &h;
     }
     result.tiles.push_back(t);

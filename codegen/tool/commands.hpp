@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of `rankc` that read no lines. Each returns the exit code and throws nothing.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 namespace rankc::tool {
@@ -13,9 +15,10 @@ namespace rankc::tool {
 /// target's.
 int init(const std::filesystem::path& folder, std::string name, std::ostream& out, std::ostream& errors);
 
-/// Check a certificate.
+/// Check a certificate. The same seed repeats a check; without one it is drawn.
 /// Errors: 1 where it is refused or unreadable.
-int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors);
+int verify(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
+           std::ostream& errors);
 
 /// Print the long form of a rule ("RC201", "rc201" or "201"), or where `id` is empty one line for each.
 /// Errors: 1 where there is no such rule.

@@ -66,6 +66,8 @@ int main(int argc, char** argv) {
   starting->add_option("--name", name, "name of the program; default: the folder's");
   CLI::App* verifying = app.add_subcommand("verify", "check a certificate that a plan's generator wrote");
   verifying->add_option("file", file, "the certificate")->required();
+  std::optional<std::uint64_t> seed;
+  verifying->add_option("--seed", seed, "repeat a check: the seed that it printed; default: drawn anew");
   CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
   explaining->add_option("rule", id, "such as RC201, rc201 or 201");
   tokens_options tokenizing;
@@ -99,7 +101,7 @@ int main(int argc, char** argv) {
   };
   if (*starting) return written(init(folder, name, std::cout, std::cerr));
   if (*calibrating) return written(calibrate(file, std::cout, std::cerr));
-  if (*verifying) return written(verify(file, std::cout, std::cerr));
+  if (*verifying) return written(verify(file, seed, std::cout, std::cerr));
   if (*explaining) return written(explain(id, std::cout, std::cerr));
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
   if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field, sets of elements, sums of parts and what buffers hold.
+// The fields, sets of elements, sums of parts and what buffers hold.
 #include <doctest/doctest.h>
 
 #include <equivalence/collectives.hpp>
@@ -13,12 +13,13 @@ using namespace rankc::codegen::algebra;
 
 namespace {
 
-const term t = leaf("test", "t"), u = leaf("test", "u");
+constexpr term t{3, 5}, u{7, 11};
+constexpr word seeds[]{0, 1, 2, 3, 1u << 31, ~word{0}};
 
 /// Elements [begin, end) of the terms that t sums over an axis of 100.
 summand part_of(std::int64_t begin, std::int64_t end, term of = t) {
   summand s{of, {}};
-  s.over.push_back({7, 't', joining::sum, 100, runs(begin, end)});
+  s.over.push_back({{7, 7}, 't', joining::sum, 100, runs(begin, end)});
   return s;
 }
 holding held(const summand& s) {
@@ -40,21 +41,83 @@ piece matrix(std::int64_t offset, std::int64_t rows, std::int64_t columns, std::
 
 }  // namespace
 
-TEST_CASE("numbers are elements of the field") {
-  CHECK(in_field(1) == 1);
-  CHECK(in_field(-1) == prime - 1);
-  CHECK(in_field(0) == 0);
-  CHECK(field_product(in_field(0.5), in_field(2)) == 1);
-  CHECK(field_product(in_field(0.1), in_field(10)) != 1);  // 0.1 is no tenth
-  CHECK(reduced(in_field(0.375) + in_field(0.25)) == in_field(0.625));
-  CHECK(field_product(in_field(1e300), in_field(0x1p-900)) == in_field(1e300 * 0x1p-900));
-  CHECK(in_field(3) * (t + u) == in_field(3) * u + t + t + t);
+TEST_CASE("numbers are elements of the fields that are drawn") {
+  for (const word seed : seeds) {
+    const fields drawn_of = draw_fields(seed);
+    for (const field& f : {drawn_of.a, drawn_of.b}) {
+      CHECK(f.number(1) == 1);
+      CHECK(f.number(-1) == f.prime - 1);
+      CHECK(f.number(0) == 0);
+      CHECK(f.product(f.number(0.5), f.number(2)) == 1);
+      CHECK(f.product(f.number(0.1), f.number(10)) != 1);  // 0.1 is no tenth
+      CHECK(f.sum(f.number(0.375), f.number(0.25)) == f.number(0.625));
+      CHECK(f.difference(f.number(0.25), f.number(0.375)) == f.number(-0.125));
+      CHECK(f.product(f.number(1e300), f.number(0x1p-900)) == f.number(1e300 * 0x1p-900));
+      CHECK(f.product(f.number(0x1p-1074), f.number(0x1p1000)) == f.number(0x1p-74));
+    }
+    const drawn scope(drawn_of);
+    CHECK(3 * (t + u) == 3 * u + t + t + t);
+    CHECK(t + u - u == t);
+  }
+}
+
+TEST_CASE("fields are of two primes, and a seed draws the same again") {
+  for (const word seed : seeds) {
+    const fields x = draw_fields(seed), y = draw_fields(seed);
+    CHECK(x.a.prime == y.a.prime);
+    CHECK(x.b.seed == y.b.seed);
+    CHECK(x.a.prime != x.b.prime);
+    CHECK(x.a.seed != x.b.seed);
+    for (const field& f : {x.a, x.b}) {
+      CHECK((f.prime >> 61) == 1);
+      word divisor = 2;
+      while (divisor < 5000 && f.prime % divisor != 0) ++divisor;
+      CHECK(divisor == 5000);
+      for (const word base : {2, 3, 10, 6700417}) CHECK(f.power(base, f.prime - 1) == 1);  // Fermat
+    }
+  }
+}
+
+TEST_CASE("no power of two that a few doubles have is one") {
+  for (const word seed : seeds) {
+    const drawn scope(draw_fields(seed));
+    term doubled = t + t;
+    int k = 1;
+    for (; k <= 4096 && doubled != t; ++k) doubled = doubled + doubled;
+    CHECK(k == 4097);
+    for (const double factor : {0x1p61, 0x1p-61, 0x1p122, 0x1p-976, 0x1p1023, 0x1p-1074})
+      CHECK(factor * t != t);
+    CHECK(0x1p31 * (0x1p30 * t) != t);
+  }
 }
 
 TEST_CASE("terms are told apart by row, attributes and operands") {
+  const drawn scope(draw_fields(1));
+  const auto hashed = [](auto... values) {
+    hasher h(hash_of::result);
+    (h << ... << values);
+    return term(h);
+  };
   CHECK(leaf("a", "bc") != leaf("ab", "c"));
-  CHECK(term(hasher(1) << word{2} << word{3}) != term(hasher(1) << word{3} << word{2}));
-  CHECK(term(hasher(1) << 0.0) != term(hasher(1) << 1.0));
+  CHECK(hashed(word{2}, word{3}) != hashed(word{3}, word{2}));
+  CHECK(hashed(0.0) != hashed(1.0));
+  CHECK(hashed(word{1}) != term(hasher(hash_of::squares) << word{1}));
+  CHECK(hashed(t) != hashed(t.a, t.a));
+}
+
+TEST_CASE("a term of one draw is another in the next, and is not made without a draw") {
+  const auto leaf_of = [](word seed) {
+    const drawn scope(draw_fields(seed));
+    return leaf("weight", "w");
+  };
+  CHECK(leaf_of(1) == leaf_of(1));
+  CHECK(leaf_of(1).a != leaf_of(2).a);
+  CHECK(leaf_of(1).b != leaf_of(2).b);
+  CHECK_THROWS_AS(leaf("weight", "w"), std::logic_error);
+  const drawn outer(draw_fields(1));
+  const term before = leaf("weight", "w");
+  leaf_of(2);
+  CHECK(leaf("weight", "w") == before);
 }
 
 TEST_CASE("runs keep an order, or are a set") {
@@ -81,6 +144,7 @@ TEST_CASE("runs keep an order, or are a set") {
 }
 
 TEST_CASE("parts of a term unite to the whole of it") {
+  const drawn scope(draw_fields(1));
   few<summand, 1> sum;
   add(sum, part_of(0, 30));
   add(sum, part_of(60, 100));
@@ -103,7 +167,7 @@ TEST_CASE("a sum over two axes is whole by one after the other") {
   few<summand, 1> sum;
   const auto block = [](std::int64_t begin, std::int64_t end, std::int64_t head) {
     summand s = part_of(begin, end);
-    s.over.push_back({8, 'h', joining::sum, 2, runs(head, head + 1)});
+    s.over.push_back({{8, 8}, 'h', joining::sum, 2, runs(head, head + 1)});
     return s;
   };
   add(sum, block(0, 50, 0));

@@ -143,9 +143,9 @@ TEST_CASE("gradients, norm and loss are summed over the ranks of cp") {
       of_gpt(),
       said{7405,
            {"the norm",
-            "features 2..7 and 10..15 of a value that does not occur in the model; features 3..11 and 15..23 "
-            "of a value that does not occur in the model; features 4..15 and 20..31 of a value that does not "
-            "occur in the model; features 4..15 of a value that does not occur in the model"}},
+            "features 2..7 and 10..15 of the squares of a gradient; features 3..11 and 15..23 of the squares "
+            "of a gradient; features 4..15 and 20..31 of the squares of a gradient; features 4..15 of the "
+            "squares of a gradient"}},
       leave_out("gradient norm over shard"));
   check_refused(of_gpt(), leave_out("gradients of layers.1 over shard"));
 }

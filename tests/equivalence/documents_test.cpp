@@ -119,7 +119,9 @@ TEST_CASE("attention that is not told of documents is another term") {
     for (const char* which : {"", "_grad"}) {
       CAPTURE(row);
       CAPTURE(which);
-      check_refused(*sound, 7433, [&](subject& s) { untold(s, std::string(row) + which); });
+      const std::string untold_row = std::string(row) + which;
+      const int id = untold_row == "position" ? 7690 : 7433;  // a sum, which the model does not have either
+      check_refused(*sound, id, [&](subject& s) { untold(s, untold_row); });
     }
   // A model of documents is none of whole sequences.
   subject s = of_one();

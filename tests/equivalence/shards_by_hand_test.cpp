@@ -157,8 +157,8 @@ TEST_CASE("gradients and norms are summed over copies, or not over replicas") {
                            "2", "0"}}});
   x = sharded_by_hand();
   find(x, 1, "adamw").reads[4].value = find(x, 1, "sum_squares").writes[0].value;
-  CHECK(why(x) == placed{"rank 1, adamw",
-                         {7405, {"the norm", "features 0..1 of a value that does not occur in the model"}}});
+  CHECK(why(x) ==
+        placed{"rank 1, adamw", {7405, {"the norm", "features 0..1 of the squares of a gradient"}}});
 }
 
 TEST_CASE("rows past the end of a gradient are not zeros") {

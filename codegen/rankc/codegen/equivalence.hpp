@@ -5,20 +5,37 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/specification.hpp>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace rankc::codegen {
+
+/// A seed of the machine's entropy.
+std::uint64_t random_seed();
+
+/// The prime fields in which terms are compared. They are drawn when the check runs.
+struct fingerprints {
+  std::uint64_t seed = 0;  // the primes follow from it
+  std::array<std::uint64_t, 2> primes{};
+  /// A bound, of a result that holds: the chance that a program is accepted that does not compute the model
+  /// and was written before the draw.
+  double chance = 1;
+};
 
 struct equivalence {
   bool holds = false;
   bool has_unknown_row = false;  // an op is of a row of which the checker has no facts: nothing is claimed
   std::vector<std::string> reasons;  // why not: the op, the tensor, what was expected and what was found
   std::vector<std::string> claims;   // what holds, as sentences
+  fingerprints drawn;
 };
 
 /// Interpret a program over terms and compare what is left at its end with the specification. `order` is a
 /// verdict of the program: an order of its ops in which every read follows the write of its value.
-equivalence check_equivalence(const program&, const verdict& order, const specification&);
+/// The same seed gives the same result.
+equivalence check_equivalence(const program&, const verdict& order, const specification&,
+                              std::uint64_t seed = random_seed());
 
 }  // namespace rankc::codegen

@@ -15,6 +15,7 @@
 
 #include <sys/wait.h>
 #include <cstdio>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -48,9 +49,9 @@ result run_init(const fs::path& folder, const std::string& name = "") {
   const int code = init(folder, name, out, errors);
   return {code, out.str(), errors.str()};
 }
-result run_verify(const fs::path& file) {
+result run_verify(const fs::path& file, std::optional<std::uint64_t> seed = {}) {
   std::ostringstream out, errors;
-  const int code = verify(file, out, errors);
+  const int code = verify(file, seed, out, errors);
   return {code, out.str(), errors.str()};
 }
 
@@ -183,11 +184,21 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(shown.out.starts_with("train: computes the model in "));
   CHECK(shown.out.find("\n  ") != std::string::npos);  // what holds
   CHECK(shown.out.ends_with(file + ": every claim holds\n"));
+  CHECK(shown.out.find(" and does not compute the model is accepted with a chance below 2^-") !=
+        std::string::npos);
+  const auto drawn_line = [](const result& r) {
+    const std::size_t begin = r.out.find("terms are compared modulo the primes ");
+    return r.out.substr(begin, r.out.find('\n', begin) - begin);
+  };
+  CHECK(drawn_line(run_verify(file, 5)).find(", drawn by seed 5; ") != std::string::npos);
+  CHECK(drawn_line(run_verify(file, 5)) == drawn_line(run("verify --seed 5 " + file)));
+  CHECK(drawn_line(run_verify(file, 5)) != drawn_line(run_verify(file, 6)));
+  CHECK(drawn_line(shown) != drawn_line(run_verify(file)));
   model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
   write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
   const test::said other = refusal(run_verify(file));
   CHECK(other.id == 8120);
-  REQUIRE(other.arguments.size() == 3);
+  REQUIRE(other.arguments.size() == 4);
   CHECK(other.arguments[0] == "train");
   CHECK(other.arguments[1] == file);
   CHECK(other.arguments[2] != "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand
-// for functions that are no polynomials. Two polynomials that differ agree at a random point with probability
+// Numbers modulo a prime, in which sums and products are exact, and draws from a key that stand for functions
+// that are no polynomials. The prime p = 2^61 - 2373 is the largest below 2^61 for which (p - 1) / 2 is prime
+// too. So no number but 1 and -1 has a small power that is 1. The checker draws its primes above 2^61. Two polynomials that differ agree at a random point with probability
 // degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
@@ -16,7 +17,7 @@ namespace field {
 
 /// 0 to prime - 1.
 using element = std::uint64_t;
-inline constexpr element prime = (element{1} << 61) - 1;
+inline constexpr element below = 2373, power_of_two = element{1} << 61, prime = power_of_two - below;
 
 constexpr element add(element a, element b) {
   const element sum = a + b;
@@ -24,16 +25,21 @@ constexpr element add(element a, element b) {
 }
 constexpr element negate(element a) { return a == 0 ? 0 : prime - a; }
 constexpr element multiply(element a, element b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return add(static_cast<element>(product) & prime, static_cast<element>(product >> 61));
+  auto product = static_cast<unsigned __int128>(a) * b;
+  for (int fold = 0; fold < 2; ++fold)  // 2^61 is 2373
+    product = (product >> 61) * below + (product & (power_of_two - 1));
+  return add(static_cast<element>(product), 0);
+}
+constexpr element power(element a, element exponent) {
+  element all = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) all = multiply(all, a);
+    a = multiply(a, a);
+  }
+  return all;
 }
 /// 0 for 0.
-constexpr element inverse(element a) {
-  element power = 1;
-  for (element left = prime - 2; left; left >>= 1, a = multiply(a, a))
-    if (left & 1) power = multiply(power, a);
-  return power;
-}
+constexpr element inverse(element a) { return power(a, prime - 2); }
 
 /// The larger by an order in which no number is a bound of all.
 constexpr element larger(element a, element b) {
@@ -45,7 +51,7 @@ constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
 constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }
 constexpr element draw_below(std::uint64_t key, std::uint64_t count) { return mix(key, 0) % count; }
 
-/// A double as the fraction that it is: m 2^e, and 2^61 is 1. Not finite: drawn.
+/// A double as the fraction m 2^e that it is. A number that is not finite is drawn.
 inline element number(double value) {
   std::uint64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -53,8 +59,9 @@ inline element number(double value) {
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
   if (exponent == 0x7FF) return draw(bits);
   const element m = exponent ? fraction | std::uint64_t{1} << 52 : fraction;
-  const int shift = ((exponent ? exponent : 1) - 1075 + 61 * 20) % 61;
-  const element magnitude = multiply(m, element{1} << shift);
+  const int e = (exponent ? exponent : 1) - 1075;
+  const element scale = power(2, static_cast<element>(e < 0 ? -e : e));
+  const element magnitude = multiply(m, e < 0 ? inverse(scale) : scale);
   return bits >> 63 ? negate(magnitude) : magnitude;
 }
 

@@ -219,6 +219,9 @@ TEST_CASE("numbers: fractions are exact, and a hole in memory is no element") {
   CHECK(add(number(-5), 5) == 0);
   CHECK(multiply(number(0x1p-1060), number(0x1p1000)) == number(0x1p-60));
   CHECK(multiply(inverse(12345), 12345) == 1);
+  for (const double factor : {0x1p61, 0x1p-61, 0x1p122, 0x1p-976, 0x1p1023, 0x1p-1074})
+    CHECK(number(factor) != 1);
+  CHECK(power(2, prime - 1) == 1);
   int above_zero = 0;
   for (element e = 1; e <= 100; ++e) above_zero += larger(0, e) == e && larger(e, 0) == e;
   CHECK(above_zero > 0);
