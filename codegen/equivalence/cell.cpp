@@ -311,6 +311,10 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   for (const char letter : e.over) {
     const bool of_group = fact_.grouped && letter == 't';
     const part& all = bound_[slot(letter)];
+    if (all.arranged)
+      throw refusal(
+          "RC7735: the op sums over expert slots and is not told which of them tokens fill; expected a sum "
+          "over tokens");
     const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty())

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "contents.hpp"
@@ -21,6 +22,7 @@ std::string name_of(const codegen::holding&);
 
 class claims {
  public:
+  /// Errors: refusal where the program is of no step, or trains a model that trains no parameter.
   claims(const program&, const model&);
 
   /// What an access of `begin` holds.
@@ -42,18 +44,19 @@ class claims {
   std::vector<std::string> sentences() const;
 
  private:
-  /// Bytes that hold a weight, a working copy or a moment from one step to the next.
-  struct region {
-    holding_kind kind;
-    std::size_t begin, end;
+  /// A tensor that the step begins with, and must leave in the same bytes to the next step.
+  struct kept {
+    access at;
+    codegen::holding what;
     bool is_left = false;
   };
+  /// The part of a parameter that a rank holds.
   struct held {
     int rank;
     few<part, 2> box;
-    few<region, 4> regions;
   };
   void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
+  void check_left() const;
   [[noreturn]] void refuse_value(const std::string& what, term expected, const holding& found) const;
   [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
   [[noreturn]] void refuse_gradient(const holding&) const;
@@ -66,8 +69,9 @@ class claims {
 
   const program& program_;
   const model& model_;
-  bool trains_ = false;
-  std::map<std::string, std::vector<held>> held_;  // of each parameter
+  bool trains_;
+  std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
+  std::map<std::string, std::vector<held>> held_;     // of each parameter
   int losses_ = 0, norms_ = 0, updates_ = 0;
   bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
   bool fp8_linears_ = false;                          // operands are rounded so

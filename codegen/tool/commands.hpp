@@ -13,8 +13,8 @@ namespace rankc::tool {
 /// target's.
 int init(const std::filesystem::path& folder, std::string name, std::ostream& out, std::ostream& errors);
 
-/// Check a certificate.
-/// Errors: 1 where it is refused or unreadable.
+/// Check a certificate, and print whose it is, what it claims and what is trusted.
+/// Errors: 1 where it is refused or unreadable; 3 where its programs are not compared with a model.
 int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors);
 
 /// Print the long form of a rule ("RC201", "rc201" or "201"), or where `id` is empty one line for each.
