@@ -32,9 +32,18 @@ void check_names(const std::vector<kept_state>& steps, const specification& mode
                   trains ? 1 : 0, trains ? "parameters that are trained" : "no parameter that is trained");
 }
 
-std::string place_of(const kept_tensor& t) {
-  return fmt::format("{} in bytes {} to {} as {}", algebra::name_of(t.what), t.at.begin, t.at.end,
-                     element_type_names[static_cast<int>(t.at.type)]);
+/// "the weight of layers.0.wq, 0..7 x 0..15, in bytes 1024 to 1536 as f32"
+std::string text_of(const kept_tensor& t) {
+  std::string text = algebra::name_of(t.what), between = ", ";
+  for (const box_range& b : t.what.box) {
+    text += fmt::format("{}{}..{}", between, b.first, b.first + b.count - 1);
+    between = " x ";
+  }
+  if (t.what.kind == holding_kind::rotary)
+    text += fmt::format(", of {} positions and {} elements with base {}", t.what.positions, t.what.dim,
+                        t.what.theta);
+  return text + fmt::format(", in bytes {} to {} as {}", t.at.begin, t.at.end,
+                            element_type_names[static_cast<int>(t.at.type)]);
 }
 
 bool is_same(const kept_tensor& x, const kept_tensor& y) {
@@ -54,8 +63,8 @@ void check_same(const kept_state& first, const kept_state& other) {
         std::mismatch(x.tensors.begin(), x.tensors.end(), y.tensors.begin(), y.tensors.end(), is_same);
     if (a == x.tensors.end() && b == y.tensors.end()) continue;
     throw refusal("RC7741: rank {}: {} begins with {}, and {} with {}; expected the same", x.number,
-                  first.step, a == x.tensors.end() ? "nothing more" : place_of(*a), other.step,
-                  b == y.tensors.end() ? "nothing more" : place_of(*b));
+                  first.step, a == x.tensors.end() ? "nothing more" : text_of(*a), other.step,
+                  b == y.tensors.end() ? "nothing more" : text_of(*b));
   }
 }
 

@@ -13,13 +13,7 @@ namespace {
 std::map<std::string, std::string> sums_of_parameters(const specification& model) {
   std::map<std::string, std::string> kinds;
   for (const specification::use& u : model.uses) {
-    if (u.layer < 0 || static_cast<std::size_t>(u.layer) >= model.layers.size())
-      refuse("RC7281: certificate: \"{}\" of the model is of layer {}; there are {}", u.name, u.layer,
-             model.layers.size());
     const auto& of = model.layers[static_cast<std::size_t>(u.layer)].parameters;
-    if (of.size() != u.parameters.size())
-      refuse("RC7282: certificate: \"{}\" of the model names {} parameters; its layer has {}", u.name,
-             u.parameters.size(), of.size());
     for (std::size_t i = 0; i < of.size(); ++i)
       if (of[i].trainable) kinds[u.parameters[i]] = of[i].balances.any() ? "choices" : "gradient";
   }
@@ -49,14 +43,14 @@ void check_rank(const document& d, int rank, const std::map<std::string, std::st
       const total* sum = find(r, of->second, of->first);
       if (!sum)
         refuse(
-            "RC7283: certificate, rank {}: the rank holds {}, which is trained, and names no sum of its {}",
+            "RC7281: certificate, rank {}: the rank holds {}, which is trained, and names no sum of its {}",
             rank, of->first, of->second);
       const std::pair bytes(i.writes[k].begin, i.writes[k].end);
       if (std::find(sum->updates.begin(), sum->updates.end(), bytes) == sum->updates.end())
-        refuse("RC7284: certificate, rank {}: the sum of {} does not update bytes {} to {}, which hold it",
+        refuse("RC7282: certificate, rank {}: the sum of {} does not update bytes {} to {}, which hold it",
                rank, of->first, bytes.first, bytes.second);
       if (!find(r, "norm", ""))
-        refuse("RC7285: certificate, rank {}: the rank trains {} and names no norm", rank, of->first);
+        refuse("RC7283: certificate, rank {}: the rank trains {} and names no norm", rank, of->first);
     }
 }
 
@@ -65,11 +59,11 @@ void check_rank(const document& d, int rank, const std::map<std::string, std::st
 void check_demanded(const document& d, const specification& model) {
   if (model.layers.empty()) return;
   const auto kinds = sums_of_parameters(model);
-  if (!has(d, "loss")) refuse("RC7286: certificate: no rank of {} names the loss as a sum", d.step);
+  if (!has(d, "loss")) refuse("RC7284: certificate: no rank of {} names the loss as a sum", d.step);
   if (d.step != "train") return;
   for (const auto& [name, kind] : kinds)
     if (!has(d, kind, name))
-      refuse("RC7287: certificate: {} is trained, and no rank names a sum of its {}", name, kind);
+      refuse("RC7285: certificate: {} is trained, and no rank names a sum of its {}", name, kind);
   for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) check_rank(d, r, kinds);
 }
 
