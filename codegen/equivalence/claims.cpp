@@ -166,43 +166,43 @@ void claims::leave(int rank, const access& a, const relation& h, const few<part,
   at->second.is_left = true;
 }
 
+claims::expectation claims::expected_at_end(const relation& h) const {
+  switch (h.kind) {
+    case holding_kind::rotary:
+      return {box_of_table(h), rotary_table(h.theta, h.dim, h.scaling)};
+    case holding_kind::padding:
+      return {{}, zero};
+    case holding_kind::loss:
+      return {{}, model_.loss()};
+    case holding_kind::norm:
+      return {{}, model_.norm()};
+    case holding_kind::ids:
+    case holding_kind::targets:
+    case holding_kind::starts:
+      throw refusal("RC7468: the step leaves {}; expected what it begins with, the loss or the norm",
+                    name_of(h));
+    default:
+      break;
+  }
+  const model::parameter& p = parameter(h.name);
+  return {box_of(h, p), (trains_ ? p.after : p.state)[state_of(h.kind)]};
+}
+
+/// Zeros in all bytes.
+static void check_padding(const access& a, const holding& found, const model& m) {
+  if (!found.is_zero())
+    throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
+                  m.name(found.closed()));
+}
+
 void claims::end(int rank, const access& a, const content& c, const relation& h) {
   const std::string what = name_of(h);
   const holding& found = *tensor_of(c).holds;
-  term expected;
-  few<part, 2> box;
-  switch (h.kind) {
-    case holding_kind::weight:
-    case holding_kind::working_copy:
-    case holding_kind::first_moment:
-    case holding_kind::second_moment: {
-      const model::parameter& p = parameter(h.name);
-      box = box_of(h, p);
-      expected = (trains_ ? p.after : p.state)[state_of(h.kind)];
-      break;
-    }
-    case holding_kind::rotary:
-      box = box_of_table(h);
-      expected = rotary_table(h.theta, h.dim, h.scaling);
-      break;
-    case holding_kind::padding:
-      leave(rank, a, h, box);
-      if (!found.is_zero())
-        throw refusal("RC7734: padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
-                      model_.name(found.closed()));
-      return;
-    case holding_kind::loss:
-      expected = model_.loss();
-      ++losses_;
-      break;
-    case holding_kind::norm:
-      expected = model_.norm();
-      ++norms_;
-      break;
-    default:
-      throw refusal("RC7468: the step leaves {}; expected what it begins with, the loss or the norm", what);
-  }
+  const auto [box, expected] = expected_at_end(h);
   if (is_kept(h.kind)) leave(rank, a, h, box);
+  if (h.kind == holding_kind::padding) return check_padding(a, found, model_);
+  losses_ += h.kind == holding_kind::loss;
+  norms_ += h.kind == holding_kind::norm;
   if (count(box) != c.elements()) refuse_size(what, c.bytes, box);
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) refuse_sum(what, found, expected);

@@ -55,6 +55,12 @@ class claims {
     int rank;
     few<part, 2> box;
   };
+  /// What a tensor must be when the step ends.
+  struct expectation {
+    few<part, 2> box;
+    term value;
+  };
+  expectation expected_at_end(const codegen::holding&) const;
   void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
   void check_left() const;
   [[noreturn]] void refuse_value(const std::string& what, term expected, const holding& found) const;

@@ -205,8 +205,7 @@ TEST_CASE("padding is zeros, and a rotary table the table, when a step ends") {
     overwrite(x, false);
     const said left = pads ? said{7734, {"16384", "16408", "table after the update"}}
                            : said{7470, {"the rotary", "table after the update", "the rotary table"}};
-    CHECK(why(x).what.id == left.id);
-    CHECK(why(x).place == "rank 0, end");
+    CHECK(why(x) == placed{"rank 0, end", left});
     x = with(h);
     overwrite(x, true);
     CHECK((reason(x, model_by_hand()) == "") == pads);
