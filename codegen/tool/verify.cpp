@@ -8,10 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <ostream>
 #include <sstream>
 
@@ -21,21 +20,23 @@ namespace rankc::tool {
 
 namespace {
 
-/// The elements of a parameter.
-std::int64_t count(const std::vector<std::int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+/// The elements of a parameter; unsigned, as a file may give any shape.
+std::uint64_t count(const std::vector<std::int64_t>& shape) {
+  std::uint64_t n = 1;
+  for (const std::int64_t size : shape) n *= static_cast<std::uint64_t>(size);
+  return n;
 }
 
 /// "6 layers, 28 parameters of 3312 elements, 2048 tokens a step"
 std::string text_of(const codegen::specification& model) {
-  std::map<std::string, std::int64_t> elements;  // of each parameter, which layers may share
+  std::map<std::string, std::uint64_t> elements;  // of each parameter, which layers may share
   for (const codegen::specification::use& u : model.uses) {
     const codegen::specification::layer& l = model.layers.at(static_cast<std::size_t>(u.layer));
     for (std::size_t i = 0; i < u.parameters.size(); ++i)
       elements[u.parameters[i]] =
           count(l.values.at(static_cast<std::size_t>(l.parameters.at(i).value)).shape);
   }
-  std::int64_t all = 0;
+  std::uint64_t all = 0;
   for (const auto& [name, n] : elements) all += n;
   return fmt::format("{} layers, {} parameters of {} elements, {} tokens a step", model.uses.size(),
                      elements.size(), all, model.tokens);

@@ -5,6 +5,7 @@
 
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/runtime/fp8.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -427,6 +428,30 @@ TEST_CASE("no op sums over slots, of which some may have no token, unless it is 
       s.insert_after(0, &dispatch, o);
       CHECK(placed_of(s.reason()).what == said{7735, {}});
     }
+}
+
+TEST_CASE("slots are not rounded to eight bits with one scale for all") {
+  subject s = of_replicas();
+  s.model.linears = specification::rounding::fp8;
+  const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
+  view q = dispatch.views.at(0), x = q;
+  q.port = "q";
+  x.port = "x";
+  x.written = false;
+  const auto rows = static_cast<std::size_t>(x.shape[0]), columns = static_cast<std::size_t>(x.shape[1]);
+  op o{.kind = op_kind::compute,
+       .name = "rounds",
+       .stream = dispatch.stream,
+       .waits = {},
+       .reads = {},
+       .writes = {}};
+  o.row = "to_e4m3";
+  o.reads = {dispatch.writes.at(0)};
+  o.writes = {{1 << 24, (1 << 24) + rankc::runtime::fp8_bytes(rows, columns, false), s.new_value(),
+               element_type::e4m3}};
+  o.views = {q, x};
+  s.insert_after(0, &dispatch, o);
+  CHECK(placed_of(s.reason()).what == said{7742, {"e4m3"}});
 }
 
 }  // namespace experts_test

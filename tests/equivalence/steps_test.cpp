@@ -203,8 +203,10 @@ TEST_CASE("padding is zeros, and a rotary table the table, when a step ends") {
     program_by_hand x = with(h);
     CHECK(reason(x, model_by_hand()) == "");
     overwrite(x, false);
-    const said left = pads ? said{7734, {"16384", "16408", "table after the update"}}
-                           : said{7470, {"the rotary", "table after the update", "the rotary table"}};
+    const said left =
+        pads ? said{7734, {"16384", "16408", "table after the update"}}
+             : said{7470,
+                    {"the rotary", "table after the update", "a value that does not occur in the model"}};
     CHECK(why(x) == placed{"rank 0, end", left});
     x = with(h);
     overwrite(x, true);
