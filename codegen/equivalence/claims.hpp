@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments;
-// and what it begins with.
+// A step is held to the model: the gradients that the optimizer reads, the norm, the loss, and the tensors that
+// the step begins with and leaves.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -55,7 +55,7 @@ class claims {
     int rank;
     few<part, 2> box;
   };
-  /// What a tensor must be when the step ends.
+  /// A tensor as it must be when the step ends.
   struct expectation {
     few<part, 2> box;
     term value;

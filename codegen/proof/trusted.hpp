@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no checker can know from a certificate: the sentences that every certificate has under "trusted".
+// Every certificate has these sentences under "trusted": no checker can know from the file that they hold.
 #pragma once
 #include <string_view>
 

@@ -22,7 +22,7 @@ using rankc::codegen::access;  // and not that of unistd.h
 
 namespace {
 
-/// What two steps of a plan keep.
+/// Both steps of a plan, by what they keep.
 struct both {
   kept_state train, evaluate;
   specification model;

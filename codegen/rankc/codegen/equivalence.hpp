@@ -17,8 +17,8 @@ struct equivalence {
   std::vector<std::string> claims;   // what holds, as sentences
 };
 
-/// What the ranks of a step begin with and leave to the next step, by the bytes of each: weights, working
-/// copies, moments, rotary tables and padding.
+/// Tensors that the ranks of a step begin with and leave to the next step, by the bytes of each: weights,
+/// working copies, moments, rotary tables and padding.
 struct kept_tensor {
   access at;
   holding what;

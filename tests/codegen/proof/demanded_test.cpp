@@ -45,7 +45,7 @@ struct held {
     model.uses = {u};
   }
 
-  /// Of the bytes that a sum updates the first are said to be a weight.
+  /// The first bytes that a sum updates are said to be a weight.
   static void hold(rank_program& r, const sum& s) {
     op& begin = r.ops.front();
     begin.holds.resize(begin.writes.size(), {.kind = holding_kind::padding});

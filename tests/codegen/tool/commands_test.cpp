@@ -167,7 +167,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
 
 namespace {
 
-/// What was certified of a step, and of all.
+/// A program and its proof.
 codegen::proven proven_of(codegen::program p) {
   codegen::verdict v = codegen::prove(p);
   return {std::move(p), std::move(v)};
@@ -261,7 +261,7 @@ TEST_CASE("verify ends with 3 where the programs are sound and not compared with
   c.model.layers.back().ops.back().row = "an_op_of_the_users";
   CHECK(test::said_in(not_compared(c.both()), 7635) == test::said{7635, {"an_op_of_the_users"}});
   CHECK(run("verify " + file).code == 3);
-  // What steps keep is compared even so.
+  // The steps are compared with each other even so.
   for (codegen::rank_program& r : c.evaluate.program.ranks)
     for (codegen::op* o : {&r.ops.front(), &r.ops.back()})
       for (codegen::holding& h : o->holds)
