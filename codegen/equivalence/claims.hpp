@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is held to the model: the gradients that the optimizer reads, the norm, the loss, and the tensors that
-// the step begins with and leaves.
+// A step is held to the model: the gradients that the optimizer reads, the norm, the loss, and the tensors
+// that the step begins with and leaves.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
