@@ -31,7 +31,8 @@ add_library(rankc_equivalence STATIC
   equivalence/kernel.cpp
   equivalence/optimizer.cpp
   equivalence/exchange.cpp
-  equivalence/check.cpp)
+  equivalence/check.cpp
+  equivalence/steps.cpp)
 add_library(rankc::equivalence ALIAS rankc_equivalence)
 set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence UNITY_BUILD ON)
 target_include_directories(rankc_equivalence PUBLIC

@@ -23,8 +23,15 @@ void fit_or_throw(const lowered& l) {
   }
 }
 
-void prove_or_throw(const lowered& l) {
+[[noreturn]] void refuse_model(const equivalence& e) {
+  throw runtime::failure(1, "RC7904: the lowered program does not compute the model: {}",
+                         fmt::format("{}", fmt::join(e.reasons, "; ")));
+}
+
+std::string prove_or_throw(const lowered& l) {
   const specification model = specify(*l.plan);
+  std::vector<kept_state> steps;
+  std::string not_compared;
   for (const auto expand : {expand_train, expand_evaluate}) {
     if (expand == expand_train && !l.trains()) continue;
     const program p = expand(l);
@@ -33,17 +40,19 @@ void prove_or_throw(const lowered& l) {
       throw runtime::failure(1, "RC7903: the lowered program is not sound: {}",
                              fmt::format("{}", fmt::join(v.reasons, "; ")));
     const equivalence e = check_equivalence(p, v, model);
-    if (!e.holds && !e.has_unknown_row)
-      throw runtime::failure(1, "RC7904: the lowered program does not compute the model: {}",
-                             fmt::format("{}", fmt::join(e.reasons, "; ")));
+    if (!e.holds && !e.has_unknown_row) refuse_model(e);
+    if (e.has_unknown_row) not_compared = e.reasons.front();
+    steps.push_back(kept_by(p));
   }
+  if (const equivalence e = check_steps(steps, model); !e.holds) refuse_model(e);
+  return not_compared;
 }
 
 }  // namespace
 
-void check_or_throw(const lowered& l) {
+std::string check_or_throw(const lowered& l) {
   fit_or_throw(l);
-  prove_or_throw(l);
+  return prove_or_throw(l);
 }
 
 }  // namespace rankc::codegen

@@ -24,6 +24,7 @@ add_library(rankc_proof STATIC
   proof/verify_by_rows.cpp
   proof/verify_sums.cpp
   proof/verify_totals.cpp
+  proof/verify_demanded.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof UNITY_BUILD ON)

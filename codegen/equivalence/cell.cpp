@@ -295,8 +295,17 @@ void cell::refuse_result(term, const std::vector<int>& operands) const {
                 text);
 }
 
+void cell::check_sums_no_slots(const equation& e) const {
+  for (const char letter : e.over)
+    if (is_bound_[slot(letter)] && bound_[slot(letter)].arranged)
+      throw refusal(
+          "RC7735: the op sums over expert slots and is not told which of them tokens fill; expected a sum "
+          "over tokens");
+}
+
 holding cell::function(int equation, const std::vector<operand>& ports, const attributes& with) {
   const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
+  check_sums_no_slots(e);
   holding made;
   summand s;
   std::array<term, 16> given;

@@ -49,6 +49,9 @@ class cell {
   /// The order in which the op expects slots of tokens to lie; zero where it has none.
   term find_order(const std::vector<operand>& ports) const;
   void check_order() const;
+  /// Slots that no token fills hold what was there before: an op that sums over slots takes places or
+  /// offsets.
+  void check_sums_no_slots(const equation&) const;
   /// Tokens are of one group, which is the operands'.
   void bind_group(const attributes&);
   void bind_experts();

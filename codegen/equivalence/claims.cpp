@@ -56,15 +56,17 @@ std::string name_of(const relation& h) {
   return h.name.empty() ? kind : kind + " of " + h.name;
 }
 
-claims::claims(const program& p, const model& m) : program_(p), model_(m) {
-  for (const rank_program& r : p.ranks)
-    for (const op& o : r.ops) {
-      if (p.step == "evaluate") continue;
-      trains_ |= is_update(o);
-      for (const relation& h : o.holds)
-        trains_ |= h.kind == holding_kind::first_moment || h.kind == holding_kind::norm;
-    }
+/// Whether a step trains, by its name.
+static bool trains(const program& p, const model& m) {
+  if (p.step == "evaluate") return false;
+  if (p.step != "train") throw refusal("RC7730: the step is {}; expected train or evaluate", p.step);
+  if (!m.trains())
+    throw refusal("RC7731: the step trains, and the model has {} parameters, none of which is trained",
+                  m.parameters().size());
+  return true;
 }
+
+claims::claims(const program& p, const model& m) : program_(p), model_(m), trains_(trains(p, m)) {}
 
 const model::parameter& claims::parameter(const std::string& name) const {
   const auto at = model_.parameters().find(name);
@@ -103,7 +105,18 @@ static part parts_of(const relation& h, std::int64_t size) {
   return all;
 }
 
+/// Positions in the order of a rotary table's rows, and its columns.
+static few<part, 2> box_of_table(const relation& h) {
+  few<part, 2> box;
+  box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
+  box.push_back({runs(0, h.dim), h.dim});
+  return box;
+}
+
 content claims::begin(int rank, const access& a, const relation& h) {
+  if (is_kept(h.kind) && !kept_.try_emplace({rank, a.begin}, kept{a, h}).second)
+    throw refusal("RC7732: the step begins with {} where another tensor begins, at byte {}", name_of(h),
+                  a.begin);
   const std::int64_t elements = static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
   switch (h.kind) {
     case holding_kind::padding: {
@@ -113,12 +126,8 @@ content claims::begin(int rank, const access& a, const relation& h) {
       c.pieces.push_back(std::move(p));
       return c;
     }
-    case holding_kind::rotary: {
-      few<part, 2> box;
-      box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
-      box.push_back({runs(0, h.dim), h.dim});
-      return one_tensor(a, h, box, rotary_table(h.theta, h.dim, h.scaling));
-    }
+    case holding_kind::rotary:
+      return one_tensor(a, h, box_of_table(h), rotary_table(h.theta, h.dim, h.scaling));
     case holding_kind::ids:
     case holding_kind::targets:
     case holding_kind::starts: {
@@ -135,45 +144,65 @@ content claims::begin(int rank, const access& a, const relation& h) {
   const model::parameter& p = parameter(h.name);
   const few<part, 2> box = box_of(h, p);
   std::vector<held>& of = held_[h.name];
-  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, {}});
+  if (of.empty() || of.back().rank != rank) of.push_back({rank, box});
   if (!(of.back().box == box))
     throw refusal("RC7466: the rank holds {} of {} and {} of another of its tensors; expected one shard",
                   text_of(box), name_of(h), text_of(of.back().box));
-  of.back().regions.push_back({h.kind, a.begin, a.end});
   return one_tensor(a, h, box, p.state[state_of(h.kind)]);
 }
 
 /// The next step begins with what this one leaves.
 void claims::leave(int rank, const access& a, const relation& h, const few<part, 2>& box) {
-  for (held& of : held_[h.name])
-    for (int i = 0; of.rank == rank && i < of.regions.size(); ++i) {
-      region& r = of.regions[i];
-      if (r.is_left || r.kind != h.kind || r.begin != a.begin || r.end != a.end || !(of.box == box)) continue;
-      r.is_left = true;
-      return;
-    }
-  throw refusal(
-      "RC7467: {} is left in bytes {} to {} as {}; expected the bytes and the shard that the step begins "
-      "with",
-      name_of(h), a.begin, a.end, text_of(box));
+  const auto at = kept_.find({rank, a.begin});
+  if (at == kept_.end() || at->second.is_left || at->second.at.end != a.end || !(at->second.what == h))
+    throw refusal(
+        "RC7467: {} is left in bytes {} to {} as {}; expected the bytes and the shard that the step begins "
+        "with",
+        name_of(h), a.begin, a.end, text_of(box));
+  const element_type begun = at->second.at.type;
+  if (begun != a.type)
+    throw refusal("RC7733: {} is left in {}; expected {}, which the step begins with", name_of(h),
+                  element_type_names[static_cast<int>(a.type)], element_type_names[static_cast<int>(begun)]);
+  at->second.is_left = true;
+}
+
+claims::expectation claims::expected_at_end(const relation& h) const {
+  switch (h.kind) {
+    case holding_kind::rotary:
+      return {box_of_table(h), rotary_table(h.theta, h.dim, h.scaling)};
+    case holding_kind::padding:
+      return {{}, zero};
+    case holding_kind::loss:
+      return {{}, model_.loss()};
+    case holding_kind::norm:
+      return {{}, model_.norm()};
+    case holding_kind::ids:
+    case holding_kind::targets:
+    case holding_kind::starts:
+      throw refusal("RC7468: the step leaves {}; expected what it begins with, the loss or the norm",
+                    name_of(h));
+    default:
+      break;
+  }
+  const model::parameter& p = parameter(h.name);
+  return {box_of(h, p), (trains_ ? p.after : p.state)[state_of(h.kind)]};
+}
+
+/// Zeros in all bytes.
+static void check_padding(const access& a, const holding& found, const model& m) {
+  if (!found.is_zero())
+    throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
+                  m.name(found.closed()));
 }
 
 void claims::end(int rank, const access& a, const content& c, const relation& h) {
   const std::string what = name_of(h);
   const holding& found = *tensor_of(c).holds;
-  term expected;
-  few<part, 2> box;
-  if (is_state(h.kind)) {
-    const model::parameter& p = parameter(h.name);
-    box = box_of(h, p);
-    expected = (trains_ ? p.after : p.state)[state_of(h.kind)];
-    leave(rank, a, h, box);
-  } else if (h.kind == holding_kind::loss || h.kind == holding_kind::norm) {
-    expected = h.kind == holding_kind::loss ? model_.loss() : model_.norm();
-    ++(h.kind == holding_kind::loss ? losses_ : norms_);
-  } else {
-    throw refusal("RC7468: the step leaves {}; expected weights, moments, the loss or the norm", what);
-  }
+  const auto [box, expected] = expected_at_end(h);
+  if (is_kept(h.kind)) leave(rank, a, h, box);
+  if (h.kind == holding_kind::padding) return check_padding(a, found, model_);
+  losses_ += h.kind == holding_kind::loss;
+  norms_ += h.kind == holding_kind::norm;
   if (count(box) != c.elements()) refuse_size(what, c.bytes, box);
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) refuse_sum(what, found, expected);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments;
-// and what it begins with.
+// A step is held to the model: the gradients that the optimizer reads, the norm, the loss, and the tensors
+// that the step begins with and leaves.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "contents.hpp"
@@ -21,6 +22,7 @@ std::string name_of(const codegen::holding&);
 
 class claims {
  public:
+  /// Errors: refusal where the program is of no step, or trains a model that trains no parameter.
   claims(const program&, const model&);
 
   /// What an access of `begin` holds.
@@ -42,18 +44,25 @@ class claims {
   std::vector<std::string> sentences() const;
 
  private:
-  /// Bytes that hold a weight, a working copy or a moment from one step to the next.
-  struct region {
-    holding_kind kind;
-    std::size_t begin, end;
+  /// A tensor that the step begins with, and must leave in the same bytes to the next step.
+  struct kept {
+    access at;
+    codegen::holding what;
     bool is_left = false;
   };
+  /// The part of a parameter that a rank holds.
   struct held {
     int rank;
     few<part, 2> box;
-    few<region, 4> regions;
   };
+  /// A tensor as it must be when the step ends.
+  struct expectation {
+    few<part, 2> box;
+    term value;
+  };
+  expectation expected_at_end(const codegen::holding&) const;
   void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
+  void check_left() const;
   [[noreturn]] void refuse_value(const std::string& what, term expected, const holding& found) const;
   [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
   [[noreturn]] void refuse_gradient(const holding&) const;
@@ -66,8 +75,9 @@ class claims {
 
   const program& program_;
   const model& model_;
-  bool trains_ = false;
-  std::map<std::string, std::vector<held>> held_;  // of each parameter
+  bool trains_;
+  std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
+  std::map<std::string, std::vector<held>> held_;     // of each parameter
   int losses_ = 0, norms_ = 0, updates_ = 0;
   bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
   bool fp8_linears_ = false;                          // operands are rounded so

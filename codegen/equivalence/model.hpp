@@ -66,6 +66,7 @@ class model {
   explicit model(const specification&);
 
   std::int64_t tokens() const { return spec_.tokens; }
+  bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
   specification::rounding linears() const { return spec_.linears; }
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }

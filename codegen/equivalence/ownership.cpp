@@ -166,10 +166,6 @@ static refusal on_no_rank() { return refusal("RC7627: no rank has the parameter"
 void claims::check_owned(const std::vector<held>& of) const {
   std::vector<shard> shards;
   for (const held& h : of) {
-    for (int i = 0; i < h.regions.size(); ++i)
-      if (!h.regions[i].is_left)
-        throw refusal("RC7628: rank {} begins the step with a {} that it does not leave", h.rank,
-                      holding_names[static_cast<int>(h.regions[i].kind)]);
     const auto known =
         std::find_if(shards.begin(), shards.end(), [&](const shard& s) { return s.box == h.box; });
     if (known == shards.end()) shards.push_back({h.box, {h.rank}});
@@ -185,14 +181,23 @@ void claims::check_owned(const std::vector<held>& of) const {
   check_tiles(shards);
 }
 
+void claims::check_left() const {
+  for (const auto& [place, tensor] : kept_)
+    if (const codegen::holding& h = tensor.what; !tensor.is_left) {
+      const refusal why("RC7628: rank {} begins the step with a {} that it does not leave", place.first,
+                        holding_names[static_cast<int>(h.kind)]);
+      throw h.name.empty() ? why : why.at("parameter " + h.name);
+    }
+}
+
 void claims::check_all() {
+  check_left();
   for (const auto& [name, p] : model_.parameters()) try {
       check_owned(held_[name]);
     } catch (const refusal& why) {
       throw why.at("parameter " + name);
     }
-  if (losses_ == 0 && (trains_ || program_.step == "evaluate"))
-    throw refusal("RC7629: the step leaves the loss on no rank");
+  if (losses_ == 0) throw refusal("RC7629: the step leaves the loss on no rank");
   if (trains_ && norms_ == 0) throw refusal("RC7630: the step leaves the norm on no rank");
 }
 

@@ -121,6 +121,27 @@ std::vector<box_range> flattener::chunks_of(std::int64_t first, std::int64_t row
   return all;
 }
 
+std::vector<std::pair<flattener::place, holding>> flattener::kept_tensors() const {
+  std::vector<std::pair<place, holding>> all;
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : kept_of(r_.parameters[p]))
+      all.emplace_back(parameter(region, p), held(region, r_.parameters[p]));
+  for (const bucket& b : r_.buckets)
+    for (const place& p : paddings(b)) all.emplace_back(p, holding{holding_kind::padding});
+  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
+    const placed_rope& r = r_.arena.ropes[j];
+    all.emplace_back(place{r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
+                     holding{.kind = holding_kind::rotary,
+                             .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp)
+                                                         : std::vector<box_range>{},
+                             .positions = r.as.positions * l_.plan->dims.cp,
+                             .dim = r.as.dim,
+                             .theta = r.as.theta,
+                             .scaling = r.as.scaling});
+  }
+  return all;
+}
+
 op flattener::begin() {
   op o;
   o.kind = op_kind::begin;
@@ -129,21 +150,7 @@ op flattener::begin() {
     o.writes.push_back(write(p));
     o.holds.push_back(std::move(h));
   };
-  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_of(r_.parameters[p])) add(parameter(region, p), held(region, r_.parameters[p]));
-  for (const bucket& b : r_.buckets)
-    for (const place& p : paddings(b)) add(p, {holding_kind::padding});
-  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
-    const placed_rope& r = r_.arena.ropes[j];
-    add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
-        {.kind = holding_kind::rotary,
-         .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp)
-                                     : std::vector<box_range>{},
-         .positions = r.as.positions * l_.plan->dims.cp,
-         .dim = r.as.dim,
-         .theta = r.as.theta,
-         .scaling = r.as.scaling});
-  }
+  for (auto& [p, h] : kept_tensors()) add(p, std::move(h));
   const auto ids =
       static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
   item i;
@@ -386,8 +393,7 @@ op flattener::end(bool train) {
     o.reads.push_back(read(p));
     o.holds.push_back(std::move(h));
   };
-  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_of(r_.parameters[p])) add(parameter(region, p), held(region, r_.parameters[p]));
+  for (auto& [p, h] : kept_tensors()) add(p, std::move(h));
   if (train && l_.trains()) add(scalar(norm, r_.arena.norm), {holding_kind::norm});
   if (current_.count({loss})) add(scalar(loss, r_.arena.loss), {holding_kind::loss});
   return o;

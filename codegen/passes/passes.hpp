@@ -183,6 +183,8 @@ class flattener {
   /// Views with the regions' names, and accesses, of the parameters in some ranges.
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads,
                const std::vector<int>& writes);
+  /// All that a step begins with and leaves to the next.
+  std::vector<std::pair<place, holding>> kept_tensors() const;
   /// The regions that hold a parameter from step to step.
   std::vector<int> kept_of(const placed_parameter&) const;
   std::vector<int> moments() const;  // regions of those that the optimizer keeps

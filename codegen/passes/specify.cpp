@@ -20,7 +20,7 @@ specification::op recorded(const rankc::op& o) {
   return made;
 }
 
-specification::layer recorded(const std::string& name, const trace& t) {
+specification::layer recorded(const std::string& name, const trace& t, bool trains) {
   specification::layer l{.name = name,
                          .values = {},
                          .ops = {},
@@ -43,7 +43,7 @@ specification::layer recorded(const std::string& name, const trace& t) {
   l.targets = t.input + 1;  // a layer is handed its input, then the targets
   l.starts = t.starts;
   for (const weight_info& w : t.weights)
-    l.parameters.push_back({w.name.text(), w.id, w.trainable, w.balances});
+    l.parameters.push_back({w.name.text(), w.id, trains && w.trainable, w.balances});
   return l;
 }
 
@@ -63,7 +63,7 @@ specification specify(const plan_data& p) {
   for (std::size_t k = 0; k < p.kinds.size(); ++k) {
     const layer_kind& kind = p.kinds[k];
     const trace& t = p.on_one_device.at(k);
-    s.layers.push_back(recorded(kind.name, t));
+    s.layers.push_back(recorded(kind.name, t, !p.actions.inference));
     for (int i = 0; i < kind.count; ++i) {
       specification::use u{
           static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};

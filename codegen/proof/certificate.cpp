@@ -12,6 +12,8 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "trusted.hpp"
+
 namespace rankc::codegen {
 
 namespace {
@@ -209,15 +211,6 @@ class rank_text {
   std::string program_;
 };
 
-/// What the checker cannot know from the file; `verify` wants these words.
-constexpr const char* trusted =
-    "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
-    "are those of the "
-    "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, "
-    "and the letter over "
-    "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
-    "where they are shards, D where a sum of them is dealt out in shards";
-
 std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
 
 std::string step_text(const program& p, const verdict& v) {
@@ -284,10 +277,10 @@ constexpr std::string_view certificate_begin = "{\n\"format\": \"rankc certifica
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{}8\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
-      "\"{}\",\n\"world\": {},\n"
+      "{}9\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
+      "{},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
-      certificate_begin, quoted(of.plan), of.plan_hash, trusted, world_of(of),
+      certificate_begin, quoted(of.plan), of.plan_hash, fmt::join(trusted, "\",\n\""), world_of(of),
       all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model),
       steps);
 }

@@ -141,8 +141,13 @@ proven read(const document& d) {
 
 certified read_certificate(const std::string& json_text) {
   verifying::file f = verifying::read(json_text);
-  certified c{{}, std::move(f.model)};
-  for (const document& d : f.steps) c.steps.push_back(read(d));
+  certified c{{}, std::move(f.model), std::move(f.trusted)};
+  const std::uint64_t hash = std::stoull(f.plan_hash, nullptr, 16);
+  for (const document& d : f.steps) {
+    program& p = c.steps.emplace_back(read(d)).program;
+    p.plan = f.plan;
+    p.plan_hash = hash;
+  }
   return c;
 }
 

@@ -7,11 +7,13 @@ namespace rankc::codegen {
 
 std::string verify(const std::string& json_text) {
   try {
-    for (const auto& document : verifying::read(json_text).steps) {
+    const verifying::file file = verifying::read(json_text);
+    for (const auto& document : file.steps) {
       const auto schedule = verifying::check_schedule(document);
       verifying::check_memory(document, schedule);
       verifying::check_by_rows(document);
       verifying::check_totals(document, schedule);
+      verifying::check_demanded(document, file.model);
     }
     return {};
   } catch (const runtime::failure& refused) {

@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
 
+#include "trusted.hpp"
 #include "verify_json.hpp"
 
 namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 8";
+constexpr const char* format = "rankc certificate 9";
 
 bool is_list_of(const json& j, std::size_t count) { return j.is_array() && j.size() == count; }
 
@@ -205,15 +207,6 @@ std::size_t count_values(const routine& r) {
 /// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
 /// never all there as JSON.
 class reader {
-  /// What a certificate must say that it does not show.
-  static constexpr const char* trusted =
-      "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
-      "are those of the "
-      "plan: of each parameter's gradient, of the loss and of the norm the place, the number of "
-      "contributions, and the letter over "
-      "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
-      "where they are shards, D where a sum of them is dealt out in shards";
-
  public:
   file run(const std::string& text) {
     const json j = json::parse(
@@ -228,7 +221,8 @@ class reader {
             std::pair("rankc certificate 4", "optimizer"),
             std::pair("rankc certificate 5", "types that sums are sent in"),
             std::pair("rankc certificate 6", "row-pipelined collectives"),
-            std::pair("rankc certificate 7", "ops that run while rows move")})
+            std::pair("rankc certificate 7", "ops that run while rows move"),
+            std::pair("rankc certificate 8", "tables and padding that a step leaves")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
@@ -238,8 +232,10 @@ class reader {
                   "the document");
     if (j["format"] != format)
       refuse("RC7130: certificate: the format must be \"{}\", found {}", format, found(j["format"]));
-    to_text(j["plan"], "plan");
-    if (to_text(j["trusted"], "trusted") != trusted)
+    const auto plan = to_text(j["plan"], "plan");
+    const auto assumed =
+        to_list(j["trusted"], "trusted", [](const json& t) { return to_text(t, "trusted"); });
+    if (!std::equal(assumed.begin(), assumed.end(), std::begin(trusted), std::end(trusted)))
       refuse(
           "RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file");
     const auto hash = to_text(j["plan_hash"], "plan_hash");
@@ -251,7 +247,8 @@ class reader {
     if (steps.empty()) refuse("RC7133: certificate: steps must have a step");
     if (taken_ != bodies_.size()) refuse("RC7134: certificate: a step has \"programs\" twice");
     for (const auto& s : steps) check_world(s, j["represented"]);
-    return {std::move(steps), to_model(j["model"])};
+    check_names(steps);
+    return {plan, hash, assumed, std::move(steps), to_model(j["model"])};
   }
 
  private:
@@ -286,7 +283,7 @@ class reader {
     expect_fields(j, {"step", "streams", "communicators", "programs", "ranks"}, "a step");
     document d;
     d.world = world_;
-    d.step = to_text(j["step"], "step");
+    d.step = to_word(j["step"], {"train", "evaluate"}, "step");
     d.streams = to_int(j["streams"], "streams");
     d.groups = to_list(j["communicators"], "communicators", [](const json& c) {
       expect_fields(c, {"name", "ranks", "size"}, "a communicator");
@@ -316,6 +313,13 @@ class reader {
       return made;
     });
     return d;
+  }
+
+  static void check_names(const std::vector<document>& steps) {
+    for (std::size_t s = 1; s < steps.size(); ++s)
+      for (std::size_t k = 0; k < s; ++k)
+        if (steps[s].step == steps[k].step)
+          refuse("RC7280: certificate: two steps are called {}; expected each once", steps[s].step);
   }
 
   static void check_world(const document& d, const json& represented) {

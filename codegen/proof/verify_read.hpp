@@ -110,6 +110,8 @@ struct document {
 
 /// A certificate.
 struct file {
+  std::string plan, plan_hash;       // the hash as 16 hexadecimal digits
+  std::vector<std::string> trusted;  // what no checker can know from the file
   std::vector<document> steps;
   specification model;  // without layers: the file has none
 };

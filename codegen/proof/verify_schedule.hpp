@@ -53,6 +53,8 @@ void check_by_rows(const document&);
 void check_totals(const document&, const schedule&);
 /// The part of it that concerns the ops of a rank alone.
 void follow_totals(const document&, int rank);
+/// That the sums of a model are named: the loss, and of training the norm and each trained gradient.
+void check_demanded(const document&, const specification&);
 
 inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
 inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }

@@ -15,8 +15,9 @@ namespace rankc::tool {
 /// target's.
 int init(const std::filesystem::path& folder, std::string name, std::ostream& out, std::ostream& errors);
 
-/// Check a certificate. The same seed repeats a check; without one it is drawn.
-/// Errors: 1 where it is refused or unreadable.
+/// Check a certificate, and print whose it is, what it claims and what is trusted. The same seed repeats a
+/// check; without one it is drawn.
+/// Errors: 1 where it is refused or unreadable; 3 where its programs are not compared with a model.
 int verify(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
            std::ostream& errors);
 

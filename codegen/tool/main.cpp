@@ -64,7 +64,9 @@ int main(int argc, char** argv) {
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();
   starting->add_option("--name", name, "name of the program; default: the folder's");
-  CLI::App* verifying = app.add_subcommand("verify", "check a certificate that a plan's generator wrote");
+  CLI::App* verifying = app.add_subcommand(
+      "verify",
+      "check a certificate that a plan's generator wrote: 0 proven, 1 refused, 3 not compared with a model");
   verifying->add_option("file", file, "the certificate")->required();
   std::optional<std::uint64_t> seed;
   verifying->add_option("--seed", seed, "repeat a check: the seed that it printed; default: drawn anew");

@@ -15,6 +15,7 @@ add_executable(rankc_proof_test
   codegen/proof/prove_test.cpp
   codegen/proof/sums_test.cpp
   codegen/proof/certificate_test.cpp
+  codegen/proof/demanded_test.cpp
   codegen/proof/by_rows_test.cpp
   codegen/proof/mutations_test.cpp)
 find_package(nlohmann_json REQUIRED)

@@ -5,11 +5,13 @@
 
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/runtime/fp8.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <set>
 
+#include "plans.hpp"
 #include "refused.hpp"
 
 namespace experts_test {
@@ -381,6 +383,75 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
       for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
   });
   check_refused(sound, [](subject& s) { s.find(0, "F0: layers.0", "arrange_limited").at(0)->number = 2; });
+}
+
+TEST_CASE("no op sums over slots, of which some may have no token, unless it is told of them") {
+  struct port {
+    const char* name;
+    bool written;
+    int dims;
+  };
+  const std::pair<const char*, std::vector<port>> sums[]{
+      {"bias_grad", {{"db", true, 1}, {"dy", false, 2}}},
+      {"linear_dw", {{"dw", true, 2}, {"dy", false, 2}, {"x", false, 2}}},
+      {"linear_dw_bias", {{"dw", true, 2}, {"db", true, 1}, {"dy", false, 2}, {"x", false, 2}}}};
+  for (const subject* sound : {&of_replicas(), &of_shared_experts(), &of_limited_experts()})
+    for (const auto& [row, ports] : sums) {
+      CAPTURE(row);
+      subject s = *sound;
+      const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
+      const view& slots = dispatch.views.at(0);
+      const std::int64_t width = slots.shape[1];
+      op o{.kind = op_kind::compute,
+           .name = "sums",
+           .stream = dispatch.stream,
+           .waits = {},
+           .reads = {},
+           .writes = {}};
+      o.row = row;
+      o.reads = {dispatch.writes.at(0)};
+      for (const port& p : ports) {
+        view v = slots;
+        v.port = p.name;
+        v.written = p.written;
+        v.accesses.first = p.written ? static_cast<int>(o.writes.size()) : 0;
+        if (p.written) {
+          v.shape = p.dims == 1 ? tensor_shape{{width}, 1} : tensor_shape{{width, width}, 2};
+          v.stride = p.dims == 1 ? 1 : width;
+          const std::size_t at = (1 << 24) + (o.writes.size() << 20),
+                            bytes = static_cast<std::size_t>(4 * width * (p.dims == 1 ? 1 : width));
+          o.writes.push_back(
+              {at, at + bytes, s.new_value() + static_cast<int>(o.writes.size()), element_type::f32});
+        }
+        o.views.push_back(v);
+      }
+      s.insert_after(0, &dispatch, o);
+      CHECK(placed_of(s.reason()).what == said{7735, {}});
+    }
+}
+
+TEST_CASE("slots are not rounded to eight bits with one scale for all") {
+  subject s = of_replicas();
+  s.model.linears = specification::rounding::fp8;
+  const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
+  view q = dispatch.views.at(0), x = q;
+  q.port = "q";
+  x.port = "x";
+  x.written = false;
+  const auto rows = static_cast<std::size_t>(x.shape[0]), columns = static_cast<std::size_t>(x.shape[1]);
+  op o{.kind = op_kind::compute,
+       .name = "rounds",
+       .stream = dispatch.stream,
+       .waits = {},
+       .reads = {},
+       .writes = {}};
+  o.row = "to_e4m3";
+  o.reads = {dispatch.writes.at(0)};
+  o.writes = {{1 << 24, (1 << 24) + rankc::runtime::fp8_bytes(rows, columns, false), s.new_value(),
+               element_type::e4m3}};
+  o.views = {q, x};
+  s.insert_after(0, &dispatch, o);
+  CHECK(placed_of(s.reason()).what == said{7742, {"e4m3"}});
 }
 
 }  // namespace experts_test

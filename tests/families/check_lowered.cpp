@@ -11,6 +11,7 @@
 #include <rankc/program/memory.hpp>
 
 #include <tuple>
+#include <vector>
 
 using namespace rankc::codegen;
 
@@ -45,10 +46,14 @@ int check_lowered(const rankc::plan_data& plan) {
                                             {target::cuda, dtype::f32, rankc::f32},
                                             {target::cuda, dtype::bf16, rankc::bf16}}) {
     const lowered l = lower(plan, type, to);
+    std::vector<kept_state> steps;
     for (const program& p : {expand_train(l), expand_evaluate(l)}) {
       check_program(p, plan, to == target::host);
+      steps.push_back(kept_by(p));
       ++programs;
     }
+    const equivalence together = check_steps(steps, specify(plan));
+    CHECK_MESSAGE(together.holds, (together.reasons.empty() ? "" : together.reasons.front()));
     check_arena(l, plan, precision, to);
   }
   return programs;

@@ -38,13 +38,13 @@ class places {
       if (trained && about_.trains && about_.moments > 1) add(where_.second_moment, moment);
       if (copied) add(where_.working_copy, runtime::size_of(about_.type));
     }
+    for (const runtime::rope_table& t : where_.ropes)
+      list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
     return list;
   }
   /// That, and what the runtime fills before a step.
   std::vector<interval> filled() const {
     std::vector<interval> list = kept();
-    for (const runtime::rope_table& t : where_.ropes)
-      list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
     const std::size_t ids =
         static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
     const std::size_t starts = about_.tokens_of_microbatch() * sizeof(std::int32_t);
@@ -141,7 +141,8 @@ std::string compare_tables(const runtime::description& about, const program& p, 
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
   std::vector<interval> left = at.kept();
   if (trains) left.push_back(at.norm());
-  const std::vector<interval> proven = sorted(r.ops.back().reads);
+  std::vector<interval> proven = sorted(r.ops.back().reads);
+  std::erase_if(proven, [&](const interval& i) { return at.is_padding(i); });
   // The runtime asks for the loss where it is; the proof may speak of it on other ranks that sum it too.
   const bool has_loss = std::binary_search(proven.begin(), proven.end(), at.loss());
   if (has_loss || row.pp == about.loss_at()) left.push_back(at.loss());

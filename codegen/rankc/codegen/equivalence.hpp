@@ -32,6 +32,27 @@ struct equivalence {
   fingerprints drawn;
 };
 
+/// Tensors that the ranks of a step begin with and leave to the next step, by the bytes of each: weights,
+/// working copies, moments, rotary tables and padding.
+struct kept_tensor {
+  access at;
+  holding what;
+};
+struct kept_state {
+  struct rank {
+    int number;  // among the ranks of the world
+    std::vector<kept_tensor> tensors;
+  };
+  std::string step;
+  std::vector<rank> ranks;
+};
+kept_state kept_by(const program&);
+
+/// Check that programs are the steps of one plan: evaluation, and training where the model trains a
+/// parameter; and that each begins with the same tensors, of the same types, in the same bytes of every rank.
+/// That a step leaves what it begins with, or the model's update of it, `check_equivalence` shows.
+equivalence check_steps(const std::vector<kept_state>&, const specification&);
+
 /// Interpret a program over terms and compare what is left at its end with the specification. `order` is a
 /// verdict of the program: an order of its ops in which every read follows the write of its value.
 /// The same seed gives the same result.

@@ -3,13 +3,16 @@
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
+#include <string>
+
 namespace rankc::codegen {
 
 /// Refuse a program of which nothing may be written: what every rank needs must fit into what it has (RC401),
-/// the programs of all ranks are proven, and they compute what the model is on one device, for training and
-/// for evaluation. Of ops that the table of facts lacks, a user's, the last is not known, and not asked for.
+/// the programs of all ranks are proven, they compute what the model is on one device, for training and for
+/// evaluation, and each step begins with what the other leaves. Programs with an op that the table of facts
+/// lacks, a user's, are not compared with the model: the sentence that says so is returned; empty: they are.
 /// Errors: std::runtime_error with the sizes that do not fit; RC7903 with the reasons of the proof; RC7904
 /// with those of the check.
-void check_or_throw(const lowered&);
+std::string check_or_throw(const lowered&);
 
 }  // namespace rankc::codegen

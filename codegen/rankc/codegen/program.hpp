@@ -138,6 +138,11 @@ enum class holding_kind {
 inline constexpr const char* holding_names[]{"weight",  "working copy", "first moment", "second moment",
                                              "padding", "rotary",       "ids",          "targets",
                                              "starts",  "loss",         "norm"};
+/// Whether the next step begins with what a step leaves of it, in the same bytes.
+constexpr bool is_kept(holding_kind k) {
+  using enum holding_kind;
+  return k != ids && k != targets && k != starts && k != loss && k != norm;
+}
 
 /// Part of a tensor of the model: of each dim `count` from `first` on.
 struct box_range {
@@ -157,6 +162,7 @@ struct holding {
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
   rope_scaling scaling{};
+  bool operator==(const holding&) const = default;
 };
 
 struct op {
@@ -242,8 +248,8 @@ struct program {
   int streams = 0;
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
-  int world = 0;              // more than there are ranks where these stand for all; 0: as many
-  std::string step = "step";  // what it is a program of: "train", "evaluate"
+  int world = 0;               // more than there are ranks where these stand for all; 0: as many
+  std::string step = "train";  // or "evaluate"
 };
 
 }  // namespace rankc::codegen

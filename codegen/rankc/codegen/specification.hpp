@@ -5,6 +5,8 @@
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +31,7 @@ struct specification {
   struct parameter {
     std::string name;  // within the layer
     int value;
-    bool trainable = true;
+    bool trainable = true;    // of a plan for inference: none
     load_balance balances{};  // the bias of a router's choice: how it is moved
   };
   /// A layer as it was traced.
@@ -68,6 +70,16 @@ struct specification {
   std::int64_t tokens = 0;  // of a step
   update optimizer = {};
   rounding linears = rounding::none;  // of what linear layers multiply
+
+  /// Whether a layer that the model has trains a parameter.
+  bool trains() const {
+    const auto is_trained = [](const parameter& p) { return p.trainable; };
+    return std::any_of(uses.begin(), uses.end(), [&](const use& u) {
+      if (u.layer < 0 || static_cast<std::size_t>(u.layer) >= layers.size()) return false;
+      const std::vector<parameter>& of = layers[static_cast<std::size_t>(u.layer)].parameters;
+      return std::any_of(of.begin(), of.end(), is_trained);
+    });
+  }
 };
 
 }  // namespace rankc::codegen

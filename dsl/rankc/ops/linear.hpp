@@ -23,6 +23,7 @@ inline constexpr op_row linear_dw{
     .ports = {sum("dw", "out in"), in("dy", "tokens out"), in("x", "tokens in")},
     .rule =
         [](complaint& c, types in, type* out, const op&) {
+          rules::no_sum_over_slots(c, in[1]);
           for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
         },
     .flops = product_flops,

@@ -84,7 +84,8 @@ inline constexpr op_row head_norm_dw{
     .ports = {sum("dgain", "dim"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
               in("statistics", "tokens heads").wide()},
     .rule =
-        [](complaint&, types in, type* out, const op&) {
+        [](complaint& c, types in, type* out, const op&) {
+          rules::no_sum_over_slots(c, in[0]);
           for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
         },
     .flops = no_flops,

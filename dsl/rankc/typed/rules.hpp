@@ -161,8 +161,16 @@ constexpr placement sum_over_tokens(const type& g, axis a) {
   if (g[a].k != placement::V) return g[a];
   return g[a].along == g.last() ? V(0) : P;
 }
+/// Complain of a sum over rows that are slots of experts: those that no pick fills are never written.
+constexpr void no_sum_over_slots(complaint& c, const type& x) {
+  if (c.said || x.ndim != 2 || x.shape[0].unit_name.empty()) return;
+  c.begin() << "it sums over slots of experts, and a slot that no token fills holds what its memory held "
+               "before; expected rows of tokens: use the parameter before dispatch or after combine, or "
+               "freeze it";
+}
 /// Gradients of per-feature weights: sums of dy, or of dy times something held, over tokens.
-constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
+constexpr void over_tokens(complaint& c, types in, type* out, const op& o) {
+  no_sum_over_slots(c, in[0]);
   for (int j = 0; j < o.kind->count(true); ++j)
     for (axis a : axes) out[j][a] = sum_over_tokens(in[0], a);
 }

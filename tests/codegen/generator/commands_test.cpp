@@ -93,6 +93,25 @@ TEST_CASE("a plan that is sound is checked, written, described and certified") {
   CHECK(rankc::codegen::verify(contents(files.path("out/proof.json"))) == "");
 }
 
+TEST_CASE("what is not compared with the model is said of every program that is lowered") {
+  rankc::plan_data plan = small_plan();
+  rankc::op& first = plan.on_one_device[1].ops[0];
+  rankc::op_row own = *first.kind;
+  own.name = "an_op_of_the_users";
+  first.kind = &own;
+  const scratch files;
+  fs::create_directory(files.path("out"));
+  for (const auto& words : commands(files)) {
+    CAPTURE(words[0]);
+    const outcome done = run(plan, words);
+    CHECK(done.code == 0);
+    CHECK(done.err.starts_with("warning: RC8123: "));
+    CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
+    CHECK(rankc::test::said_in(done.err).arguments.at(0) == plan.name);
+    CHECK(rankc::test::said_in(done.err, 7635).arguments == std::vector<std::string>{"an_op_of_the_users"});
+  }
+}
+
 TEST_CASE("each pass that the help names can be explained") {
   const rankc::plan_data plan = small_plan();
   const std::string help = run(plan, {"emit", "--help"}).out;

@@ -27,8 +27,8 @@ void check_text(const program& p, const verdict& v, const specification& model) 
   certified read = read_certificate(text);
   REQUIRE(read.steps.size() == 1);
   program& again = read.steps[0].program;
-  again.plan = p.plan;
-  again.plan_hash = p.plan_hash;  // read by no checker
+  CHECK(again.plan == p.plan);
+  CHECK(again.plan_hash == p.plan_hash);
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
     for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
       CHECK(again.ranks[r].ops[i].views == p.ranks[r].ops[i].views);
@@ -45,11 +45,11 @@ int check_certificates(const rankc::plan_data& plan, bool verified) {
   for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
     for (const program& p : {expand_train(low), expand_evaluate(low)}) {
       CAPTURE(static_cast<int>(low.type));
+      if (p.step == "train" && !low.trains()) continue;
       const verdict v = prove(p);
       REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
       if (verified) check_text(p, v, specify(plan));
-      proven +=
-          std::any_of(p.ranks.begin(), p.ranks.end(), [](const rank_program& r) { return r.ops.size() > 2; });
+      ++proven;
     }
   return proven;
 }

@@ -68,14 +68,14 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 8");
+  CHECK(j["format"] == "rankc certificate 9");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
   CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
   CHECK(j["steps"][0]["ranks"].size() == 4);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   CHECK(lines > ops);
-  CHECK(lines < ops + 41);  // what is not an op
+  CHECK(lines < ops + 54);  // what is not an op
   CHECK(verify(text) == "");
 }
 
@@ -176,6 +176,7 @@ TEST_CASE("tampering is refused") {
   }
   SUBCASE("second step is wrong") {
     j["steps"].push_back(step(j));
+    j["steps"][1]["step"] = "evaluate";
     of_kind(j, 0, "send")["message"] = 1000;
     expected = {7181, {"0", "F0: stage 0 -> 1", "F0: stage 0 -> 1", "2"}};
     std::swap(j["steps"][0], j["steps"][1]);
@@ -309,25 +310,46 @@ TEST_CASE("tampering is refused") {
     expected = {7141, {"4"}};
   }
   SUBCASE("format") {
-    j["format"] = "rankc certificate 9";
-    expected = {7130, {"rankc certificate 8", "\"rankc certificate 9\""}};
+    j["format"] = "rankc certificate 10";
+    expected = {7130, {"rankc certificate 9", "\"rankc certificate 10\""}};
   }
   SUBCASE("format of before") {
     j["format"] = "rankc certificate 1";
-    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 9"}};
   }
   SUBCASE("second format") {
     j["format"] = "rankc certificate 2";
-    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 9"}};
   }
   SUBCASE("third format") {
     j["format"] = "rankc certificate 3";
     expected = {
-        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 8"}};
+        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 9"}};
   }
   SUBCASE("fourth format") {
     j["format"] = "rankc certificate 4";
-    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 9"}};
+  }
+  SUBCASE("eighth format") {
+    j["format"] = "rankc certificate 8";
+    expected = {7129,
+                {"rankc certificate 8", "tables and padding that a step leaves", "rankc certificate 9"}};
+  }
+  SUBCASE("a step of another name") {
+    step(j)["step"] = "warm up";
+    expected = {7108, {"step", "\"train\", \"evaluate\"", "\"warm up\""}};
+  }
+  SUBCASE("a step twice") {
+    j["steps"].push_back(step(j));
+    expected = {7280, {"train"}};
+  }
+  SUBCASE("less is trusted") {
+    j["trusted"].erase(4);
+    expected = {7131, {}};
+  }
+  SUBCASE("trusted in other words") {
+    j["trusted"][0] = "nothing";
+    expected = {7131, {}};
   }
   SUBCASE("a sum's origin") {
     for (json& s : step(j)["programs"][0]["sums"])
@@ -399,7 +421,7 @@ TEST_CASE("text that is no certificate is answered with a sentence") {
   CHECK(said_of_text("3") == is_not_object("3"));
   CHECK(said_of_text("\"x\"") == is_not_object("\"x\""));
   CHECK(said_of_text("{}") == said{7101, {"the document", "format"}});
-  CHECK(said_of_text("{\"format\":\"rankc certificate 8\"}") == said{7101, {"the document", "plan"}});
+  CHECK(said_of_text("{\"format\":\"rankc certificate 9\"}") == said{7101, {"the document", "plan"}});
 }
 
 TEST_CASE("no damage to the text crashes the checker") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `rankc init` and `rankc verify` leave on disk and print, and the program as a user runs it.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <command_line.hpp>
 #include <rankc/codegen/certificate.hpp>
@@ -165,25 +166,44 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
         std::string::npos);
 }
 
-TEST_CASE("verify says of a file what the checker says of its text") {
-  const scratch_folder s;
-  const plan_data plan = programs::make(programs::jobs[0], programs::layouts[5]);
-  const codegen::program p = codegen::expand_train(codegen::lower(plan, runtime::dtype::f64));
-  const std::string good = codegen::certificate(p, codegen::prove(p));
-  const std::string file = (s.path / "c.json").string();
-  write(file, good);
-  CHECK(run_verify(file) ==
-        result{0, "train: the certificate has no model to compare with\n" + file + ": every claim holds\n",
-               ""});
-  CHECK(run("verify " + file) == run_verify(file));
+namespace {
 
+/// A program and its proof.
+codegen::proven proven_of(codegen::program p) {
+  codegen::verdict v = codegen::prove(p);
+  return {std::move(p), std::move(v)};
+}
+
+/// Certificates of a plan, of both steps or of one, with its model or another.
+struct certificates {
+  plan_data plan = programs::make(programs::jobs[0], programs::layouts[5]);
+  codegen::lowered low = codegen::lower(plan, runtime::dtype::f64);
+  codegen::proven train = proven_of(codegen::expand_train(low)),
+                  evaluate = proven_of(codegen::expand_evaluate(low));
   codegen::specification model = codegen::specify(plan);
-  write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
+
+  std::string both() const { return codegen::certificate({train, evaluate}, model); }
+};
+
+}  // namespace
+
+TEST_CASE("verify prints whose certificate it is, what is claimed and what is trusted") {
+  const scratch_folder s;
+  const certificates c;
+  const std::string file = (s.path / "c.json").string();
+  write(file, c.both());
   const result shown = run_verify(file);
   CHECK(shown.code == 0);
-  CHECK(shown.out.starts_with("train: computes the model in "));
-  CHECK(shown.out.find("\n  ") != std::string::npos);  // what holds
-  CHECK(shown.out.ends_with(file + ": every claim holds\n"));
+  CHECK(shown.errors == "");
+  CHECK(shown.out.starts_with(fmt::format("plan {}, hash {:016x}\nworld: {} ranks\nmodel: ", c.plan.name,
+                                          c.low.hash, c.plan.dims.world)));
+  CHECK(shown.out.find(fmt::format("model: {} layers, ", c.model.uses.size())) != std::string::npos);
+  CHECK(shown.out.find(fmt::format(" elements, {} tokens a step\n", c.model.tokens)) != std::string::npos);
+  for (const char* of : {"\ntrain: computes the model in ", "\nevaluate: computes the model in ",
+                         "\nsteps: belong together\n  ", "\ntrusted, and not shown by the certificate:\n  "})
+    CHECK(shown.out.find(of) != std::string::npos);
+  CHECK(shown.out.ends_with("\n" + file + ": every claim holds\n"));
+  CHECK(run("verify " + file).code == 0);
   CHECK(shown.out.find(" and does not compute the model is accepted with a chance below 2^-") !=
         std::string::npos);
   const auto drawn_line = [](const result& r) {
@@ -194,8 +214,28 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(drawn_line(run_verify(file, 5)) == drawn_line(run("verify --seed 5 " + file)));
   CHECK(drawn_line(run_verify(file, 5)) != drawn_line(run_verify(file, 6)));
   CHECK(drawn_line(shown) != drawn_line(run_verify(file)));
-  model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
-  write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
+
+  std::string other = c.both();  // another plan's name is shown as such
+  const std::string own = fmt::format("\"plan\": \"{}\"", c.plan.name);
+  other.replace(other.find(own), own.size(), "\"plan\": \"another\"");
+  write(file, other);
+  CHECK(run_verify(file).out.starts_with("plan another, hash "));
+}
+
+TEST_CASE("verify ends with 1 where a certificate is refused, and prints no claim") {
+  const scratch_folder s;
+  certificates c;
+  const std::string file = (s.path / "c.json").string(), good = c.both();
+  for (const auto& steps : {std::vector{c.train}, {c.evaluate}})
+    for (const bool has_model : {true, false}) {
+      write(file, codegen::certificate(steps, has_model ? c.model : codegen::specification{}));
+      if (!has_model && steps[0].program.step == "evaluate") continue;  // it may be a plan of forwards alone
+      const test::said apart = refusal(run_verify(file));
+      CHECK(apart.id == 8124);
+      CHECK(apart.arguments.at(0) == file);
+    }
+  c.model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
+  write(file, c.both());
   const test::said other = refusal(run_verify(file));
   CHECK(other.id == 8120);
   REQUIRE(other.arguments.size() == 4);
@@ -204,7 +244,7 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(other.arguments[2] != "");
 
   std::string bad = good;
-  bad.replace(bad.find("rankc certificate 8"), 19, "rankc certificate 9");
+  bad.replace(bad.find("rankc certificate 9"), 19, "rankc certificate X");
   write(file, bad);
   CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify(bad)}});
   write(file, "");
@@ -212,6 +252,33 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(refusal(run_verify(s.path / "none")) ==
         test::said{7902, {(s.path / "none").string(), "No such file or directory"}});
   CHECK(refusal(run_verify(s.path)) == test::said{7902, {s.path.string(), "Is a directory"}});
+}
+
+TEST_CASE("verify ends with 3 where the programs are sound and not compared with a model") {
+  const scratch_folder s;
+  certificates c;
+  const std::string file = (s.path / "c.json").string();
+  const auto not_compared = [&](const std::string& text) {
+    write(file, text);
+    const result shown = run_verify(file);
+    CHECK(shown.code == 3);
+    CHECK(shown.out.find("every claim holds") == std::string::npos);
+    CHECK(shown.out.find("computes the model") == std::string::npos);
+    CHECK(shown.errors.starts_with("warning: RC8126: "));
+    CHECK(test::said_in(shown.errors).arguments.at(0) == file);
+    return test::said_in(shown.errors, 8126).arguments.at(1);
+  };
+  CHECK(test::said_in(not_compared(codegen::certificate({c.train, c.evaluate}))).id == 8125);
+  c.model.layers.back().ops.back().row = "an_op_of_the_users";
+  CHECK(test::said_in(not_compared(c.both()), 7635) == test::said{7635, {"an_op_of_the_users"}});
+  CHECK(run("verify " + file).code == 3);
+  // The steps are compared with each other even so.
+  for (codegen::rank_program& r : c.evaluate.program.ranks)
+    for (codegen::op* o : {&r.ops.front(), &r.ops.back()})
+      for (codegen::holding& h : o->holds)
+        if (h.name.starts_with("layers.")) h.name[7] = h.name[7] == '0' ? '1' : '0';
+  write(file, c.both());
+  CHECK(refusal(run_verify(file)).id == 8124);
 }
 
 TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {

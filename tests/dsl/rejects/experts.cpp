@@ -115,6 +115,41 @@ inline constexpr auto experts_of_invariant_tokens = layered<invariant_rows>;
 //        gradient is then all-reduced)
 static_assert(valid<experts_of_invariant_tokens>);
 
+enum class slot_parameter { shift, gain, matrix };
+template <slot_parameter Of>
+struct sums_over_slots : layer {
+  constexpr value changed(trace& t, value rows) const {
+    value w = Of == slot_parameter::matrix ? t.parameter("w", {hidden, hidden}, {}, initial::normal, 0.02)
+                                           : t.parameter("w", {hidden}, {}, initial::ones);
+    if (!faulty) w = frozen(w);
+    if (Of == slot_parameter::shift) return bias(rows, w);     // @shift_of_slots@
+    if (Of == slot_parameter::gain) return rms_norm(rows, w);  // @gain_of_slots@
+    return linear(rows, w);                                    // @matrix_of_slots@
+  }
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    const routing routed = route(logits_of(t, h), 2, {});
+    const arrangement by = arrange(routed.chosen, 4);
+    value rows = changed(t, dispatch(h, by));
+    return x + leave_tp(combine(experts(t, rows, by), routed.weights, by), c);
+  }
+};
+inline constexpr auto a_shift_of_slots = layered<sums_over_slots<slot_parameter::shift>>;
+// error: RC210: experts.cpp:@shift_of_slots@: bias_grad 'w': it sums over slots of experts, and a slot that
+//        no token fills holds what its memory held before; expected rows of tokens: use the parameter before
+//        dispatch or after combine, or freeze it
+static_assert(valid<a_shift_of_slots>);
+inline constexpr auto a_gain_of_slots = layered<sums_over_slots<slot_parameter::gain>>;
+// error: RC210: experts.cpp:@gain_of_slots@: rms_norm_dw 'w': it sums over slots of experts, and a slot that
+//        no token fills holds what its memory held before; expected rows of tokens: use the parameter before
+//        dispatch or after combine, or freeze it
+static_assert(valid<a_gain_of_slots>);
+inline constexpr auto a_matrix_of_slots = layered<sums_over_slots<slot_parameter::matrix>>;
+// error: RC210: experts.cpp:@matrix_of_slots@: linear_dw 'w': it sums over slots of experts, and a slot that
+//        no token fills holds what its memory held before; expected rows of tokens: use the parameter before
+//        dispatch or after combine, or freeze it
+static_assert(valid<a_matrix_of_slots>);
+
 struct sharded_experts : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c), y = logits_of(t, h);

@@ -35,7 +35,7 @@ std::string final_state::add(const rank_state& rank) {
   }
   for (std::size_t k = 0; k < first.writes.size(); ++k) {
     const holding& h = first.holds[k];
-    if (h.kind <= holding_kind::second_moment && !lasts(last, first.writes[k], h))
+    if (is_kept(h.kind) && !lasts(last, first.writes[k], h))
       return "rank " + std::to_string(rank.number) + ": end does not hold " +
              holding_names[static_cast<int>(h.kind)] + " of " + h.name + " where begin had it";
   }
