@@ -122,9 +122,7 @@ class reader {
   /// An operand is a port, or what an earlier equation has made.
   static int operand_of(const fact& f, const std::string& name) {
     const int at = find(f.names, name);
-    if (at == static_cast<int>(f.names.size()))
-      throw refusal("RC7713: the facts of row {} name port {}; the row has no such port", f.row, name);
-    return at;
+    return at == static_cast<int>(f.names.size()) ? port_of(f, name) : at;
   }
   static void add_operand(const fact& f, equation& e, std::string name) {
     e.linear.push_back(name.ends_with('\''));

@@ -188,12 +188,12 @@ void interpreter::kernel(const op& o, const fact& f) {
     read(o, o.views[i], ports_[i]);
   }
   transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
-  check_sums_stay_wide(f, ports_);
   for (std::size_t i = 0; made_ && i < o.views.size(); ++i)
     if (o.views[i].written)
       made_->note(current_.rank, current_.op,
                   o.writes[static_cast<std::size_t>(o.views[i].accesses.first)].value, ports_[i]);
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
+  check_sums_stay_wide(f, ports_);
 }
 
 refusal adds_unread(const view& v) {

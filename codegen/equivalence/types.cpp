@@ -49,8 +49,6 @@ void check_left_type(const access& left, const codegen::holding& h, const op& be
   if (at != begin.writes.end() && at->type != left.type)
     throw refusal("RC7705: {} is left in {}; expected {}, as the step begins with it", name_of(h),
                   type_name(left.type), type_name(at->type));
-expected {}, as the step begins with it",
-                  holding_names[static_cast<int>(h.kind)], h.name, type_name(left.type), type_name(at->type));
 }
 
 void check_updated_type(const view& v, element_type given, element_type made) {
