@@ -7,17 +7,23 @@ add_library(rankc_equivalence STATIC
   equivalence/chance.cpp
   equivalence/facts.cpp
   equivalence/facts_read.cpp
+  equivalence/facts_ports.cpp
+  equivalence/facts_needs.cpp
   equivalence/model.cpp
   equivalence/gradients.cpp
   equivalence/known_terms.cpp
   equivalence/sums.cpp
+  equivalence/model_shapes.cpp
   equivalence/domain.cpp
   equivalence/contents.cpp
   equivalence/tiles.cpp
   equivalence/cell.cpp
   equivalence/cell_sequences.cpp
+  equivalence/cell_rounding.cpp
   equivalence/transfer.cpp
   equivalence/layout.cpp
+  equivalence/types.cpp
+  equivalence/unread.cpp
   equivalence/store.cpp
   equivalence/collectives.cpp
   equivalence/shards.cpp

@@ -297,10 +297,15 @@ void cell::refuse_result(term, const std::vector<int>& operands) const {
 
 void cell::check_sums_no_slots(const equation& e) const {
   for (const char letter : e.over)
-    if (is_bound_[slot(letter)] && bound_[slot(letter)].arranged)
+    if (is_bound_[slot(letter)] && bound_[slot(letter)].is_arranged())
       throw refusal(
           "RC7735: the op sums over expert slots and is not told which of them tokens fill; expected a sum "
           "over tokens");
+}
+
+/// Places and offsets of slots are counts, which are of whole numbers.
+static bool sums_over_tokens(const fact& f, const equation& e) {
+  return !f.arranges && e.how == joining::sum && e.over.find_first_of("tm") != std::string::npos;
 }
 
 holding cell::function(int equation, const std::vector<operand>& ports, const attributes& with) {
@@ -316,6 +321,8 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   s.of = result_of(fact_, equation, given.data(), with);
   if (s.of.is_zero()) return zeros(e.results[0], ports[static_cast<std::size_t>(e.results[0])]);
   if (!model_.has(s.of)) refuse_result(s.of, e.operands);
+  check_rounding(e, ports, s.of);
+  made.of_tokens = sums_over_tokens(fact_, e);
   made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], s.of);
   for (const char letter : e.over) {
     const bool of_group = fact_.grouped && letter == 't';
@@ -350,6 +357,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
   for (std::size_t i = 0; i < e.operands.size(); ++i) {
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
     check_addable(h);
+    made.of_tokens |= h.of_tokens;
     if (e.same[i]) {
       for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;

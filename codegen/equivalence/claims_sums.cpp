@@ -51,6 +51,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   holding norm;
   if (before) norm = *tensor_of(*before).holds;
   norm.any = false;
+  norm.of_tokens = true;
   for (const content* c : gradients) {
     const holding& g = *tensor_of(*c).holds;
     if (g.is_zero()) continue;

@@ -54,6 +54,7 @@ class line_of_members {
     check_addable(first);
     holding all;
     all.box = first.box;
+    all.of_tokens = first.of_tokens || second.of_tokens;
     if (first.sum.size() != second.sum.size()) throw different_terms();
     for (int i = 0; i < first.sum.size(); ++i)
       add(all.sum, further(first.sum[i], find(second, first.sum[i])));

@@ -122,12 +122,14 @@ bool have_one_box(holding& to, const holding& more) {
 }  // namespace
 
 void add(holding& to, const holding& more) {
-  if (have_one_box(to, more))
-    for (int i = 0; i < more.sum.size(); ++i) add(to.sum, more.sum[i]);
+  if (!have_one_box(to, more)) return;
+  to.of_tokens |= more.of_tokens;
+  for (int i = 0; i < more.sum.size(); ++i) add(to.sum, more.sum[i]);
 }
 
 void add_of_member(holding& to, const holding& more) {
   if (!have_one_box(to, more)) return;
+  to.of_tokens |= more.of_tokens;
   for (int i = 0; i < more.sum.size(); ++i) {
     std::string twice;
     if (!more.sum[i].is_whole() && unite(to.sum, more.sum[i], twice)) continue;
@@ -184,6 +186,7 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
   holding out;
   out.sum = of.sum;
   out.any = of.any;
+  out.of_tokens = of.of_tokens;
   const int n = of.box.size();
   for (int d = 0; d < n; ++d) {
     const bool is_row = n == 2 && d == 0;

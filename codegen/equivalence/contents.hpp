@@ -34,7 +34,8 @@ struct summand {
 struct holding {
   few<part, 2> box;
   few<summand, 1> sum;
-  bool any = false;  // zeros of any box
+  bool any = false;        // zeros of any box
+  bool of_tokens = false;  // a sum over tokens is in it
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
@@ -110,12 +111,14 @@ struct tile {
 struct operand {
   int ndim = 0;
   std::int64_t rows = 1, cols = 1, unit = 1, first = 0;
+  element_type type = element_type::bytes;
   few<tile, 2> tiles;
 
   void clear() {
     ndim = 0;
     rows = cols = unit = 1;
     first = 0;
+    type = element_type::bytes;
     tiles.clear();
   }
 };
@@ -128,7 +131,7 @@ class workspace {
     holding& h = all_[used_++];
     h.box.clear();
     h.sum.clear();
-    h.any = false;
+    h.any = h.of_tokens = false;
     return h;
   }
   const holding* keep(holding h) {

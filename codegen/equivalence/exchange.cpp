@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives.hpp"
+#include "unread.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -22,6 +23,7 @@ static void check_result(const content& made, const access& w) {
 
 void interpreter::message(op_ref r) {
   const op& o = at(r);
+  check_unread(o);
   const bool sends = o.kind == op_kind::send;
   const channel key =
       sends ? channel{o.communicator, r.rank, o.peer} : channel{o.communicator, o.peer, r.rank};
@@ -117,6 +119,7 @@ void interpreter::collective(op_ref r) {
   if (own == group.ranks.end())
     throw refusal("RC7526: communicator \"{}\" does not have rank {}", group.name, r.rank);
   check_layout(o, {static_cast<int>(own - group.ranks.begin()), group.members()});
+  check_unread(o);
   if (o.by_rows > 0) check_goes_by_rows(r);
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
   all.push_back(r);

@@ -20,8 +20,8 @@ namespace rankc::codegen::algebra {
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
 ///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
 ///   each other.
-///   "q(t w)/e4m3"  elements of eight bits, and of that type (e4m3, e5m2, e4m3_rows); those of other ports
-///                  are none. "q(t w)/e4m3:s": in rows apart.
+///   "q(t w)/e4m3"  elements of that type: of eight bits (e4m3, e5m2, e4m3_rows), or whole numbers (i32). Other
+///                  ports have floating-point numbers of more than eight bits. "q(t w)/e4m3:s": in rows apart.
 ///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
 ///   operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.
@@ -67,8 +67,10 @@ namespace rankc::codegen::algebra {
 ///   "counts"       its results are whole numbers, of whole numbers: what is made of them gives nothing a
 ///                  gradient,
 ///   "commutative"  the two operands may change places,
-///   "groups"       each head of axis k is there with all heads of axis h that use it.
-/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
+///   "groups"       each head of axis k is there with all heads of axis h that use it,
+///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
+/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of axes l and r. A result
+/// always depends on the sizes of the row's units: on d of "h*d".
 /// `gradients`: what each operand's gradient is, made of ports and of gradients of results ("dy"), by other
 /// rows. Operands that
 ///   it does not name have none; a result whose gradient it does not use must have none.
@@ -90,8 +92,9 @@ struct port {
   bool adds = false;
   char stride = 0;
   std::vector<std::string> over;
-  std::string in_fp8;        // what its elements are of eight bits; empty: none
+  std::string holds;         // the type of its elements: of eight bits, or i32; empty: neither
   bool sums_tokens = false;  // a result that is a sum over tokens
+  bool is_fp8() const { return !holds.empty() && holds != "i32"; }
 };
 
 /// How parts over an axis are put together.
@@ -133,9 +136,11 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       segments = false, counts = false;
+       segments = false, counts = false, converts = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
+  std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
+  bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read
   std::vector<derivative> derivatives;
   unsigned long long key = 0;  // of the row's name, or of that which it is like
 };
@@ -143,5 +148,8 @@ struct fact {
 /// Index in facts() of a row; -1 where it has none.
 int find_fact(std::string_view row);
 const std::vector<fact>& facts();
+/// A table of such lines, read.
+/// Errors: refusal, with the row and the word, where a line is not as struct line says.
+std::vector<fact> read_facts(std::span<const line>);
 
 }  // namespace rankc::codegen::algebra

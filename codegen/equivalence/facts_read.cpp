@@ -4,13 +4,11 @@
 #include <map>
 #include <stdexcept>
 
-#include "facts.hpp"
+#include "facts_text.hpp"
+#include "refusal.hpp"
 
 namespace rankc::codegen::algebra {
 
-namespace {
-
-/// The parts of a text between separators, without blanks around them; none of a blank text.
 std::vector<std::string> parts_of(std::string_view text, std::string_view separators) {
   std::vector<std::string> all;
   while (!text.empty()) {
@@ -23,6 +21,14 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view separa
   }
   return all;
 }
+
+int find_row(const std::vector<fact>& all, std::string_view name, const fact& from) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].row == name) return static_cast<int>(i);
+  throw refusal("RC7716: the facts of row {} name row \"{}\", which the table does not have", from.row, name);
+}
+
+namespace {
 
 unsigned long long key_of(std::string_view row) {
   unsigned long long key = 0;
@@ -39,25 +45,8 @@ class reader {
   void read_ports(const line& l) {
     fact f;
     f.row = l.row;
-    for (std::string_view rest = l.ports; !rest.empty();) {
-      const std::size_t open = rest.find('('), close = rest.find(')'),
-                        end = std::min(rest.find(' ', close), rest.size());
-      port p{std::string(rest.substr(0, open)), {}, rest[0] == '+', '\0', {}, {}};
-      if (p.adds) p.name.erase(0, 1);
-      for (const std::string& axis : parts_of(rest.substr(open + 1, close - open - 1), " "))
-        p.axes.push_back({axis[0], axis.size() == 3 ? axis[2] : '\0'});
-      std::string_view after = rest.substr(close + 1, end - close - 1);
-      if (after.starts_with('/')) {
-        p.in_fp8 = after.substr(1, after.find(':') - 1);
-        after.remove_prefix(1 + p.in_fp8.size());
-      }
-      if (after.starts_with(':')) p.stride = after[1];
-      if (const std::size_t over = after.find('^'); over != std::string_view::npos)
-        p.over = parts_of(after.substr(over + 1), ",");
-      f.names.push_back(p.name);
-      f.ports.push_back(std::move(p));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    f.ports = algebra::read_ports(l);
+    for (const port& p : f.ports) f.names.push_back(p.name);
     std::string letters;
     for (const port& p : f.ports)
       for (const axis_use& a : p.axes)
@@ -65,7 +54,9 @@ class reader {
     for (const char letter : {'p', 'j'})
       if (std::string_view(l.rule).find(std::string{'(', letter, ')'}) != std::string_view::npos)
         add_letter(f, letter, letters);
-    if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
+    if (letters.size() > max_letters)
+      throw refusal("RC7717: the facts of row {} have {} axes; expected at most {}", f.row, letters.size(),
+                    max_letters);
     f.key = key_of(f.row);
     all_.push_back(std::move(f));
   }
@@ -85,7 +76,7 @@ class reader {
         e.same.push_back(axes(o) && axes(e.results[0]) && *axes(o) == *axes(e.results[0]));
       }
     while (f.results < static_cast<int>(f.ports.size()) && is_result(f.results)) ++f.results;
-    read_needs(l, f);
+    read_needs(l, f, all_);
     for (const std::string& text : parts_of(l.gradients, ";"))
       f.derivatives.push_back(read_derivative(f, text));
   }
@@ -111,109 +102,114 @@ class reader {
     return word == "parts" ? joining::softmax : joining::sum;
   }
 
+  [[noreturn]] static void refuse_text(const fact& f, const std::string& text) {
+    throw refusal("RC7718: the facts of row {} have \"{}\", which cannot be read", f.row, text);
+  }
+  /// The left and the right side of an equation.
+  static std::vector<std::string> sides_of(const fact& f, const std::string& text) {
+    std::vector<std::string> sides = parts_of(text, "=");
+    if (sides.size() != 2) refuse_text(f, text);
+    return sides;
+  }
+  /// "layer_norm(x, gain, shift)": the words in brackets.
+  static std::vector<std::string> arguments_of(const fact& f, const std::string& call) {
+    const std::size_t open = call.find('(');
+    if (open == std::string::npos || !call.ends_with(')')) refuse_text(f, call);
+    return parts_of(std::string_view(call).substr(open + 1, call.size() - open - 2), ", ");
+  }
+  /// A row that is called has as many ports as are given.
+  int called(const fact& f, const std::string& name, std::size_t ports) const {
+    const int row = find_row(all_, name, f);
+    const std::size_t expected = all_[static_cast<std::size_t>(row)].ports.size();
+    if (ports != expected)
+      throw refusal("RC7719: the facts of row {} call row {} with {} results and operands; expected {}",
+                    f.row, name, ports, expected);
+    return row;
+  }
+
+  /// An operand is a port, or what an earlier equation has made.
+  static int operand_of(const fact& f, const std::string& name) {
+    const int at = find(f.names, name);
+    return at == static_cast<int>(f.names.size()) ? port_of(f, name) : at;
+  }
+  static void add_operand(const fact& f, equation& e, std::string name) {
+    e.linear.push_back(name.ends_with('\''));
+    if (e.linear.back()) name.pop_back();
+    e.operands.push_back(operand_of(f, name));
+  }
+  static void add_operands(const fact& f, equation& e, const std::vector<std::string>& names) {
+    for (const std::string& name : names) add_operand(f, e, name);
+  }
+
   equation read_equation(fact& f, const std::string& text) const {
-    const std::vector<std::string> sides = parts_of(text, "=");
+    const std::vector<std::string> sides = sides_of(f, text);
+    const std::string& right = sides[1];
+    const std::string before = right.substr(0, std::min(right.find('('), right.size()));
     equation e;
-    for (const std::string& name : parts_of(sides.at(0), " ")) e.results.push_back(name_of(f, name));
-    std::string right = sides.at(1);
-    const auto operand = [&](std::string name) {
-      e.linear.push_back(name.ends_with('\''));
-      if (e.linear.back()) name.pop_back();
-      e.operands.push_back(name_of(f, name));
-    };
-    const std::size_t open = right.find('('), plus = right.find('+'), times = right.find('*');
-    const std::string before = right.substr(0, std::min(open, right.size()));
     if (right == "0") {
       e.is = equation::kind::zero;
-    } else if (plus != std::string::npos) {
+    } else if (right.find('+') != std::string::npos) {
       e.is = equation::kind::sum;
-      for (const std::string& name : parts_of(right, "+")) operand(name);
-    } else if (times != std::string::npos) {
-      e.is = equation::kind::multiple;
-      f.number |= right.starts_with("number");
-      operand(parts_of(right, "*").at(1));
-    } else if (open != std::string::npos && before != "sum" && before != "max" && before != "parts" &&
-               before != "merge") {
-      e.is = equation::kind::call;
-      e.row = row_of(before);
-      for (const std::string& name : parts_of(right.substr(open + 1), ",) ")) operand(name);
+      add_operands(f, e, parts_of(right, "+"));
+    } else if (right.find('*') != std::string::npos) {
+      read_multiple(f, e, right);
+    } else if (before == right || before == "sum" || before == "max" || before == "parts" ||
+               before == "merge") {
+      read_function(f, e, right, before);
     } else {
-      if (open != std::string::npos) {
-        if (before == "merge") e.is = equation::kind::merge;
-        e.how = joining_of(before);
-        for (const std::string& name : parts_of(right.substr(open + 1, right.find(')') - open - 1), " "))
-          if (before == "merge") e.weights.push_back(name_of(f, name));
-          else e.over += name;
-        right = right.substr(right.find(')') + 1);
-      }
-      for (const std::string& name : parts_of(right, " ")) operand(name);
+      e.is = equation::kind::call;
+      const std::vector<std::string> arguments = arguments_of(f, right);
+      add_operands(f, e, arguments);
+      e.row = called(f, before, parts_of(sides[0], " ").size() + arguments.size());
     }
+    for (const std::string& name : parts_of(sides[0], " ")) e.results.push_back(name_of(f, name));
     return e;
   }
 
-  void read_needs(const line& l, fact& f) const {
-    for (const std::string& need : parts_of(l.needs, ")")) {
-      std::vector<std::string> words = parts_of(need, " (");
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == "positions") f.positions = true;
-        else if (words[i] == "listed") f.positions = f.listed = true;
-        else if (words[i] == "sequences") f.sequences = true;
-        else if (words[i] == "documents") f.documents = true;
-        else if (words[i] == "chunks") f.chunks = true;
-        else if (words[i] == "ring") f.ring = true;
-        else if (words[i] == "shares") f.shares = true;
-        else if (words[i] == "like") f.key = all_[static_cast<std::size_t>(row_of(words.at(++i)))].key;
-        else if (words[i] == "groups") f.groups = true;
-        else if (words[i] == "commutative") f.commutative = true;
-        else if (words[i] == "arranges") f.arranges = true;
-        else if (words[i] == "owns") f.owns = true;
-        else if (words[i] == "grouped") f.grouped = true;
-        else if (words[i] == "segments") f.segments = true;
-        else if (words[i] == "counts") f.counts = true;
-        else if (words[i] == "by") f.by = find(f.names, words.at(++i));
-        else
-          for (std::string& letters = words[i] == "whole" ? f.whole : f.first; i + 1 < words.size();)
-            letters += words[++i];
+  /// "number * x", "1 * x"
+  static void read_multiple(fact& f, equation& e, const std::string& right) {
+    const std::vector<std::string> factors = parts_of(right, "*");
+    if (factors.size() != 2 || (factors[0] != "number" && factors[0] != "1")) refuse_text(f, right);
+    e.is = equation::kind::multiple;
+    f.number |= factors[0] == "number";
+    add_operand(f, e, factors[1]);
+  }
+
+  /// "sum(i) x' w'", "merge(a b) x y", "x gain"
+  static void read_function(const fact& f, equation& e, const std::string& right, const std::string& before) {
+    std::string operands = right;
+    if (before != right) {
+      const std::size_t close = right.find(')');
+      if (close == std::string::npos) refuse_text(f, right);
+      e.how = joining_of(before);
+      if (before == "merge") e.is = equation::kind::merge;
+      for (const std::string& name : arguments_of(f, right.substr(0, close + 1))) {
+        if (before == "merge") e.weights.push_back(operand_of(f, name));
+        else e.over += name;
       }
+      operands = right.substr(close + 1);
     }
-    const std::vector<std::string> attributes = parts_of(l.attributes, " ");
-    const auto depends_on = [&](const char* what) {
-      return find(attributes, what) < static_cast<int>(attributes.size());
-    };
-    f.seq = depends_on("seq");
-    f.number |= depends_on("number");
-    f.parts = depends_on("parts");
+    add_operands(f, e, parts_of(operands, " "));
   }
 
   derivative read_derivative(const fact& f, const std::string& text) const {
-    const std::vector<std::string> sides = parts_of(text, "=");
-    const auto known = [&](const std::string& name) {
-      const int at = find(f.names, name);
-      if (at >= static_cast<int>(f.ports.size()))
-        throw std::logic_error(f.row + ": its facts name \"" + name + "\", which it has not");
-      return at;
-    };
-    const auto read_factor = [&](const std::string& name) {
-      if (find(f.names, name) < static_cast<int>(f.ports.size())) return factor{known(name), false};
-      return factor{known(name.substr(1)), true};
-    };
+    const std::vector<std::string> sides = sides_of(f, text);
+    const std::string& right = sides[1];
     derivative d;
-    for (const std::string& name : parts_of(sides.at(0), " ")) d.of.push_back(known(name));
-    const std::size_t open = sides.at(1).find('(');
-    if (open == std::string::npos) {
-      d.from.push_back(read_factor(sides[1]));
-    } else {
-      d.row = row_of(sides[1].substr(0, open));
-      for (const std::string& name : parts_of(sides[1].substr(open + 1), ",) "))
-        d.from.push_back(read_factor(name));
+    for (const std::string& name : parts_of(sides[0], " ")) d.of.push_back(port_of(f, name));
+    if (right.find('(') == std::string::npos) {
+      d.from.push_back(read_factor(f, right));
+      return d;
     }
+    for (const std::string& name : arguments_of(f, right)) d.from.push_back(read_factor(f, name));
+    d.row = called(f, right.substr(0, right.find('(')), d.of.size() + d.from.size());
     return d;
   }
-
-  int row_of(std::string_view name) const {
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (all_[i].row == name) return static_cast<int>(i);
-    throw std::logic_error("the facts name a row \"" + std::string(name) + "\", which they have not");
+  /// A port, or behind a "d" the result of which it is the gradient.
+  static factor read_factor(const fact& f, const std::string& name) {
+    if (find(f.names, name) < static_cast<int>(f.ports.size())) return {find(f.names, name), false};
+    if (!name.starts_with('d')) return {port_of(f, name), false};
+    return {port_of(f, name.substr(1)), true};
   }
 
   std::vector<fact>& all_;
@@ -239,22 +235,40 @@ void check_keys(const std::vector<fact>& all) {
       throw std::logic_error("the facts have one key for " + std::string(at->second) + " and " + f.row);
 }
 
-std::vector<fact> read_table() {
-  std::vector<fact> all;
-  reader r(all);
-  for (const line& l : table()) r.read_ports(l);
-  for (std::size_t i = 0; i < all.size(); ++i) r.read_rule(table()[i], all[i]);
-  check_keys(all);
-  for (fact& f : all)
-    for (int result = 0; result < f.results; ++result)
-      f.ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, f, result);
-  return all;
+/// Which attributes of an op the checks of its row read, or those of a row that it calls.
+void note_reads(const std::vector<fact>& all, fact& f) {
+  const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares;
+  f.reads_rows = is_of_sequences;
+  f.reads_seq = is_of_sequences || f.seq || f.positions || f.grouped;
+  f.reads_number = f.number || f.chunks || f.ring;
+  for (const equation& e : f.equations) {
+    if (e.is != equation::kind::call) continue;
+    fact called = all[static_cast<std::size_t>(e.row)];
+    note_reads(all, called);
+    f.reads_rows |= called.reads_rows;
+    f.reads_seq |= called.reads_seq;
+    f.reads_number |= called.reads_number;
+  }
 }
 
 }  // namespace
 
+std::vector<fact> read_facts(std::span<const line> lines) {
+  std::vector<fact> all;
+  reader r(all);
+  for (const line& l : lines) r.read_ports(l);
+  for (std::size_t i = 0; i < all.size(); ++i) r.read_rule(lines[i], all[i]);
+  check_keys(all);
+  for (fact& f : all) {
+    note_reads(all, f);
+    for (int result = 0; result < f.results; ++result)
+      f.ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, f, result);
+  }
+  return all;
+}
+
 const std::vector<fact>& facts() {
-  static const std::vector<fact> all = read_table();
+  static const std::vector<fact> all = read_facts(table());
   return all;
 }
 

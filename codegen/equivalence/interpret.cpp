@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "types.hpp"
+#include "unread.hpp"
+
 namespace rankc::codegen::algebra {
 
 interpreter::interpreter(const program& p, const model& m, claims& c, contributions* made)
@@ -134,14 +139,22 @@ void interpreter::begin(const op& o, int rank) {
   if (o.holds.size() != o.writes.size())
     throw refusal("RC7544: the step begins with {} tensors and describes {}", o.writes.size(),
                   o.holds.size());
-  for (std::size_t i = 0; i < o.writes.size(); ++i)
+  check_unread(o);
+  for (std::size_t i = 0; i < o.writes.size(); ++i) {
+    check_unread(o.holds[i]);
+    check_type(o.writes[i], o.holds[i], model_.optimizer());
     store_.put(o.writes[i], claims_.begin(rank, o.writes[i], o.holds[i]));
+  }
 }
 
 void interpreter::end(const op& o, int rank) {
   if (o.holds.size() != o.reads.size())
     throw refusal("RC7545: the step leaves {} tensors and describes {}", o.reads.size(), o.holds.size());
+  check_unread(o);
+  const op& begin = program_.ranks[static_cast<std::size_t>(rank)].ops.front();
   for (std::size_t i = 0; i < o.reads.size(); ++i) {
+    check_unread(o.holds[i]);
+    check_left_type(o.reads[i], o.holds[i], begin);
     if (!store_.has(o.reads[i]))
       throw refusal("RC7546: no op writes {}, which the step leaves", name_of(o.holds[i]));
     claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
@@ -154,11 +167,16 @@ void interpreter::compute(const op& o) {
     if (!o.reads.empty() || !o.writes.empty())
       throw refusal("RC7547: the op has no row and touches {} tensors; expected 0",
                     o.reads.size() + o.writes.size());
-    return;
+    return check_unread(o);
   }
-  if (o.row == "sum_squares") return sum_squares(o);
-  if (is_update(o)) return update(o);
-  kernel(o, fact_of(o.row));
+  if (o.row == "sum_squares" || is_update(o)) {
+    check_unread(o);
+    return is_update(o) ? update(o) : sum_squares(o);
+  }
+  const fact& f = fact_of(o.row);
+  if (f.converts)
+    throw refusal("RC7707: the kernel is {}, which moves data between ranks; expected a collective", o.row);
+  kernel(o, f);
 }
 
 const fact& interpreter::fact_of(std::string_view row) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives.hpp"
+#include "unread.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -139,6 +140,28 @@ bool interpreter::add_tensors(const op& o, const fact& f) {
   return true;
 }
 
+static element_type type_of(const op& o, const view& v) {
+  return (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)].type;
+}
+
+/// A sum over tokens goes on in no narrower type than that in which it is given.
+static void check_sums_stay_wide(const fact& f, const std::vector<operand>& ports) {
+  const auto results = static_cast<std::size_t>(f.results);
+  const auto holds_sum = [](const operand& o) {
+    for (int t = 0; t < o.tiles.size(); ++t)
+      if (o.tiles[t].holds->of_tokens) return true;
+    return false;
+  };
+  for (std::size_t made = 0; made < results; ++made)
+    for (std::size_t given = results; given < f.ports.size(); ++given) {
+      const bool is_narrower = size_of(ports[made].type) < size_of(ports[given].type);
+      if (is_narrower && holds_sum(ports[made]) && holds_sum(ports[given]))
+        throw refusal("RC7703: result {} keeps in {} a sum over tokens that is given in {}",
+                      f.ports[made].name, element_type_names[static_cast<int>(ports[made].type)],
+                      element_type_names[static_cast<int>(ports[given].type)]);
+    }
+}
+
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size())
     throw refusal("RC7557: the op is given {} tensors; expected {}", o.views.size(), f.ports.size());
@@ -146,10 +169,11 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
       throw refusal("RC7558: the op is given tensor {} in the place of {}", o.views[i].port, f.ports[i].name);
   check_layout(o, f);
-  if (!f.ports[0].in_fp8.empty()) {
+  check_unread(o, f);
+  if (f.ports[0].is_fp8()) {
     using rounding = specification::rounding;
-    if (model_.linears() != (f.ports[0].in_fp8 == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
-      throw refusal("RC7559: the op rounds to {}, which the recipe does not ask for", f.ports[0].in_fp8);
+    if (!model_.rounds(f.ports[0].holds == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
+      throw refusal("RC7559: the op rounds to {}, which the recipe does not ask for", f.ports[0].holds);
     claims_.note_fp8();
   }
   if (add_tensors(o, f)) return;
@@ -159,6 +183,7 @@ void interpreter::kernel(const op& o, const fact& f) {
   for (std::size_t i = 0; i < o.views.size(); ++i) {
     ports_[i].clear();
     shape(o.views[i], ports_[i]);
+    ports_[i].type = type_of(o, o.views[i]);
     if (o.views[i].written) continue;
     read(o, o.views[i], ports_[i]);
   }
@@ -168,6 +193,7 @@ void interpreter::kernel(const op& o, const fact& f) {
       made_->note(current_.rank, current_.op,
                   o.writes[static_cast<std::size_t>(o.views[i].accesses.first)].value, ports_[i]);
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
+  check_sums_stay_wide(f, ports_);
 }
 
 refusal adds_unread(const view& v) {

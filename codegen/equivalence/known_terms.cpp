@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The terms that the model has, by fingerprint: their names and shapes.
+#include <algorithm>
+
 #include "model.hpp"
 
 namespace rankc::codegen::algebra {
@@ -58,6 +60,15 @@ term model::arrangement(term t) const {
 std::int64_t model::sequence(term t) const {
   const auto at = sequences_.find(t);
   return at == sequences_.end() ? 0 : at->second;
+}
+
+specification::rounding model::rounding_of(term t) const {
+  const auto at = roundings_.find(t);
+  return at == roundings_.end() ? specification::rounding::none : at->second;
+}
+
+bool model::rounds(specification::rounding by) const {
+  return std::any_of(roundings_.begin(), roundings_.end(), [by](const auto& r) { return r.second == by; });
 }
 
 std::string model::name(term t) const {

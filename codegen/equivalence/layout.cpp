@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "contents.hpp"
+#include "types.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -55,14 +56,28 @@ void check_strides(const op& o, const fact& f) {
             o.views[i].port, o.views[i].stride, o.views[k].port, o.views[k].stride);
 }
 
+/// Whether a row is told where a port's part of an axis begins, or a row that it calls with the port.
+bool takes_first(const fact& f, int port) {
+  const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(port)].axes;
+  const bool own = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
+    return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks || f.ring) && a.of == 't');
+  });
+  const auto is_taken_by = [port](const equation& e) {
+    if (e.is != equation::kind::call) return false;
+    const fact& called = facts()[static_cast<std::size_t>(e.row)];
+    for (std::size_t i = 0; i < e.results.size(); ++i)
+      if (e.results[i] == port && takes_first(called, static_cast<int>(i))) return true;
+    for (std::size_t i = 0; i < e.operands.size(); ++i)
+      if (e.operands[i] == port && takes_first(called, called.results + static_cast<int>(i))) return true;
+    return false;
+  };
+  return own || std::any_of(f.equations.begin(), f.equations.end(), is_taken_by);
+}
+
 /// Where a part begins is said to the ops that need it alone.
 void check_first(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
-    const std::vector<axis_use>& axes = f.ports[i].axes;
-    const bool takes = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
-      return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks || f.ring) && a.of == 't');
-    });
-    if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
+    if (o.views[i].first != 0 && !takes_first(f, static_cast<int>(i)))
       throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", o.views[i].port,
                     o.views[i].first);
   }
@@ -83,17 +98,20 @@ void check_adds(const op& o, const fact& f) {
 }
 
 [[noreturn]] void refuse_type(const port& p, std::string_view found) {
-  if (p.in_fp8.empty()) throw refusal("RC7570: tensor {} is in {}; expected more than 8 bits", p.name, found);
-  throw refusal("RC7571: tensor {} is in {}; expected {}", p.name, found, p.in_fp8);
+  if (p.holds.empty())
+    throw refusal("RC7570: tensor {} is in {}; expected floating-point numbers of more than 8 bits", p.name,
+                  found);
+  throw refusal("RC7571: tensor {} is in {}; expected {}", p.name, found, p.holds);
 }
 
-/// Operands are of eight bits where the kernel takes such, and of its type.
+/// Operands are of eight bits, or whole numbers, where the kernel takes such, and of its type.
 void check_types(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i)
     for (const int a : o.views[i].accesses) {
       const element_type type = (o.views[i].written ? o.writes : o.reads)[static_cast<std::size_t>(a)].type;
       const std::string_view is = element_type_names[static_cast<int>(type)];
-      if (f.ports[i].in_fp8 != (is_fp8(type) ? is : "")) refuse_type(f.ports[i], is);
+      const bool is_special = is_fp8(type) || type == element_type::i32;
+      if (f.ports[i].holds != (is_special ? is : "")) refuse_type(f.ports[i], is);
     }
 }
 
@@ -102,7 +120,7 @@ void check_types(const op& o, const fact& f) {
 void check_whole_fp8(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
-    if (f.ports[i].in_fp8.empty()) continue;
+    if (!f.ports[i].is_fp8()) continue;
     std::size_t columns = 0;
     const auto rows = static_cast<std::size_t>(v.shape[0]);
     for (const view& beside : o.views)
@@ -116,11 +134,9 @@ void check_whole_fp8(const op& o, const fact& f) {
     const std::size_t bytes = runtime::fp8_bytes(rows, columns, a.type == element_type::e4m3_rows);
     if (v.accesses.count != 1 || a.end - a.begin != bytes)
       throw refusal("RC7573: tensor {} has {} bytes of {}; expected a whole tensor of {} x {}, which has {}",
-                    v.port, a.end - a.begin, f.ports[i].in_fp8, rows, columns, bytes);
+                    v.port, a.end - a.begin, f.ports[i].holds, rows, columns, bytes);
   }
 }
-
-bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
 /// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole
 /// numbers.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "contents.hpp"
+#include "model_shapes.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -14,7 +15,7 @@ hasher begin_hash(const fact& f, int equation, const attributes& with) {
   h << word{f.key} << static_cast<word>(equation);
   if (f.seq) h << static_cast<word>(with.seq);
   if (f.number) h << with.number;
-  if (f.parts) h << static_cast<word>(with.parts[0]) << static_cast<word>(with.parts[1]);
+  for (const char letter : f.sizes) h << static_cast<word>(with.size(letter));
   return h;
 }
 
@@ -71,6 +72,7 @@ static void check_indices(const specification& s) {
 
 model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
   check_indices(s);
+  check_shapes(s);
   begin();
   term x = leaf("ids", ""), statistics = zero;
   sum losses{{}, "the loss", std::vector<std::int64_t>{}},
@@ -154,15 +156,15 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
 
 attributes model::attributes_of(const specification::layer& l, const specification::op& o,
                                 const fact& f) const {
-  attributes a{o.rows, o.seq, o.number, {}};
-  for (std::size_t p = 0; f.parts && p < f.ports.size(); ++p) {
-    const axis_use& last = f.ports[p].axes.back();
-    const char letter = last.unit ? last.unit : last.of;
-    if (letter != 'l' && letter != 'r') continue;
-    const std::size_t results = static_cast<std::size_t>(f.results);
+  attributes a{o.rows, o.seq, o.number, {}, o.operands};
+  const std::size_t results = static_cast<std::size_t>(f.results);
+  for (std::size_t p = 0; p < results + o.in.size(); ++p) {  // the rotary table is no value
     const specification::tensor& t =
         l.values[static_cast<std::size_t>(p < results ? o.out[p] : o.in[p - results])];
-    a.parts[letter == 'r'] = last.unit ? t.unit : t.shape.back();
+    const std::vector<axis_use>& axes = f.ports[p].axes;
+    for (std::size_t d = 0; d < axes.size() && d < t.shape.size(); ++d)
+      for (const auto& [letter, size] : {std::pair(axes[d].of, t.shape[d]), {axes[d].unit, t.unit_of(d)}})
+        if (f.sizes.find(letter) != std::string::npos) a.size(letter) = size;
   }
   return a;
 }
@@ -187,6 +189,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
         know(result, where, nullptr);
         if (f.arranges) know_arrangement(f, result, given[0], with);
         if (f.sequences) sequences_[result] = with.seq;
+        if (with.operands != specification::rounding::none) roundings_[result] = with.operands;
         break;
       case equation::kind::sum:
         result = zero;

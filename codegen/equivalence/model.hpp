@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,7 +22,10 @@ struct holding;
 struct attributes {
   std::int64_t rows = 0, seq = 0;
   double number = 0;
-  std::int64_t parts[2]{};
+  std::array<std::int64_t, 26> sizes{};  // of the axes that the row's facts name, by letter; others: 0
+  specification::rounding operands = specification::rounding::none;
+  std::int64_t& size(char letter) { return sizes[static_cast<std::size_t>(letter - 'a')]; }
+  std::int64_t size(char letter) const { return sizes[static_cast<std::size_t>(letter - 'a')]; }
 };
 /// Errors: unknown_row.
 const fact& fact_of(const std::string& row);
@@ -68,7 +72,10 @@ class model {
   std::int64_t tokens() const { return spec_.tokens; }
   bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
-  specification::rounding linears() const { return spec_.linears; }
+  /// How the recipe rounds what makes a term.
+  specification::rounding rounding_of(term) const;
+  /// Whether the recipe rounds anything so.
+  bool rounds(specification::rounding) const;
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
   /// The parameter that has a weight, and its name; null where none has.
   const std::pair<const std::string, parameter>* owner(term weight) const;
@@ -130,6 +137,7 @@ class model {
   std::map<term, term> arrangements_;
   std::map<term, taken_of_group> limits_;
   std::map<term, std::int64_t> sequences_;
+  std::map<term, specification::rounding> roundings_;
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;
   std::vector<sum> sums_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The norm of the gradients, and the optimizer's update.
 #include "interpret.hpp"
+#include "types.hpp"
 
 namespace rankc::codegen::algebra {
 
 /// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it
 /// so.
 static void check_wide(const view& v, const access& a, bool may_be_bf16 = false) {
-  const bool is_wide = a.type == element_type::f32 || a.type == element_type::f64;
-  if (!is_wide && !(may_be_bf16 && a.type == element_type::bf16))
+  if (!is_wide(a.type) && !(may_be_bf16 && a.type == element_type::bf16))
     throw refusal("RC7610: tensor {} is kept in {}; expected f32 or f64", v.port,
                   element_type_names[static_cast<int>(a.type)]);
 }
@@ -93,6 +93,7 @@ void interpreter::put_updated(const op& o, const view& v, std::string_view port,
   if (v.port != port || v.adds)
     throw refusal("RC7616: the optimizer writes tensor {}; expected {}, not added to its buffer", v.port,
                   port);
+  check_updated_type(v, c.type, a.type);
   const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
   c.type = a.type;
   c.bytes = a.end - a.begin;

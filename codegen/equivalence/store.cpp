@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store.hpp"
 
+#include "types.hpp"
+
 namespace rankc::codegen::algebra {
 
 store::store(const program& p) {
@@ -30,17 +32,22 @@ content& store::at(const access& a) {
   return c;
 }
 
-/// What is not yet of all tokens is added up further: not in a type of few digits.
+/// Whether tokens are missing in a value: it is added up further. Counts of whole numbers are as good.
+static bool lacks_tokens(const content& c, const holding& h) {
+  if (c.type == element_type::i32) return false;
+  for (int s = 0; s < h.sum.size(); ++s)
+    for (int k = 0; k < h.sum[s].over.size(); ++k)
+      if (h.sum[s].over[k].letter == 't') return true;
+  return false;
+}
+
+/// A sum over tokens is kept in no type of few digits, whether it is whole or not.
 static void check_type(const content& c) {
-  if (size_of(c.type) > 2 || c.type == element_type::bytes) return;
+  if (is_wide(c.type)) return;
   for (int i = 0; i < c.pieces.size(); ++i)
-    for (int s = 0; s < c.pieces[i].holds.sum.size(); ++s) {
-      const few<pending, 1>& over = c.pieces[i].holds.sum[s].over;
-      for (int k = 0; k < over.size(); ++k)
-        if (over[k].letter == 't')
-          throw refusal("RC7673: a sum over tokens is kept in {}; expected f32 or f64",
-                        element_type_names[static_cast<int>(c.type)]);
-    }
+    if (const holding& h = c.pieces[i].holds; h.of_tokens || lacks_tokens(c, h))
+      throw refusal("RC7673: a sum over tokens is kept in {}; expected f32 or f64",
+                    element_type_names[static_cast<int>(c.type)]);
 }
 
 void store::put(const access& a, content c) {

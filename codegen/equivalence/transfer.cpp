@@ -224,11 +224,7 @@ void transfer::apply(const fact& f, std::vector<operand>& ports, const attribute
     if (ports[static_cast<std::size_t>(r)].ndim < 0)
       shape_result(f.ports[static_cast<std::size_t>(r)], ports[static_cast<std::size_t>(r)], c);
   attributes own = with;
-  for (std::size_t i = 0; f.parts && i < f.ports.size(); ++i) {
-    const axis_use& last = f.ports[i].axes.back();
-    const char letter = last.unit ? last.unit : last.of;
-    if (letter == 'l' || letter == 'r') own.parts[letter == 'r'] = c.length[c.slot(letter)];
-  }
+  for (const char letter : f.sizes) own.size(letter) = c.length[c.slot(letter)];
   if (f.equations[0].is == equation::kind::multiple) multiply(f, f.equations[0], ports, with);
   else each_cell(f, ports, c, own);
 }

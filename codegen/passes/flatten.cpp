@@ -288,8 +288,7 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
       const local_shape& s = b.shape(n.ports[p]);
       for (int d = 0; d < s.ndim; ++d) {
         v.shape.push_back(s.dims[d].width());
-        const bool of_rows = d > 0 && !of.shape.dim[0].unit.empty();
-        if (!of_rows) v.unit = s.dims[d].unit;
+        if (d < of.shape.ndim && !of.shape.dim[d].unit.empty()) v.unit = s.dims[d].unit;
         if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
         v.of_experts = s.dims[d].over.has(axis::ep);
         if (s.dims[d].over.has(axis::tp) || v.of_experts) v.first = s.dims[d].width();
@@ -343,6 +342,17 @@ static collective_kind kind_of(conversion c) {
   }
 }
 
+/// Whether a kernel is told the op's number: its own, or how many ranks share out sequences.
+static bool takes_number(const kernel_row& kernel) {
+  for (std::string_view rest = kernel.sizes; !rest.empty();) {
+    const std::size_t end = std::min(rest.find_first_of(" *"), rest.size());
+    const std::string_view symbol = rest.substr(0, end);
+    if (symbol == "number" || symbol == "cp") return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -394,13 +404,14 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.communicator = find_link(r_, lane_of(r_.lanes, n, i.on), role_over(n.over));
     o.message = l_.find_message(o.name);
     o.does = kind_of(n.row->converts);
+    o.rows = n.slab;
+    o.by_rows = n.by_rows;
   } else {
+    o.rows = n.rows;
     o.row = n.row->name;
-    o.number = n.number;
+    if (takes_number(kernel_of(*n.row, b.setting.to))) o.number = n.number;
   }
-  o.rows = n.slab > 0 ? n.slab : n.rows;
   o.seq = n.seq;
-  if (n.row->communicates()) o.by_rows = n.by_rows;
   return o;
 }
 

@@ -2,6 +2,7 @@
 // The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No
 // pass has been over them.
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/plan/check_linears.hpp>
 
 namespace rankc::codegen {
 
@@ -20,7 +21,37 @@ specification::op recorded(const rankc::op& o) {
   return made;
 }
 
-specification::layer recorded(const std::string& name, const trace& t, bool trains) {
+/// The units in which an op takes dims of its values.
+void record_units(const trace& t, const rankc::op& o, std::vector<specification::tensor>& values) {
+  std::size_t in = 0, out = 0;
+  for (const port& p : o.kind->used_ports()) {
+    if (!p.is_traced()) continue;
+    const int v = p.is_written() ? o.out[out++] : o.in[in++];
+    for (int d = 0; v >= 0 && d < t.values[v].ndim && d < p.shape.ndim; ++d) {
+      if (p.shape.dim[d].unit.empty()) continue;
+      specification::tensor& taken = values[static_cast<std::size_t>(v)];
+      (d + 1 == t.values[v].ndim ? taken.unit : taken.unit_of_rows) = t.values[v].shape[d].unit;
+    }
+  }
+}
+
+/// How the recipe rounds what products of a layer multiply, one after the other: by their sizes on a rank.
+std::vector<specification::rounding> roundings(const plan_data& p, const layer_kind& kind) {
+  using rounding = specification::rounding;
+  const rounding by = p.recipe.linears == fp8 ? rounding::fp8 : rounding::fp8_rows;
+  std::vector<rounding> all;
+  for (std::size_t i = 0; i < kind.ops.forward_ops; ++i) {
+    const rankc::op& o = kind.ops.ops[i];
+    if (o.kind != &ops::linear) continue;
+    const bool is_rounded = p.recipe.linears != linear_precision::plain && kind.repeated &&
+                            detail::is_fp8_linear(kind.ops, o, p.dims);
+    all.push_back(is_rounded ? by : rounding::none);
+  }
+  return all;
+}
+
+specification::layer recorded(const std::string& name, const trace& t,
+                              const std::vector<specification::rounding>& of_products, bool trains) {
   specification::layer l{.name = name,
                          .values = {},
                          .ops = {},
@@ -33,13 +64,15 @@ specification::layer recorded(const std::string& name, const trace& t, bool trai
                          .parameters = {}};
   for (const type& v : t.values) {
     specification::tensor s;
-    for (int d = 0; d < v.ndim; ++d) {
-      s.shape.push_back(v.shape[d].size);
-      s.unit = v.shape[d].unit;
-    }
+    for (int d = 0; d < v.ndim; ++d) s.shape.push_back(v.shape[d].size);
     l.values.push_back(std::move(s));
   }
-  for (std::size_t i = 0; i < t.forward_ops; ++i) l.ops.push_back(recorded(t.ops[i]));
+  std::size_t product = 0;
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    l.ops.push_back(recorded(t.ops[i]));
+    if (t.ops[i].kind == &ops::linear) l.ops.back().operands = of_products.at(product++);
+    record_units(t, t.ops[i], l.values);
+  }
   l.targets = t.input + 1;  // a layer is handed its input, then the targets
   l.starts = t.starts;
   for (const weight_info& w : t.weights)
@@ -63,7 +96,7 @@ specification specify(const plan_data& p) {
   for (std::size_t k = 0; k < p.kinds.size(); ++k) {
     const layer_kind& kind = p.kinds[k];
     const trace& t = p.on_one_device.at(k);
-    s.layers.push_back(recorded(kind.name, t, !p.actions.inference));
+    s.layers.push_back(recorded(kind.name, t, roundings(p, kind), !p.actions.inference));
     for (int i = 0; i < kind.count; ++i) {
       specification::use u{
           static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
@@ -78,9 +111,6 @@ specification specify(const plan_data& p) {
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
-  using rounding = specification::rounding;
-  if (r.linears == fp8) s.linears = rounding::fp8;
-  else if (r.linears == fp8_rows) s.linears = rounding::fp8_rows;
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

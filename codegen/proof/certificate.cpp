@@ -29,6 +29,18 @@ std::string balance_text(const load_balance& by) {
   return by.any() ? fmt::format(",{},{}", by.rate, by.mean) : "";
 }
 
+/// How an op's operands are rounded, as one more element of a list; empty where they are not.
+std::string rounding_text(specification::rounding by) {
+  constexpr std::string_view texts[]{"", ",\"fp8\"", ",\"fp8_rows\""};  // none, fp8, fp8_rows
+  return std::string(texts[static_cast<int>(by)]);
+}
+
+/// A tensor of the model: its shape, the unit of its last dim, and that of its first where it has one.
+std::string tensor_text(const specification::tensor& t) {
+  const std::string of_rows = t.unit_of_rows == 1 ? "" : fmt::format(",{}", t.unit_of_rows);
+  return fmt::format("[[{}],{}{}]", fmt::join(t.shape, ","), t.unit, of_rows);
+}
+
 std::string quoted(const std::string& s) {
   return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -151,8 +163,8 @@ class rank_text {
   }
 
   void add(const op& o, int position) {
-    fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"action\":{},\"stream\":{},\"waits\":[{}]",
-                   name_of(o.kind), quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
+    fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"stream\":{},\"waits\":[{}]", name_of(o.kind),
+                   quoted(o.name), o.stream, fmt::join(o.waits, ","));
     add("reads", o.reads, false);
     add("writes", o.writes, true);
     add_list("views", o.views);
@@ -238,13 +250,12 @@ std::string model_text(const specification& s) {
   std::string out = "{\"layers\": [";
   for (const auto& l : s.layers) {
     out += fmt::format("{}\n{{\"name\": {}, \"values\": [", &l == s.layers.data() ? "" : ",", quoted(l.name));
-    for (const auto& v : l.values)
-      out += fmt::format("{}[[{}],{}]", &v == l.values.data() ? "" : ",", fmt::join(v.shape, ","), v.unit);
+    for (const auto& v : l.values) out += (&v == l.values.data() ? "" : ",") + tensor_text(v);
     out += "], \"ops\": [";
     for (const auto& o : l.ops)
-      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
+      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}{}{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
                          fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number,
-                         scaling_text(o.scaling));
+                         scaling_text(o.scaling), rounding_text(o.operands));
     out += fmt::format(
         "\n], \"input\": {}, \"targets\": {}, \"result\": {}, {}{}\"side_losses\": [{}], \"parameters\": [",
         l.input, l.targets, l.result, l.starts < 0 ? "" : fmt::format("\"starts\": {}, ", l.starts),
@@ -264,11 +275,8 @@ std::string model_text(const specification& s) {
     out += "]]";
   }
   const auto& o = s.optimizer;
-  constexpr std::string_view linears[]{"", ", \"fp8_linears\": true",
-                                       ", \"fp8_linears\": \"rows\""};  // none, fp8, fp8_rows
-  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]{}}}", s.tokens,
-                           quoted(o.row), o.moments, o.bf16_weights, o.bf16_moments, o.bf16_reductions,
-                           linears[static_cast<int>(s.linears)]);
+  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]}}", s.tokens, quoted(o.row),
+                           o.moments, o.bf16_weights, o.bf16_moments, o.bf16_reductions);
 }
 
 constexpr std::string_view certificate_begin = "{\n\"format\": \"rankc certificate ";

@@ -7,21 +7,32 @@ namespace rankc::codegen::verifying {
 namespace {
 
 specification::tensor to_tensor(const json& j) {
-  if (!j.is_array() || j.size() != 2)
-    refuse("RC7145: certificate: a value of the model must be [shape, unit]");
-  return {to_counts(j[0], "a shape of the model"), to_count(j[1], "a unit of the model")};
+  constexpr const char* what = "a unit of the model";
+  if (!j.is_array() || j.size() < 2 || j.size() > 3)
+    refuse(
+        "RC7145: certificate: a value of the model must be [shape, unit], and the unit of its rows where "
+        "these have one");
+  return {to_counts(j[0], "a shape of the model"), to_count(j[1], what),
+          j.size() > 2 ? to_count(j[2], what) : 1};
+}
+
+specification::rounding to_rounding(const json& j) {
+  const std::string word = to_word(j, {"fp8", "fp8_rows"}, "the rounding of an op of the model");
+  return word == "fp8" ? specification::rounding::fp8 : specification::rounding::fp8_rows;
 }
 
 specification::op to_model_op(const json& j) {
-  if (!j.is_array() || j.size() < 6 || j.size() > 7)
+  if (!j.is_array() || j.size() < 6 || j.size() > 8)
     refuse(
         "RC7146: certificate: an op of the model must be [row, in, out, rows, seq, number], and a scaling "
-        "where rotary positions are scaled");
+        "where rotary positions are scaled, and \"fp8\" or \"fp8_rows\" where its operands are rounded");
   specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
   o.rows = to_count(j[3], "rows");
   o.seq = to_count(j[4], "seq");
   o.number = to_number(j[5], "number");
-  if (j.size() > 6) o.scaling = to_scaling(j[6], "an op of the model");
+  std::size_t next = 6;
+  if (next < j.size() && j[next].is_array()) o.scaling = to_scaling(j[next++], "an op of the model");
+  if (next < j.size()) o.operands = to_rounding(j[next]);
   return o;
 }
 
@@ -81,19 +92,8 @@ specification::update to_optimizer(const json& j) {
 
 specification to_model(const json& j) {
   if (j.is_null()) return {};
-  const bool has_precision = j.is_object() && j.contains("fp8_linears");
-  std::vector<const char*> fields{"layers", "uses", "tokens", "optimizer"};
-  if (has_precision) fields.push_back("fp8_linears");
-  expect_fields(j, fields, "the model");
+  expect_fields(j, {"layers", "uses", "tokens", "optimizer"}, "the model");
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
-  if (has_precision) {
-    const json& by = j["fp8_linears"];
-    if (!by.is_boolean() && by != "rows")
-      refuse("RC7151: certificate: fp8_linears must be true, \"rows\" or false, found {}", found(by));
-    using rounding = specification::rounding;
-    if (by == "rows") s.linears = rounding::fp8_rows;
-    else if (by.get<bool>()) s.linears = rounding::fp8;
-  }
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3)
       refuse("RC7152: certificate: uses of the model must be [layer, name, parameters]");

@@ -97,8 +97,7 @@ instruction to_instruction(const json& j) {
   const auto where = "op \"" + s.name + "\"";
   s.point_to_point = s.kind == "send" || s.kind == "receive";
   s.communicates = s.point_to_point || s.kind == "collective";
-  std::vector<const char*> fields{"kind",  "name",   "action", "stream",  "waits",
-                                  "reads", "writes", "views",  "position"};
+  std::vector<const char*> fields{"kind", "name", "stream", "waits", "reads", "writes", "views", "position"};
   if (s.communicates)
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
   if (s.kind == "collective") fields.insert(fields.end(), {"in_bf16", "by_rows"});
@@ -117,7 +116,6 @@ instruction to_instruction(const json& j) {
         "\"{}\"",
         where, s.kind);
   expect_fields(j, fields, where);
-  to_int(j["action"], where + ": action");
   s.stream = to_int(j["stream"], where + ": stream");
   s.position = to_int(j["position"], where + ": position");
   s.waits = to_ints(j["waits"], where + ": waits");
@@ -222,7 +220,7 @@ class reader {
             std::pair("rankc certificate 5", "types that sums are sent in"),
             std::pair("rankc certificate 6", "row-pipelined collectives"),
             std::pair("rankc certificate 7", "ops that run while rows move"),
-            std::pair("rankc certificate 8", "tables and padding that a step leaves")})
+            std::pair("rankc certificate 8", "tables and padding that a step leaves, and the rounding of each op")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "

@@ -169,6 +169,7 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
     o.views[0].port = "y";
     o.views[1].port = "a";
     o.views[2].port = "b";
+    o.rows = o.seq = 0;
     for (view& v : o.views) v.unit = 1;
   });
   check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "1", "16"}},

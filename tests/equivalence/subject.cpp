@@ -51,6 +51,8 @@ void subject::leave_out(int rank, op& gone) {
   }
   gone.kind = op_kind::compute;
   gone.row = {};
+  gone.rows = gone.seq = 0;
+  gone.number = 0;
   gone.reads.clear();
   gone.writes.clear();
   gone.views.clear();

@@ -106,11 +106,27 @@ TEST_CASE("a bias that is moved otherwise than the model's, or trained, is refus
   }
 }
 
+/// Six experts are taken for two groups of three, where the model has three groups of two.
+auto takes_groups_of_three(std::string_view row) {
+  return [row](program& p) {
+    for (rank_program& r : p.ranks)
+      for (op& o : r.ops)
+        for (view& v : o.views)
+          if (o.row == row && v.unit == 2) v.unit = 3;
+  };
+}
+
+TEST_CASE("a choice among groups of another size is refused") {
+  const subject s("groups", "one");
+  CHECK(said_in(s.refused(takes_groups_of_three("keep_groups"))).id == 7433);
+}
+
 TEST_CASE("a choice by another layer's bias, of other groups, or that is counted twice or not, is refused") {
   const subject s("both", "shards");
   CHECK(s.refused([](program& p) { read_next(p, "biased_sigmoid_top_by", "bias"); }) != "");
   CHECK(s.refused([](program& p) { read_next(p, "biased_keep_groups", "bias"); }) != "");
   CHECK(s.refused([](program& p) { nth(p, 0, "biased_keep_groups").number = 1; }) != "");
+  CHECK(s.refused(takes_groups_of_three("biased_keep_groups")) != "");
   CHECK(s.refused([](program& p) { nth(p, 0, "sigmoid_scores").row = "softmax_scores"; }) != "");
   CHECK(s.refused([](program& p) { nth(p, 0, "count_choices").views[0].adds ^= true; }) != "");
   CHECK(s.refused([](program& p) { read_next(p, "count_choices", "chosen"); }) != "");

@@ -87,6 +87,25 @@ TEST_CASE("coverage: what kernels are told is in the facts") {
   }
 }
 
+TEST_CASE("coverage: whole numbers, conversions and units") {
+  for (const op_row* op : op_rows()) {
+    INFO(op->name);
+    const fact& f =
+        codegen::algebra::facts()[static_cast<std::size_t>(codegen::algebra::find_fact(op->name))];
+    CHECK(f.converts == (op->converts != conversion::none));
+  }
+  for (const row& r : rows())
+    for (std::size_t p = 0; p < r.ports.size(); ++p) {
+      INFO(r.op->name << " " << r.of(p).name);
+      const codegen::algebra::port& is = r.is->ports[p];
+      CHECK((is.holds == "i32") == (r.of(p).holds == element::index));
+      for (std::size_t d = 0; d < is.axes.size(); ++d) {
+        CHECK((is.axes[d].unit != 0) == !r.of(p).shape.dim[d].unit.empty());
+        CHECK((is.axes[d].unit == 0 || r.is->sizes.find(is.axes[d].unit) != std::string::npos));
+      }
+    }
+}
+
 TEST_CASE("coverage: what lies over what, apart, and what is added to") {
   for (const row& r : rows()) {
     std::map<std::string_view, char> strides;

@@ -111,7 +111,7 @@ struct view {
   index_range accesses = {};  // of the op's writes or reads; each further one continues the one before
   std::size_t offset = 0;     // bytes
   tensor_shape shape = {};    // on this rank; none: a number
-  std::int64_t unit = 1;      // elements of a unit of the last dim: of a head
+  std::int64_t unit = 1;      // elements of a unit of the dim that the row's port has in units: of a head
   std::int64_t stride = 1;    // elements from one row to the next; of one dim or none: 1
   std::int64_t first = 0;  // "vocab@first": where this rank's part of the dim begins that the row says so of
   std::int64_t next_first = 0;  // until ranks are told apart: where that of the next rank of cp does
@@ -183,13 +183,12 @@ struct op {
   int by_rows = 0;
   // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
   // gone afterwards; 0: it goes alone
-  int action = -1;                         // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::string_view row = {};       // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
-  std::vector<view> views = {};    // of a row: its ports in their order, scratch left out
-  std::int64_t rows = 0, seq = 0;  // the row's attributes; rows of a slab, where slots are exchanged
-  double number = 0;
+  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
+  std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
+  std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged
+  double number = 0;                // that the row's kernel is told; 0: none
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 

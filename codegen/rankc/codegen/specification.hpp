@@ -14,10 +14,14 @@
 namespace rankc::codegen {
 
 struct specification {
-  /// A tensor; the last dim may be in units (heads) of so many elements.
+  /// Linear layers may multiply numbers of eight bits, with one scale for a tensor or one for each row.
+  enum class rounding { none, fp8, fp8_rows };
+  /// A tensor. A dim is in units (heads) of so many elements where an op takes it so.
   struct tensor {
     std::vector<std::int64_t> shape;  // the first dim of what is made of ids is the tokens
-    std::int64_t unit = 1;
+    std::int64_t unit = 1;            // of the last dim
+    std::int64_t unit_of_rows = 1;    // of the first of two dims
+    std::int64_t unit_of(std::size_t dim) const { return dim + 1 == shape.size() ? unit : unit_of_rows; }
   };
   /// An op of the table by its row's name; `in` and `out` are values, in the order of the row's ports.
   /// Conversions are left in: on one device each is a copy.
@@ -27,6 +31,7 @@ struct specification {
     std::int64_t rows = 0, seq = 0;
     double number = 0;
     rope_scaling scaling{};
+    rounding operands = rounding::none;  // what the op and its gradients multiply is rounded so
   };
   struct parameter {
     std::string name;  // within the layer
@@ -63,13 +68,10 @@ struct specification {
     bool bf16_weights = false, bf16_moments = false;  // whether these may be kept in bf16 alone
     bool bf16_reductions = false;                     // whether gradients may be sent in bf16 to be summed
   };
-  /// To numbers of eight bits, with one scale for a tensor or one for each row.
-  enum class rounding { none, fp8, fp8_rows };
   std::vector<layer> layers;
   std::vector<use> uses;
   std::int64_t tokens = 0;  // of a step
   update optimizer = {};
-  rounding linears = rounding::none;  // of what linear layers multiply
 
   /// Whether a layer that the model has trains a parameter.
   bool trains() const {

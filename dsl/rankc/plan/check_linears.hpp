@@ -8,18 +8,21 @@
 
 namespace rankc::detail {
 
-/// Whether a layer has a product with a weight that can be in eight bits.
+/// Whether an op is a product with a weight that can be in eight bits: neither a router's nor of low rank, and
+/// of sizes that divide by 16 on each rank.
+constexpr bool is_fp8_linear(const trace& t, const op& o, const parallel_dims& d) {
+  if (o.kind != &ops::linear || t.values[o.out[0]].bad) return false;
+  const int weight = t.find_parameter(o.in[1]);
+  const bool is_plain = weight >= 0 && t.weights[static_cast<std::size_t>(weight)].name.part.empty() &&
+                        t.values[o.in[1]].shape[0].name != "experts";
+  return is_plain && program::fits_fp8(program::local(t.values[o.in[0]], d)) &&
+         program::fits_fp8(program::local(t.values[o.in[1]], d));
+}
+
+/// Whether a layer has such a product.
 constexpr bool has_fp8_linear(const trace& t, const parallel_dims& d) {
-  for (std::size_t i = 0; i < t.forward_ops; ++i) {
-    const op& o = t.ops[i];
-    if (o.kind != &ops::linear || t.values[o.out[0]].bad) continue;
-    const int weight = t.find_parameter(o.in[1]);
-    const bool is_plain = weight >= 0 && t.weights[static_cast<std::size_t>(weight)].name.part.empty() &&
-                          t.values[o.in[1]].shape[0].name != "experts";
-    if (is_plain && program::fits_fp8(program::local(t.values[o.in[0]], d)) &&
-        program::fits_fp8(program::local(t.values[o.in[1]], d)))
-      return true;
-  }
+  for (std::size_t i = 0; i < t.forward_ops; ++i)
+    if (is_fp8_linear(t, t.ops[i], d)) return true;
   return false;
 }
 

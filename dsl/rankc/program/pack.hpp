@@ -26,7 +26,10 @@ template <class Program>
 class packer {
  public:
   constexpr packer(Program& p, const layer_setting& s)
-      : p_(p), placed_(lay_out(p.parameters)), element_(s.bytes(element_kind::real)) {}
+      : p_(p),
+        placed_(lay_out(p.parameters)),
+        element_(s.bytes(element_kind::real)),
+        rounds_(s.linears != linear_precision::plain) {}
 
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -51,6 +54,11 @@ class packer {
     return v.where == where && v.of == of;
   }
 
+  /// Whether the recipe rounds both products to eight bits, or neither: by the widths of each.
+  constexpr bool are_rounded_alike(const part& a, const part& b) const {
+    return !rounds_ || (a.width % 16 == 0) == (b.width % 16 == 0);
+  }
+
   constexpr std::vector<part> neighbours(int i) const {
     std::vector<part> parts;
     if (!is_linear(p_.forward[i])) return parts;
@@ -66,6 +74,7 @@ class packer {
       if (!parts.empty() &&
           !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias))))
         continue;
+      if (!parts.empty() && !are_rounded_alike(parts.front(), q)) continue;
       parts.push_back(std::move(q));
     }
     return parts;
@@ -343,6 +352,7 @@ class packer {
   Program& p_;
   const group_layout placed_;
   const std::size_t element_;
+  bool rounds_;  // products to eight bits
   std::vector<int> whole_,
       sums_;  // ports without a stride that each value is given to; sums into each gradient
 };

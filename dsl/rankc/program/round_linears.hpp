@@ -49,6 +49,16 @@ class rounder {
     list = std::move(all);
   }
 
+  /// Whether a weight that is packed into a dim has rows that are no multiple of 16.
+  constexpr bool has_odd_part(const local_shape& s) const {
+    for (int d = 0; d < s.ndim; ++d) {
+      if (s.dims[d].composed < 0 || p_.composed[s.dims[d].composed].how != composed_dim::packed) continue;
+      for (const int parameter : p_.composed[s.dims[d].composed].parameters)
+        if (p_.parameters[parameter].rows % 16) return true;
+    }
+    return false;
+  }
+
   /// A product whose sizes are multiples of 16, and neither a router's nor lora's.
   constexpr bool is_narrowed(const node& n) const {
     if (!ops::has_fp8(*n.row)) return false;
@@ -57,7 +67,7 @@ class rounder {
       const value& v = p_.values[n.ports[p].at.value];
       const bool is_matrix = s.ndim == 2 && (v.where == space::weight || v.where == space::gradient);
       if (is_matrix && (s.dims[0].name == "experts" || !p_.parameters[v.of].name.part.empty())) return false;
-      if (!fits_fp8(s)) return false;
+      if (!fits_fp8(s) || has_odd_part(s)) return false;
     }
     return true;
   }

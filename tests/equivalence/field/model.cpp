@@ -38,10 +38,10 @@ class layer_run {
   };
 
   void forward(const handed& x) {
-    values_.at(static_cast<std::size_t>(l_.input)) = x.rows.value();
+    values_.at(static_cast<std::size_t>(l_.input)) = in_units_of(l_.input, x.rows.value());
     if (l_.statistics >= 0) {
       expect(x.statistics.has_value(), "a layer is handed no sums of routers");
-      values_.at(static_cast<std::size_t>(l_.statistics)) = *x.statistics;
+      values_.at(static_cast<std::size_t>(l_.statistics)) = in_units_of(l_.statistics, *x.statistics);
     }
     values_.at(static_cast<std::size_t>(l_.targets)).of = m_.targets;
     values_.at(static_cast<std::size_t>(l_.targets)).is = {1, static_cast<std::int64_t>(m_.targets.size())};
@@ -66,9 +66,10 @@ class layer_run {
 
   /// Of the gradients of what it handed on, and of 1 for each loss.
   void backward(const handed& of_result) {
-    gradients_[static_cast<std::size_t>(l_.result)] = of_result.rows;
+    gradients_[static_cast<std::size_t>(l_.result)] = in_units_of(l_.result, of_result.rows.value());
     if (l_.statistics_result >= 0 && of_result.statistics)
-      add_to(gradients_[static_cast<std::size_t>(l_.statistics_result)], *of_result.statistics);
+      add_to(gradients_[static_cast<std::size_t>(l_.statistics_result)],
+             in_units_of(l_.statistics_result, *of_result.statistics));
     for (int loss : l_.side_losses) gradients_[static_cast<std::size_t>(loss)] = one();
     for (auto o = l_.ops.rbegin(); o != l_.ops.rend(); ++o) run_backward(*o);
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
@@ -92,6 +93,11 @@ class layer_run {
 
  private:
   extent size_of(int v) const { return extent_of(l_.values.at(static_cast<std::size_t>(v))); }
+  /// What another layer hands over, in the units in which this one takes it.
+  matrix in_units_of(int v, matrix handed) const {
+    handed.is.unit = size_of(v).unit;
+    return handed;
+  }
   call call_of(const specification::op& o) const {
     call c;
     c.rows = o.rows;

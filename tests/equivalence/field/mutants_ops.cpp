@@ -78,7 +78,6 @@ fault insert_op(mutator& m) {
           .accesses = {0, 1},
           .offset = made.offset,
           .shape = made.shape,
-          .unit = made.unit,
           .stride = made.stride},
       from = to;
   from.port = "x";
@@ -89,7 +88,7 @@ fault insert_op(mutator& m) {
   inserted.function = "scale";
   inserted.row = "scale";
   if (m.below(3) == 0) inserted.row = m.below(2) ? "sigmoid" : "clear";
-  inserted.number = m.below(2) ? 0.5 : 2;
+  if (inserted.row == "scale") inserted.number = m.below(2) ? 0.5 : 2;
   inserted.reads = {lies};
   inserted.writes = {lies};
   inserted.reads[0].replaces = -1;
@@ -107,35 +106,45 @@ fault insert_op(mutator& m) {
   return {"insert an op", text};
 }
 
+/// What a row is told beside its operands, and its ports.
+struct told_row {
+  std::string_view row;
+  std::vector<view> views;
+  std::int64_t rows = 0, seq = 0;
+  double number = 0;
+};
 /// A row of the program whose operands are of these sizes, with its ports; or one that makes y of x.
 fault take_another_row(mutator& m) {
   if (!m.turn_to(computes)) return {};
   const op own = m.at();
   const auto fits = [](const view& a, const view& b) { return a.written == b.written && a.shape == b.shape; };
-  std::vector<std::pair<std::string_view, std::vector<view>>> rows;
+  std::vector<told_row> rows;
   for (const op& o : m.ops())
     if (computes(o) && o.row != own.row &&
         std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits))
-      rows.push_back({o.row, o.views});
+      rows.push_back({o.row, o.views, o.rows, o.seq, o.number});
   if (own.views.size() == 2 && own.views[0].shape == own.views[1].shape)
     for (std::string_view row : {"gelu", "sigmoid", "copy", "scale", "softmax"})
-      if (row != own.row) rows.push_back({row, {{.port = "y"}, {.port = "x"}}});
+      if (row != own.row)
+        rows.push_back({row, {{.port = "y"}, {.port = "x"}}, 0, 0, row == "scale" ? 1.0 : 0.0});
   if (rows.empty()) return {};
-  const auto& [row, views] = m.one_of(rows);
-  return m.done("another row", " as " + std::string(row), m.change([&, row = row, &views = views](op& o) {
-    if (o.views.size() != views.size()) return false;
-    o.row = row;
-    for (std::size_t v = 0; v < views.size(); ++v) o.views[v].port = views[v].port;
+  const told_row& other = m.one_of(rows);
+  return m.done("another row", " as " + std::string(other.row), m.change([&](op& o) {
+    if (o.views.size() != other.views.size()) return false;
+    o.row = other.row;
+    o.rows = other.rows;
+    o.seq = other.seq;
+    o.number = other.number;
+    for (std::size_t v = 0; v < other.views.size(); ++v) {
+      o.views[v].port = other.views[v].port;
+      o.views[v].unit = other.views[v].unit;
+    }
     return true;
   }));
 }
 
 fault change_number(mutator& m) {
-  const bool rotary_too = m.below(4) == 0;  // whose number is the table's base
-  if (!m.turn_to([&](const op& o) {
-        return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope"));
-      }))
-    return {};
+  if (!m.turn_to([](const op& o) { return computes(o) && o.number != 0; })) return {};
   const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
   return m.done("number", " times " + std::to_string(factor),
                 m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));

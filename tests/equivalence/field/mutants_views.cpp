@@ -110,6 +110,41 @@ fault change_unit(mutator& m) {
     else v.unit = 1;
   });
 }
+/// Rows that are told of one unit: forward and backward of one kind.
+std::string_view kind_of(std::string_view row) {
+  for (const std::string_view kind : {"attention", "keep_groups", "balance_loss", "z_loss", "statistics"})
+    if (row.find(kind) != std::string_view::npos) return kind;
+  return row;
+}
+/// All ops of a kind take units twice as large: half as many heads, and statistics of as many.
+fault double_units(mutator& m) {
+  const auto has_units = [](const op& o) {
+    return computes(o) &&
+           std::any_of(o.views.begin(), o.views.end(), [](const view& v) { return v.unit > 1; });
+  };
+  if (!m.turn_to(has_units)) return {};
+  const std::string_view kind = kind_of(m.at().row);
+  std::int64_t unit = 1, count = 0;
+  for (const view& v : m.at().views)
+    if (v.unit > 1 && v.shape.size() == 2) {
+      unit = v.unit;
+      count = v.shape[1] / v.unit;
+    }
+  if (count < 2 || count % 2) return {};
+  const std::string text = m.text() + " and all of its kind";
+  for (rank_program& r : m.p.ranks)
+    for (op& o : r.ops) {
+      if (kind_of(o.row) != kind) continue;
+      for (view& v : o.views) {
+        if (v.unit == unit) v.unit *= 2;
+        const bool is_statistic = v.port.starts_with("lse") || v.port == "statistics";
+        if (!is_statistic || v.shape.size() != 2 || v.shape[1] != count) continue;
+        v.shape.dim[1] /= 2;
+        v.stride = v.shape[1];
+      }
+    }
+  return {"units of a kind of ops", text};
+}
 fault change_stride(mutator& m) {
   const int by = m.below(2) ? 1 : -1;
   const auto has_stride = [all = m.below(4) == 0](const op&, const view& v) {
@@ -168,8 +203,9 @@ fault empty_access(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_views{exchange_operands,   flip_adds,   shift_offset,   change_shape,
-                                              shrink_size,         change_unit, change_stride,  change_first,
-                                              take_another_access, rename_port, leave_out_view, empty_access};
+const std::vector<fault_kind> faults_of_views{
+    exchange_operands, flip_adds,      shift_offset,  change_shape, shrink_size,
+    change_unit,       double_units,   change_stride, change_first, take_another_access,
+    rename_port,       leave_out_view, empty_access};
 
 }  // namespace field

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_shapes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "model.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+/// Dims of values that some op takes in units: the value and the dim.
+using unit_uses = std::set<std::pair<int, std::size_t>>;
+
+/// One op of a layer: an axis of its row has one size in all values.
+class op_shapes {
+ public:
+  op_shapes(const specification::layer& l, const specification::op& o, unit_uses& units)
+      : layer_(l),
+        op_(o),
+        units_(units),
+        fact_(fact_of(o.row)),
+        has_table_(fact_.positions && ports() < fact_.ports.size()) {}
+
+  void check() {
+    const std::size_t expected = fact_.ports.size() - (has_table_ ? 1 : 0);
+    if (ports() != expected || op_.out.size() != static_cast<std::size_t>(fact_.results)) return;  // RC7604
+    if (is_of_any_dims()) return check_alike();
+    for (std::size_t p = 0; p < ports(); ++p) check_port(p);
+    check_parts();
+    check_attributes();
+  }
+
+ private:
+  std::size_t ports() const { return op_.in.size() + op_.out.size(); }
+  int index(std::size_t port) const {
+    const std::size_t results = op_.out.size();
+    return port < results ? op_.out[port] : op_.in[port - results];
+  }
+  const specification::tensor& value(std::size_t port) const {
+    return layer_.values[static_cast<std::size_t>(index(port))];
+  }
+  [[noreturn]] void refuse(const std::string& what, std::int64_t found, std::int64_t expected) const {
+    throw refusal("RC7708: {} of {} in \"{}\" of the model is {}; expected {}", what, op_.row, layer_.name,
+                  found, expected);
+  }
+
+  /// A sum or a copy, element by element, is of values of any dims.
+  bool is_of_any_dims() const {
+    return std::all_of(fact_.equations.begin(), fact_.equations.end(), [](const equation& e) {
+      const bool is_sum = e.is == equation::kind::sum && std::count(e.same.begin(), e.same.end(), false) == 0;
+      return is_sum || e.is == equation::kind::multiple || e.is == equation::kind::zero;
+    });
+  }
+  void check_alike() const {
+    for (const equation& e : fact_.equations)
+      for (const int o : e.operands)
+        if (value(static_cast<std::size_t>(e.results[0])).shape != value(static_cast<std::size_t>(o)).shape)
+          throw refusal("RC7709: {} in \"{}\" of the model makes a value of another shape than it is given",
+                        op_.row, layer_.name);
+    check_attributes();
+  }
+
+  void is(const std::string& what, std::int64_t found, std::int64_t expected) const {
+    if (found != expected) refuse(what, found, expected);
+  }
+  /// The same in all values, by a name: the first one says what.
+  void is_known(const std::string& what, std::int64_t found) {
+    const std::int64_t expected = known_.try_emplace(what, found).first->second;
+    is("the " + what, found, expected);
+  }
+
+  void check_port(std::size_t p) {
+    const std::vector<axis_use>& axes = fact_.ports[p].axes;
+    const specification::tensor& t = value(p);
+    is("the number of dims of " + fact_.ports[p].name, static_cast<std::int64_t>(t.shape.size()),
+       static_cast<std::int64_t>(axes.size()));
+    for (std::size_t d = 0; d < axes.size(); ++d) {
+      if (axes[d].unit) units_.insert({index(p), d});
+      check_axis(axes[d], t.shape[d], t.unit_of(d));
+    }
+  }
+  void check_axis(const axis_use& a, std::int64_t size, std::int64_t unit) {
+    if (a.of < 'a') return is("a size", size, a.of - '0');
+    const std::string letter(1, a.of);
+    if (!a.unit) return is_known("size of axis " + letter, size);
+    if (unit < 1 || size % unit) refuse("the unit of axis " + letter, unit, size);
+    is_known("size of axis " + letter, size / unit);
+    is_known("size of axis " + std::string(1, a.unit), unit);
+  }
+
+  std::int64_t size(const std::string& letter) const {
+    const auto at = known_.find("size of axis " + letter);
+    return at == known_.end() ? -1 : at->second;
+  }
+  /// Two parts are all of what they are parts of.
+  void check_parts() const {
+    if (fact_.parts && size("w") >= 0) is("the size of both parts", size("l") + size("r"), size("w"));
+  }
+  void check_attributes() const {
+    if (!fact_.reads_rows) is("rows", op_.rows, 0);
+    if (!fact_.reads_seq) is("seq", op_.seq, 0);
+    if (fact_.arranges) is("rows", op_.rows, 0);
+    else if (fact_.sequences) is("rows times seq", op_.rows * op_.seq, size("t"));
+    if (fact_.documents) is("rows times seq", op_.rows * op_.seq, size("n"));
+    if (fact_.grouped) is("seq times the number of groups", op_.seq * size("m"), size("t"));
+    const bool takes_number = fact_.reads_number || has_table_;
+    if ((!takes_number && op_.number != 0) || (!has_table_ && op_.scaling != rope_scaling{}))
+      throw refusal(
+          "RC7729: {} in \"{}\" of the model has number {} or a scaling, which its row does not take",
+          op_.row, layer_.name, op_.number);
+  }
+
+  const specification::layer& layer_;
+  const specification::op& op_;
+  unit_uses& units_;
+  const fact& fact_;
+  bool has_table_;  // of rotary positions, which is no value
+  std::map<std::string, std::int64_t> known_;
+};
+
+}  // namespace
+
+/// A dim that no op takes in units has units of one element; so has what is no dim.
+static void check_units(const specification::layer& l, const unit_uses& taken) {
+  for (std::size_t v = 0; v < l.values.size(); ++v) {
+    const specification::tensor& t = l.values[v];
+    const auto is_taken = [&](std::size_t dim) { return taken.contains({static_cast<int>(v), dim}); };
+    const std::size_t dims = t.shape.size();
+    const bool has_unit = dims > 0 && is_taken(dims - 1), has_unit_of_rows = dims == 2 && is_taken(0);
+    if ((!has_unit && t.unit != 1) || (!has_unit_of_rows && t.unit_of_rows != 1))
+      throw refusal("RC7727: value {} of \"{}\" of the model has units of {} and {}, which no op takes", v,
+                    l.name, t.unit, t.unit_of_rows);
+  }
+}
+
+void check_shapes(const specification& s) {
+  for (const specification::layer& l : s.layers) {
+    unit_uses taken;
+    for (const specification::op& o : l.ops) op_shapes(l, o, taken).check();
+    check_units(l, taken);
+  }
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model is one: each op fits the shapes of its values, and has no attribute that its row does not
+// take.
+#pragma once
+#include <rankc/codegen/specification.hpp>
+
+#include "refusal.hpp"
+
+namespace rankc::codegen::algebra {
+
+/// Errors: refusal; unknown_row.
+void check_shapes(const specification&);
+
+}  // namespace rankc::codegen::algebra
