@@ -8,6 +8,7 @@ add_library(rankc_proof STATIC
   proof/by_rows.cpp
   proof/matching.cpp
   proof/order.cpp
+  proof/starts.cpp
   proof/clocks.cpp
   proof/accesses.cpp
   proof/sum_facts.cpp

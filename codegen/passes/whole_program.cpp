@@ -50,7 +50,7 @@ class representatives {
   std::vector<codegen::communicator> communicators() {
     std::vector<codegen::communicator> kept;
     for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
-      codegen::communicator here{l_.communicators[c].name, {}, 0};
+      codegen::communicator here{l_.communicators[c].name, {}, 0, is_on_one_pipeline_rank(c)};
       for (int r : l_.communicators[c].ranks)
         if (local_[r] >= 0) here.ranks.push_back(local_[r]);
       if (here.ranks.empty()) continue;
@@ -63,23 +63,40 @@ class representatives {
   }
 
  private:
-  /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline
-  /// rank.
-  std::vector<std::array<int, 7>> members(int rank, int index) const {
+  /// The runtime registers the arenas of such members as one window.
+  bool is_on_one_pipeline_rank(std::size_t index) const {
     const layout mesh(l_.plan->dims);
-    const coord at = mesh.at(rank);
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [&](int r) { return mesh.at(r)[axis::pp] == mesh.at(ranks.front())[axis::pp]; });
+  }
+
+  /// How the members of a communicator lie to its first, in the order in which it lists them: how far along
+  /// each axis, and on which pipeline rank.
+  std::vector<std::array<int, 7>> shape_of(int index) const {
+    const layout mesh(l_.plan->dims);
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    const coord first = mesh.at(ranks.front());
     std::vector<std::array<int, 7>> out;
-    for (int other : l_.communicators[index].ranks) {
-      const coord c = mesh.at(other);
-      const auto along = [&](axis a) {
-        const int ranks = ranks_along(mesh.dims(), a);
-        return (c[a] - at[a] + ranks) % ranks;
-      };
+    for (int member : ranks) {
+      const coord c = mesh.at(member);
+      const auto along = [&](axis a) { return c[a] - first[a]; };
       out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep),
                      along(axis::ring), along(axis::ulysses), along(axis::tp)});
     }
-    std::sort(out.begin(), out.end());
     return out;
+  }
+
+  /// Whether the members of a communicator stand in it as those of another do in theirs. A member's place is
+  /// that of its shard: on one pipeline rank members rise with their ranks.
+  bool is_like(int index, int other) const {
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    return shape_of(index) == shape_of(other) &&
+           (!is_on_one_pipeline_rank(index) || std::is_sorted(ranks.begin(), ranks.end()));
+  }
+  bool has(int index, int rank) const {
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   }
 
   /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts
@@ -92,8 +109,8 @@ class representatives {
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 
-  /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of
-  /// some ranks then holds of all.
+  /// A shift along one of these axes takes every rank's communicators to those of another rank, member by
+  /// member: what holds of some ranks then holds of all.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
@@ -101,7 +118,8 @@ class representatives {
       const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
-        if ((own < 0) != (of_first < 0) || (own >= 0 && members(r, own) != members(first, of_first)))
+        const bool is_alike = own < 0 ? of_first < 0 : of_first >= 0 && has(own, r) && is_like(own, of_first);
+        if (!is_alike)
           throw std::logic_error(fmt::format(
               "rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,
               runtime::over_names[static_cast<int>(of_pipeline.links[k].over)]));

@@ -224,9 +224,9 @@ std::string step_text(const program& p, const verdict& v) {
   std::string out =
       fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
   for (const auto& c : p.communicators)
-    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}",
+    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{},\"one_layout\":{}}}",
                        &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name), fmt::join(c.ranks, ","),
-                       c.members());
+                       c.members(), c.one_layout);
   std::unordered_map<std::string, std::size_t> known;
   std::string ranks;
   out += "\n],\n\"programs\": [";
@@ -284,7 +284,7 @@ constexpr std::string_view certificate_begin = "{\n\"format\": \"rankc certifica
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{}8\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{}9\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       certificate_begin, quoted(of.plan), of.plan_hash, trusted, world_of(of),

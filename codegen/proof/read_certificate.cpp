@@ -126,7 +126,7 @@ proven read(const document& d) {
   p.program.streams = d.streams;
   p.program.world = d.world;
   p.program.step = d.step;
-  for (const auto& g : d.groups) p.program.communicators.push_back({g.name, g.ranks, g.size});
+  for (const auto& g : d.groups) p.program.communicators.push_back({g.name, g.ranks, g.size, g.one_layout});
   for (const worker& w : d.workers) {
     p.program.ranks.push_back(rank_reader(d, w).run());
     auto& positions = p.verdict.position.emplace_back();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
 // the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
+// each: all of these writes and reads must have ended before another op writes there. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
 // run them; a rank for which it is not is walked once more, with what other ranks order too.
 #include "verify_schedule.hpp"
 
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace rankc::codegen::verifying {
 
@@ -73,9 +74,13 @@ class memory {
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
       std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
-      for (const auto& [writer, what] : here.writes)
-        if (writer == index && what != value)
+      for (const auto& [writer, what] : here.writes) {
+        if (writer != index)
+          refuse(index, "RC7250: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may write it",
+                 byte, at(writer).name);
+        if (what != value)
           refuse(index, "RC7189: certificate, rank {}: op \"{}\" writes two values to byte {}", byte);
+      }
       here.writes.emplace_back(index, value);
     });
   }
@@ -116,8 +121,8 @@ void sort_by(std::vector<Op>& ops, Position position) {
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
-/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has
-/// it.
+/// For each op of a routine the set of ops that have ended when it ends, kept until the last op that follows
+/// it directly has taken it.
 class kept_sets {
  public:
   explicit kept_sets(const std::vector<std::vector<int>>& causes)
@@ -141,6 +146,52 @@ class kept_sets {
   const std::vector<std::vector<int>>& causes_;
   std::vector<bits> sets_;
   std::vector<int> uses_;
+};
+
+/// What has ended when an op of a row-pipelined pair starts its part, kept until the pairs of all members
+/// have ended.
+class pair_starts {
+ public:
+  explicit pair_starts(const document& d) : d_(d) {
+    for (const routine& r : d.routines) {
+      auto& of = collective_of_.emplace_back(r.instructions.size(), -1);
+      for (int i = 0; i < static_cast<int>(of.size()); ++i)
+        if (const int by = r.instructions[i].by_rows; by > 0)
+          of[i] = of[r.instructions[i].does == "all_gather" ? i + by : i - by] = i;
+    }
+  }
+  /// The collective of the pair that an op is the first or the last of, and which of the two it is.
+  struct half {
+    id collective;
+    bool is_first;
+  };
+  std::optional<half> half_of(id op) const {
+    const int c = collective_of_[d_.workers[op.rank].routine][op.index];
+    if (c < 0) return {};
+    const id collective{op.rank, c};
+    const int partner = at(d_, collective).does == "all_gather" ? c + at(d_, collective).by_rows
+                                                                : c - at(d_, collective).by_rows;
+    return half{collective, op.index == std::min(c, partner)};
+  }
+  void add(id collective, const bits& at_start) { sets_[collective] = {at_start, 0}; }
+  /// What had ended when any of the members started its pair; asked once by each.
+  bits of_all(std::span<const id> members, bits none) {
+    for (const id& m : members) {
+      const auto known = sets_.find(m);
+      unite(none, known->second.set);
+      if (++known->second.uses == members.size()) sets_.erase(known);
+    }
+    return none;
+  }
+
+ private:
+  struct kept {
+    bits set;
+    std::size_t uses;
+  };
+  const document& d_;
+  std::vector<std::vector<int>> collective_of_;  // (routines, instructions)
+  std::map<id, kept> sets_;
 };
 
 class histories {
@@ -174,18 +225,17 @@ class histories {
     }
     sort_by(order, [&](const id& i) { return at(d_, i).position; });
     memory bytes(d_, rank);
+    pair_starts pairs(d_);
     for (const id& event : order) {
       const auto members = schedule_.together(event);
       std::vector<bits> sets;
-      bits all = none(rank);
       for (const id& m : members) {
         sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
         if (m.rank == rank) bytes.walk(m.index, sets.back());
-        unite(all, sets.back());
       }
+      sets = at_ends(members, std::move(sets), pairs, none(rank));
       for (std::size_t n = 0; n < members.size(); ++n) {
         const id m = members[n];
-        if (at(d_, m).kind != "send") sets[n] = all;  // a buffered send's end tells nothing of its receive
         if (m.rank == rank) add(sets[n], m.index);
         ended[m.rank].keep(m.index, std::move(sets[n]));
       }
@@ -193,6 +243,41 @@ class histories {
   }
 
  private:
+  /// What has ended when ops that meet end, from what has when they start.
+  std::vector<bits> at_ends(std::span<const id> members, std::vector<bits> sets, pair_starts& pairs,
+                            const bits& none) const {
+    const instruction& first = at(d_, members[0]);
+    for (std::size_t n = 0; n < members.size(); ++n)
+      if (const auto half = pairs.half_of(members[n])) {
+        if (half->is_first) pairs.add(half->collective, sets[n]);
+        else unite(sets[n], pairs.of_all(schedule_.together(half->collective), none));
+      }
+    if (first.by_rows > 0) return sets;
+    if (first.does == "shift" || first.does == "shift_back") return after_givers(members, sets);
+    bits all = none;
+    for (const bits& set : sets) unite(all, set);
+    for (std::size_t n = 0; n < members.size(); ++n)
+      if (at(d_, members[n]).kind != "send") sets[n] = all;  // a send's data may wait in a buffer
+    return sets;
+  }
+
+  /// A member of a ring has its tensors once it and the member that gives them have started. Where the ring
+  /// has more members than are listed, the giver may be one of the others.
+  std::vector<bits> after_givers(std::span<const id> members, const std::vector<bits>& starts) const {
+    const instruction& first = at(d_, members[0]);
+    const group& ring = d_.groups[d_.workers[members[0].rank].groups[first.communicator]];
+    const std::size_t count = ring.ranks.size(), back = first.does == "shift" ? count - 1 : 1;
+    std::vector<bits> ends = starts;
+    if (ring.size != static_cast<int>(count)) return ends;
+    const auto member_at = [&](std::size_t place) {
+      const auto is_it = [&](const id& m) { return m.rank == ring.ranks[place]; };
+      return static_cast<std::size_t>(std::find_if(members.begin(), members.end(), is_it) - members.begin());
+    };
+    for (std::size_t place = 0; place < count; ++place)
+      unite(ends[member_at(place)], starts[member_at((place + back) % count)]);
+    return ends;
+  }
+
   const std::vector<std::vector<int>>& causes_of(int rank) const {
     return schedule_.causes[d_.workers[rank].routine];
   }

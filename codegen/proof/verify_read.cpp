@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 8";
+constexpr const char* format = "rankc certificate 9";
 
 bool is_list_of(const json& j, std::size_t count) { return j.is_array() && j.size() == count; }
 
@@ -228,7 +228,8 @@ class reader {
             std::pair("rankc certificate 4", "optimizer"),
             std::pair("rankc certificate 5", "types that sums are sent in"),
             std::pair("rankc certificate 6", "row-pipelined collectives"),
-            std::pair("rankc certificate 7", "ops that run while rows move")})
+            std::pair("rankc certificate 7", "ops that run while rows move"),
+            std::pair("rankc certificate 8", "layouts of communicators")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
@@ -289,8 +290,9 @@ class reader {
     d.step = to_text(j["step"], "step");
     d.streams = to_int(j["streams"], "streams");
     d.groups = to_list(j["communicators"], "communicators", [](const json& c) {
-      expect_fields(c, {"name", "ranks", "size"}, "a communicator");
-      return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size")};
+      expect_fields(c, {"name", "ranks", "size", "one_layout"}, "a communicator");
+      return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size"),
+                   to_flag(c["one_layout"], "one_layout")};
     });
     d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
     std::vector<std::size_t> values, firsts;

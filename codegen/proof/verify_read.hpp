@@ -95,7 +95,8 @@ struct worker {
 struct group {
   std::string name;
   std::vector<int> ranks;
-  int size;  // in the world
+  int size;         // in the world
+  bool one_layout;  // members find each other's operands at their own offsets
 };
 
 /// One of the plan's programs.

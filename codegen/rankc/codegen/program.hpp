@@ -232,7 +232,9 @@ struct rank_program {
 struct communicator {
   std::string name;
   std::vector<int> ranks;
-  int size = 0;  // members in the world, where the program has fewer of them; 0: as many
+  int size = 0;             // members in the world, where the program has fewer of them; 0: as many
+  bool one_layout = false;  // the members' arenas have one layout: operands lie at equal offsets, at which
+                            // the runtime finds those of other members
   int members() const { return size == 0 ? static_cast<int>(ranks.size()) : size; }
 };
 

@@ -68,7 +68,7 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 8");
+  CHECK(j["format"] == "rankc certificate 9");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
   CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
@@ -309,25 +309,37 @@ TEST_CASE("tampering is refused") {
     expected = {7141, {"4"}};
   }
   SUBCASE("format") {
-    j["format"] = "rankc certificate 9";
-    expected = {7130, {"rankc certificate 8", "\"rankc certificate 9\""}};
+    j["format"] = "rankc certificate 10";
+    expected = {7130, {"rankc certificate 9", "\"rankc certificate 10\""}};
   }
   SUBCASE("format of before") {
     j["format"] = "rankc certificate 1";
-    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 9"}};
   }
   SUBCASE("second format") {
     j["format"] = "rankc certificate 2";
-    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 9"}};
   }
   SUBCASE("third format") {
     j["format"] = "rankc certificate 3";
     expected = {
-        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 8"}};
+        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 9"}};
   }
   SUBCASE("fourth format") {
     j["format"] = "rankc certificate 4";
-    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 8"}};
+    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 9"}};
+  }
+  SUBCASE("eighth format") {
+    j["format"] = "rankc certificate 8";
+    expected = {7129, {"rankc certificate 8", "layouts of communicators", "rankc certificate 9"}};
+  }
+  SUBCASE("no layout") {
+    step(j)["communicators"][0].erase("one_layout");
+    expected = {7101, {"a communicator", "one_layout"}};
+  }
+  SUBCASE("a layout that is no flag") {
+    step(j)["communicators"][0]["one_layout"] = 1;
+    expected = {7106, {"one_layout", "1"}};
   }
   SUBCASE("a sum's origin") {
     for (json& s : step(j)["programs"][0]["sums"])
@@ -399,7 +411,7 @@ TEST_CASE("text that is no certificate is answered with a sentence") {
   CHECK(said_of_text("3") == is_not_object("3"));
   CHECK(said_of_text("\"x\"") == is_not_object("\"x\""));
   CHECK(said_of_text("{}") == said{7101, {"the document", "format"}});
-  CHECK(said_of_text("{\"format\":\"rankc certificate 8\"}") == said{7101, {"the document", "plan"}});
+  CHECK(said_of_text("{\"format\":\"rankc certificate 9\"}") == said{7101, {"the document", "plan"}});
 }
 
 TEST_CASE("no damage to the text crashes the checker") {

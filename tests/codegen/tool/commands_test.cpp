@@ -193,7 +193,7 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   CHECK(other.arguments[2] != "");
 
   std::string bad = good;
-  bad.replace(bad.find("rankc certificate 8"), 19, "rankc certificate 9");
+  bad.replace(bad.find("rankc certificate 9"), 19, "rankc certificate 8");
   write(file, bad);
   CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify(bad)}});
   write(file, "");
