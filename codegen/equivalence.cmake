@@ -15,7 +15,9 @@ add_library(rankc_equivalence STATIC
   equivalence/cell_sequences.cpp
   equivalence/transfer.cpp
   equivalence/layout.cpp
+  equivalence/scratch.cpp
   equivalence/store.cpp
+  equivalence/places.cpp
   equivalence/collectives.cpp
   equivalence/shards.cpp
   equivalence/heads.cpp

@@ -6,6 +6,7 @@
 #include "claims.hpp"
 #include "interpret.hpp"
 #include "model.hpp"
+#include "places.hpp"
 
 namespace rankc::codegen {
 
@@ -27,6 +28,7 @@ equivalence check_equivalence(const program& p, const verdict& order, const spec
       algebra::interpreter(p, m, again, &made).run(order);
     }
     claimed.check_all();
+    algebra::check_places(p);
     result.claims = claimed.sentences();
     result.holds = true;
   } catch (const algebra::unknown_row& why) {

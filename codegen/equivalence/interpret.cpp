@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "scratch.hpp"
+
 namespace rankc::codegen::algebra {
 
 interpreter::interpreter(const program& p, const model& m, claims& c, contributions* made)
@@ -134,6 +136,7 @@ void interpreter::compute(const op& o) {
   if (o.row == "sum_squares") return sum_squares(o);
   if (is_update(o)) return update(o);
   kernel(o, fact_of(o.row));
+  check_scratch_bytes(o, program_.calls);
 }
 
 const fact& interpreter::fact_of(std::string_view row) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -42,6 +43,19 @@ class representatives {
   }
 
   const std::vector<int>& ranks() const { return ranks_; }
+  bool some_stand_for_all() const { return static_cast<int>(ranks_.size()) < l_.plan->dims.world; }
+
+  /// The axes of the world; none where the program has all ranks.
+  std::vector<listed_axis> mesh() const {
+    std::vector<listed_axis> axes;
+    if (!some_stand_for_all()) return axes;
+    for (const axis_extent& x : layout(l_.plan->dims).dense()) {
+      std::set<int> listed;
+      for (int r : ranks_) listed.insert(x.index_of(r));
+      axes.push_back({std::string(name(x.axis)), x.size, static_cast<int>(listed.size())});
+    }
+    return axes;
+  }
   int local(int rank) const { return local_[rank]; }
   /// Index in the program of a communicator of the plan.
   int communicator(int index) const { return communicator_[index]; }
@@ -54,8 +68,8 @@ class representatives {
       for (int r : l_.communicators[c].ranks)
         if (local_[r] >= 0) here.ranks.push_back(local_[r]);
       if (here.ranks.empty()) continue;
-      const bool some_stand_for_all = static_cast<int>(ranks_.size()) < l_.plan->dims.world;
-      if (some_stand_for_all) here.size = static_cast<int>(l_.communicators[c].ranks.size());
+      if (some_stand_for_all()) here.size = static_cast<int>(l_.communicators[c].ranks.size());
+      here.along = axes_left_out(c);
       communicator_[c] = static_cast<int>(kept.size());
       kept.push_back(std::move(here));
     }
@@ -63,6 +77,21 @@ class representatives {
   }
 
  private:
+  /// The axes of the mesh along which a communicator has members that are not in the program.
+  std::vector<int> axes_left_out(std::size_t index) const {
+    const std::vector<listed_axis> axes = mesh();
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    std::vector<int> along;
+    const layout world(l_.plan->dims);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const axis_extent& x = world.dense().begin()[i];
+      const bool spans = std::any_of(ranks.begin(), ranks.end(),
+                                     [&](int r) { return x.index_of(r) != x.index_of(ranks.front()); });
+      if (spans && axes[i].listed < axes[i].size) along.push_back(static_cast<int>(i));
+    }
+    return along;
+  }
+
   /// The runtime registers the arenas of such members as one window.
   bool is_on_one_pipeline_rank(std::size_t index) const {
     const layout mesh(l_.plan->dims);
@@ -202,7 +231,15 @@ program expand_all(const lowered& l, bool train) {
   const char* step = train ? "train" : "evaluate";
   std::size_t lanes = 0;
   for (const pipeline_rank& r : l.ranks) lanes = std::max(lanes, r.lanes.size());
-  program p{l.plan->name, l.hash, static_cast<int>(lanes), chosen.communicators(), {}, d.world, step};
+  program p{l.plan->name,
+            l.hash,
+            static_cast<int>(lanes),
+            chosen.communicators(),
+            {},
+            d.world,
+            step,
+            {l.target == target::host, l.plan->recipe.deterministic},
+            chosen.mesh()};
 
   std::vector<flat_rank> of_rank;
   int stride = 0;

@@ -4,7 +4,6 @@
 #include "passes.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <tuple>
 
@@ -43,63 +42,6 @@ void add_other_message(const op_table& table, int a, int b, const std::string& c
       "on communicator \"{}\": name, message, bytes and kind must agree",
       table.rank[a], x.name, x.message, x.bytes, y.name, y.message, y.bytes, table.rank[b], communicator);
 }
-
-/// Where operands of a collective lie on one member and on another: `from` is the byte that they are counted
-/// from. The runtime has one pointer per call and member, and finds all of the call's tensors behind it.
-struct side {
-  const std::vector<access>& operands;
-  std::size_t from;
-  std::int64_t at(std::size_t i) const {
-    return static_cast<std::int64_t>(operands[i].begin) - static_cast<std::int64_t>(from);
-  }
-};
-
-class places {
- public:
-  places(const op_table& table, int a, int b, findings& wrong)
-      : table_(table), a_(a), b_(b), x_(*table.ops[a]), y_(*table.ops[b]), wrong_(wrong) {}
-
-  void check() {
-    if (x_.reads.size() != y_.reads.size() || x_.writes.size() != y_.writes.size())
-      return wrong_.add(
-          "RC7242: rank {}: op \"{}\" reads {} tensors and writes {}, but it reads {} and writes {} on rank "
-          "{}: members of a collective give it the same number",
-          table_.rank[a_], x_.name, x_.reads.size(), x_.writes.size(), y_.reads.size(), y_.writes.size(),
-          table_.rank[b_]);
-    const bool one_layout = table_.program.communicators[x_.communicator].one_layout;
-    for (const auto of : {&op::reads, &op::writes}) {
-      if (one_layout) check_offsets({x_.*of, 0}, {y_.*of, 0});
-      else if (has_one_pointer(x_.does) && !(x_.*of).empty())
-        check_order({x_.*of, (x_.*of)[0].begin}, {y_.*of, (y_.*of)[0].begin});
-    }
-  }
-
- private:
-  static bool has_one_pointer(collective_kind k) { return k <= collective_kind::reduce_scatter; }
-
-  void check_order(const side& x, const side& y) {
-    for (std::size_t i = 0; i < x.operands.size(); ++i)
-      if (x.at(i) != y.at(i))
-        return wrong_.add(
-            "RC7241: rank {}: op \"{}\" has tensor {} {} bytes behind its first, and {} bytes on rank {}: "
-            "tensors of one call lie in one order on all members",
-            table_.rank[a_], x_.name, i, x.at(i), y.at(i), table_.rank[b_]);
-  }
-  void check_offsets(const side& x, const side& y) {
-    for (std::size_t i = 0; i < x.operands.size(); ++i)
-      if (x.at(i) != y.at(i))
-        return wrong_.add(
-            "RC7243: rank {}: op \"{}\" has an operand at byte {}, and at byte {} on rank {}: members of "
-            "communicator \"{}\" find each other's operands at their own offset",
-            table_.rank[a_], x_.name, x.at(i), y.at(i), table_.rank[b_],
-            table_.program.communicators[x_.communicator].name);
-  }
-
-  const op_table& table_;
-  int a_, b_;
-  const op &x_, &y_;
-  findings& wrong_;
-};
 
 struct channel {
   std::vector<int> sends, receives;
@@ -144,7 +86,6 @@ void match_collectives(const op_table& table, const std::vector<std::vector<std:
         else if (sums_of(table, first[n]) != sums_of(table, mine[n]))
           wrong.add("RC7063: rank {}: op \"{}\" writes other sums than op \"{}\" of rank {}, which it meets",
                     communicator.ranks[0], table.ops[first[n]]->name, table.ops[mine[n]]->name, r);
-        else places(table, first[n], mine[n], wrong).check();
       }
       if (first.size() == mine.size()) continue;
       const int lone = first.size() > both ? first[both] : mine[both];

@@ -71,6 +71,9 @@ void check_sum_facts(const program&, findings&);
 /// The n-th send meets the n-th receive, the n-th collective of every member meets the others'.
 joint_events match(const op_table&, findings&);
 
+/// The operands of members that meet in a collective lie alike.
+void check_operands(const op_table&, const joint_events&, findings&);
+
 /// The ops of the same rank whose end an op's start waits for directly.
 lists predecessors(const op_table&);
 

@@ -9,6 +9,8 @@ std::string verify(const std::string& json_text) {
   try {
     for (const auto& document : verifying::read(json_text).steps) {
       const auto schedule = verifying::check_schedule(document);
+      verifying::check_operands(document, schedule);
+      verifying::check_represented(document);
       verifying::check_by_rows(document);
       verifying::check_memory(document, schedule);
       verifying::check_totals(document, schedule);

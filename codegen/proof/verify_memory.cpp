@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
 // the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each: all of these writes and reads must have ended before another op writes there. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
-// run them; a rank for which it is not is walked once more, with what other ranks order too.
-#include "verify_schedule.hpp"
+// each: all of these writes and reads must have ended before another op writes there. What the ops of a rank
+// order among themselves is enough as a rule, and then holds for all ranks that run them; a rank for which it
+// is not is walked once more, with what other ranks order too.
+#include "verify_ends.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <optional>
 
 namespace rankc::codegen::verifying {
 
 namespace {
-
-using bits = std::vector<std::uint64_t>;  // one per op of the rank looked at
-bool has(const bits& set, int i) { return set[i / 64] >> (i % 64) & 1; }
-void add(bits& set, int i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
-void unite(bits& set, const bits& other) {
-  for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
-}
 
 /// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
 /// surely ended when it starts.
@@ -148,52 +141,6 @@ class kept_sets {
   std::vector<int> uses_;
 };
 
-/// What has ended when an op of a row-pipelined pair starts its part, kept until the pairs of all members
-/// have ended.
-class pair_starts {
- public:
-  explicit pair_starts(const document& d) : d_(d) {
-    for (const routine& r : d.routines) {
-      auto& of = collective_of_.emplace_back(r.instructions.size(), -1);
-      for (int i = 0; i < static_cast<int>(of.size()); ++i)
-        if (const int by = r.instructions[i].by_rows; by > 0)
-          of[i] = of[r.instructions[i].does == "all_gather" ? i + by : i - by] = i;
-    }
-  }
-  /// The collective of the pair that an op is the first or the last of, and which of the two it is.
-  struct half {
-    id collective;
-    bool is_first;
-  };
-  std::optional<half> half_of(id op) const {
-    const int c = collective_of_[d_.workers[op.rank].routine][op.index];
-    if (c < 0) return {};
-    const id collective{op.rank, c};
-    const int partner = at(d_, collective).does == "all_gather" ? c + at(d_, collective).by_rows
-                                                                : c - at(d_, collective).by_rows;
-    return half{collective, op.index == std::min(c, partner)};
-  }
-  void add(id collective, const bits& at_start) { sets_[collective] = {at_start, 0}; }
-  /// What had ended when any of the members started its pair; asked once by each.
-  bits of_all(std::span<const id> members, bits none) {
-    for (const id& m : members) {
-      const auto known = sets_.find(m);
-      unite(none, known->second.set);
-      if (++known->second.uses == members.size()) sets_.erase(known);
-    }
-    return none;
-  }
-
- private:
-  struct kept {
-    bits set;
-    std::size_t uses;
-  };
-  const document& d_;
-  std::vector<std::vector<int>> collective_of_;  // (routines, instructions)
-  std::map<id, kept> sets_;
-};
-
 class histories {
  public:
   histories(const document& d, const schedule& s) : d_(d), schedule_(s) {}
@@ -225,7 +172,7 @@ class histories {
     }
     sort_by(order, [&](const id& i) { return at(d_, i).position; });
     memory bytes(d_, rank);
-    pair_starts pairs(d_);
+    end_sets ends(d_, schedule_, none(rank));
     for (const id& event : order) {
       const auto members = schedule_.together(event);
       std::vector<bits> sets;
@@ -233,7 +180,7 @@ class histories {
         sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
         if (m.rank == rank) bytes.walk(m.index, sets.back());
       }
-      sets = at_ends(members, std::move(sets), pairs, none(rank));
+      sets = ends.at_ends(members, std::move(sets));
       for (std::size_t n = 0; n < members.size(); ++n) {
         const id m = members[n];
         if (m.rank == rank) add(sets[n], m.index);
@@ -243,41 +190,6 @@ class histories {
   }
 
  private:
-  /// What has ended when ops that meet end, from what has when they start.
-  std::vector<bits> at_ends(std::span<const id> members, std::vector<bits> sets, pair_starts& pairs,
-                            const bits& none) const {
-    const instruction& first = at(d_, members[0]);
-    for (std::size_t n = 0; n < members.size(); ++n)
-      if (const auto half = pairs.half_of(members[n])) {
-        if (half->is_first) pairs.add(half->collective, sets[n]);
-        else unite(sets[n], pairs.of_all(schedule_.together(half->collective), none));
-      }
-    if (first.by_rows > 0) return sets;
-    if (first.does == "shift" || first.does == "shift_back") return after_givers(members, sets);
-    bits all = none;
-    for (const bits& set : sets) unite(all, set);
-    for (std::size_t n = 0; n < members.size(); ++n)
-      if (at(d_, members[n]).kind != "send") sets[n] = all;  // a send's data may wait in a buffer
-    return sets;
-  }
-
-  /// A member of a ring has its tensors once it and the member that gives them have started. Where the ring
-  /// has more members than are listed, the giver may be one of the others.
-  std::vector<bits> after_givers(std::span<const id> members, const std::vector<bits>& starts) const {
-    const instruction& first = at(d_, members[0]);
-    const group& ring = d_.groups[d_.workers[members[0].rank].groups[first.communicator]];
-    const std::size_t count = ring.ranks.size(), back = first.does == "shift" ? count - 1 : 1;
-    std::vector<bits> ends = starts;
-    if (ring.size != static_cast<int>(count)) return ends;
-    const auto member_at = [&](std::size_t place) {
-      const auto is_it = [&](const id& m) { return m.rank == ring.ranks[place]; };
-      return static_cast<std::size_t>(std::find_if(members.begin(), members.end(), is_it) - members.begin());
-    };
-    for (std::size_t place = 0; place < count; ++place)
-      unite(ends[member_at(place)], starts[member_at((place + back) % count)]);
-    return ends;
-  }
-
   const std::vector<std::vector<int>>& causes_of(int rank) const {
     return schedule_.causes[d_.workers[rank].routine];
   }

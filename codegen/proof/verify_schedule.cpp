@@ -279,8 +279,6 @@ class schedule_checker {
                sides - 1);
       for (const id& other : who) check_meeting(who[0], other);
       if (q.pair) check_values(who[0], who[1]);
-      else
-        for (const id& other : who) check_places(who[0], other, d_.groups[q.group].one_layout);
       result_.add(who);
     }
   }
@@ -298,36 +296,6 @@ class schedule_checker {
              "RC7182: certificate, rank {}: op \"{}\" has position {} and its partner on rank {} position "
              "{}: both must be equal",
              x.position, b.rank, y.position);
-  }
-
-  /// Operands of a collective lie alike on all members: at the same bytes where the arenas have one layout;
-  /// elsewhere the tensors that a call finds behind one pointer lie in the same order.
-  void check_places(id a, id b, bool one_layout) const {
-    const instruction &x = at(a), &y = at(b);
-    if (x.reads.size() != y.reads.size() || x.writes.size() != y.writes.size())
-      refuse(a,
-             "RC7252: certificate, rank {}: op \"{}\" reads {} tensors and writes {}, and {} and {} on rank "
-             "{}: both must be equal",
-             x.reads.size(), x.writes.size(), y.reads.size(), y.writes.size(), b.rank);
-    const std::set<std::string> behind_one_pointer{"all_reduce", "all_reduce_max", "all_gather",
-                                                   "reduce_scatter"};
-    for (const auto of : {&instruction::reads, &instruction::writes})
-      for (std::size_t i = 0; i < (x.*of).size(); ++i) {
-        const std::uint64_t here = (x.*of)[i].begin, there = (y.*of)[i].begin;
-        if (one_layout && here != there)
-          refuse(
-              a,
-              "RC7253: certificate, rank {}: op \"{}\" has an operand at byte {} and at byte {} on rank {}: "
-              "both must be equal, because the members' arenas have one layout",
-              here, there, b.rank);
-        const auto behind_first = static_cast<std::int64_t>(here - (x.*of)[0].begin),
-                   there_behind_first = static_cast<std::int64_t>(there - (y.*of)[0].begin);
-        if (behind_one_pointer.count(x.does) && behind_first != there_behind_first)
-          refuse(a,
-                 "RC7251: certificate, rank {}: op \"{}\" has tensor {} {} bytes behind its first, and {} on "
-                 "rank {}: the tensors of one call must lie in one order",
-                 i, behind_first, there_behind_first, b.rank);
-      }
   }
 
   void check_values(id a, id b) const {

@@ -305,7 +305,7 @@ TEST_CASE("tampering is refused") {
     expected = {7142, {"4", "3"}};
   }
   SUBCASE("represented by all") {
-    j["represented"] = "some";
+    j["represented"] = json::array({json::array({"dp", 4, 4})});
     expected = {7141, {"4"}};
   }
   SUBCASE("format") {
@@ -331,7 +331,23 @@ TEST_CASE("tampering is refused") {
   }
   SUBCASE("eighth format") {
     j["format"] = "rankc certificate 8";
-    expected = {7129, {"rankc certificate 8", "layouts of communicators", "rankc certificate 9"}};
+    expected = {7129, {"rankc certificate 8", "kernels", "rankc certificate 9"}};
+  }
+  SUBCASE("represented by a sentence") {
+    j["represented"] = "some";
+    expected = {7113, {"represented", "\"some\""}};
+  }
+  SUBCASE("an axis without listed indices") {
+    j["represented"] = json::array({json::array({"dp", 4})});
+    expected = {7254, {"an axis of \"represented\""}};
+  }
+  SUBCASE("a communicator of a whole world that leaves members out") {
+    step(j)["communicators"][0]["along"] = json::array({1});
+    expected = {7261, {step(j)["communicators"][0]["name"].get<std::string>(), "1"}};
+  }
+  SUBCASE("kernels of no target") {
+    step(j)["kernels"] = "tpu";
+    expected = {7108, {"the kernels of a step", "\"host\", \"cuda\"", "\"tpu\""}};
   }
   SUBCASE("no layout") {
     step(j)["communicators"][0].erase("one_layout");
