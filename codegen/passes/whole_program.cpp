@@ -39,7 +39,10 @@ class representatives {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
-    if (d.world > all_of) check_symmetry();
+    if (d.world > all_of) {
+      check_order();
+      check_symmetry();
+    }
   }
 
   const std::vector<int>& ranks() const { return ranks_; }
@@ -49,7 +52,8 @@ class representatives {
   std::vector<listed_axis> mesh() const {
     std::vector<listed_axis> axes;
     if (!some_stand_for_all()) return axes;
-    for (const axis_extent& x : layout(l_.plan->dims).dense()) {
+    const layout world(l_.plan->dims);
+    for (const axis_extent& x : world.dense()) {
       std::set<int> listed;
       for (int r : ranks_) listed.insert(x.index_of(r));
       axes.push_back({std::string(name(x.axis)), x.size, static_cast<int>(listed.size())});
@@ -116,13 +120,6 @@ class representatives {
     return out;
   }
 
-  /// Whether the members of a communicator stand in it as those of another do in theirs. A member's place is
-  /// that of its shard: on one pipeline rank members rise with their ranks.
-  bool is_like(int index, int other) const {
-    const std::vector<int>& ranks = l_.communicators[index].ranks;
-    return shape_of(index) == shape_of(other) &&
-           (!is_on_one_pipeline_rank(index) || std::is_sorted(ranks.begin(), ranks.end()));
-  }
   bool has(int index, int rank) const {
     const std::vector<int>& ranks = l_.communicators[index].ranks;
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
@@ -138,6 +135,18 @@ class representatives {
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 
+  /// A member's place in its communicator is that of its shard among the members'.
+  void check_order() const {
+    for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
+      const std::vector<int>& ranks = l_.communicators[c].ranks;
+      if (is_on_one_pipeline_rank(c) && !std::is_sorted(ranks.begin(), ranks.end()))
+        throw std::logic_error(fmt::format(
+            "communicator \"{}\" does not list its members in the order of their ranks, so that some ranks "
+            "cannot stand for others",
+            l_.communicators[c].name));
+    }
+  }
+
   /// A shift along one of these axes takes every rank's communicators to those of another rank, member by
   /// member: what holds of some ranks then holds of all.
   void check_symmetry() const {
@@ -147,7 +156,8 @@ class representatives {
       const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
-        const bool is_alike = own < 0 ? of_first < 0 : of_first >= 0 && has(own, r) && is_like(own, of_first);
+        const bool is_alike =
+            own < 0 ? of_first < 0 : of_first >= 0 && has(own, r) && shape_of(own) == shape_of(of_first);
         if (!is_alike)
           throw std::logic_error(fmt::format(
               "rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,

@@ -4,6 +4,7 @@
 // operands at their own offsets.
 #include "passes.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rankc::codegen::proof {
@@ -60,9 +61,35 @@ class pair_of_members {
   findings& wrong_;
 };
 
+/// Whether two ranks begin with the same tensors at the same bytes.
+bool begin_alike(const rank_program& a, const rank_program& b) {
+  const op &x = a.ops.front(), &y = b.ops.front();
+  const auto same = [&](const access& v, const access& w) { return v.begin == w.begin && v.end == w.end; };
+  const auto same_name = [](const holding& h, const holding& i) {
+    return h.kind == i.kind && h.name == i.name;
+  };
+  return !x.holds.empty() && a.arena_bytes == b.arena_bytes &&
+         std::equal(x.writes.begin(), x.writes.end(), y.writes.begin(), y.writes.end(), same) &&
+         std::equal(x.holds.begin(), x.holds.end(), y.holds.begin(), y.holds.end(), same_name);
+}
+
+/// Ranks that begin alike are those of one pipeline rank, whose arenas the runtime takes to have one layout.
+void check_layouts(const program& p, findings& wrong) {
+  for (const communicator& c : p.communicators) {
+    const auto is_like_first = [&](int r) { return begin_alike(p.ranks[c.ranks.front()], p.ranks[r]); };
+    if (!c.one_layout && c.members() > 1 && std::all_of(c.ranks.begin(), c.ranks.end(), is_like_first))
+      wrong.add(
+          "RC7244: communicator \"{}\" is of arenas with layouts of their own, but its members begin with "
+          "the "
+          "same tensors at the same bytes",
+          c.name);
+  }
+}
+
 }  // namespace
 
 void check_operands(const op_table& table, const joint_events& events, findings& wrong) {
+  check_layouts(table.program, wrong);
   for (int event = 0; event < events.size() && !wrong.full(); ++event) {
     const auto members = events.members[event];
     if (table.ops[members[0]]->kind != op_kind::collective) continue;

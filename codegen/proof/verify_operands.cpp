@@ -3,9 +3,12 @@
 // elsewhere the tensors that a call finds behind one pointer lie in the same order.
 #include "verify_schedule.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 namespace rankc::codegen::verifying {
 
@@ -40,9 +43,36 @@ void check_pair(const document& d, id a, id b, bool one_layout) {
     }
 }
 
+/// What a rank begins with, and where.
+using beginning = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string, std::string>>;
+beginning beginning_of(const document& d, int rank) {
+  const instruction& s = routine_of(d, rank).instructions.front();
+  beginning all;
+  for (std::size_t i = 0; i < std::min(s.writes.size(), s.holds.size()); ++i)
+    all.emplace_back(s.writes[i].begin, s.writes[i].end, s.holds[i].kind, s.holds[i].name);
+  return all;
+}
+
+/// Members that begin with the same tensors at the same bytes are of one pipeline rank, and the runtime takes
+/// their arenas to have one layout.
+void check_layout(const document& d, const group& g) {
+  if (g.one_layout || g.size < 2) return;
+  const beginning first = beginning_of(d, g.ranks[0]);
+  bool alike = !first.empty();
+  for (int r : g.ranks)
+    alike = alike && routine_of(d, r).arena_bytes == routine_of(d, g.ranks[0]).arena_bytes &&
+            beginning_of(d, r) == first;
+  if (alike)
+    refuse(
+        "RC7262: certificate: communicator \"{}\" is of arenas with layouts of their own, but its members "
+        "begin with the same tensors at the same bytes",
+        g.name);
+}
+
 }  // namespace
 
 void check_operands(const document& d, const schedule& s) {
+  for (const group& g : d.groups) check_layout(d, g);
   for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) {
     const auto& instructions = routine_of(d, r).instructions;
     for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {

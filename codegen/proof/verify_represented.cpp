@@ -129,7 +129,7 @@ class world_checker {
     });
   }
 
-  /// The listed rank at index 0 of the axes that are listed in part has like communicators, moved to the rank.
+  /// The rank at index 0 of the axes that are listed in part has such communicators, moved to this rank.
   void check_shift(int rank) const {
     const worker& w = d_.workers[static_cast<std::size_t>(rank)];
     const indices at = indices_of(w.number);

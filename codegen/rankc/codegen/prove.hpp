@@ -31,13 +31,13 @@ struct verdict {
 /// the program and not shown here.
 ///
 /// An op starts when its stream and the ops in `waits` have ended; it touches its bytes at any time from then
-/// to its end. A receive or a collective ends after every side has started; a shift ends after the member that
-/// it receives from has; of a row-pipelined collective and its product the last ends after those of all
+/// to its end. A receive or a collective ends after every side has started; a shift after the member that it
+/// receives from has; of a row-pipelined collective and its product the last ends after the pairs of all
 /// members have started. A send may end at once (on a transport that buffers) or only after its receive has
 /// started (on one that does not): the first is assumed where it could race, the second where it could hang.
 ///
 /// Members of a collective find its tensors behind one pointer each: these lie in one order on all members,
-/// and at equal offsets where the members' arenas have one layout, because kernels then read the other arenas.
+/// and at equal offsets where the members' arenas have one layout: kernels then read the other arenas.
 /// Errors: never throws on a wrong program.
 verdict prove(const program&);
 
