@@ -61,27 +61,30 @@ class pair_of_members {
   findings& wrong_;
 };
 
-/// Whether two ranks begin with the same tensors at the same bytes.
-bool begin_alike(const rank_program& a, const rank_program& b) {
+/// Whether two ranks begin with the same tensors at the same bytes, and run ops of the same names: those of
+/// two pipeline ranks are of other stages or microbatches, also where both have copies of the same layers.
+bool run_alike(const rank_program& a, const rank_program& b) {
   const op &x = a.ops.front(), &y = b.ops.front();
   const auto same = [&](const access& v, const access& w) { return v.begin == w.begin && v.end == w.end; };
   const auto same_name = [](const holding& h, const holding& i) {
     return h.kind == i.kind && h.name == i.name;
   };
+  const auto same_op = [](const op& o, const op& other) { return o.name == other.name; };
   return !x.holds.empty() && a.arena_bytes == b.arena_bytes &&
          std::equal(x.writes.begin(), x.writes.end(), y.writes.begin(), y.writes.end(), same) &&
-         std::equal(x.holds.begin(), x.holds.end(), y.holds.begin(), y.holds.end(), same_name);
+         std::equal(x.holds.begin(), x.holds.end(), y.holds.begin(), y.holds.end(), same_name) &&
+         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
 }
 
-/// Ranks that begin alike are those of one pipeline rank, whose arenas the runtime takes to have one layout.
+/// Ranks that run alike are those of one pipeline rank, whose arenas the runtime takes to have one layout.
 void check_layouts(const program& p, findings& wrong) {
   for (const communicator& c : p.communicators) {
-    const auto is_like_first = [&](int r) { return begin_alike(p.ranks[c.ranks.front()], p.ranks[r]); };
+    const auto is_like_first = [&](int r) { return run_alike(p.ranks[c.ranks.front()], p.ranks[r]); };
     if (!c.one_layout && c.members() > 1 && std::all_of(c.ranks.begin(), c.ranks.end(), is_like_first))
       wrong.add(
           "RC7244: communicator \"{}\" is of arenas with layouts of their own, but its members begin with "
           "the "
-          "same tensors at the same bytes",
+          "same tensors at the same bytes and run the same ops",
           c.name);
   }
 }

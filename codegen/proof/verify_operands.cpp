@@ -53,19 +53,25 @@ beginning beginning_of(const document& d, int rank) {
   return all;
 }
 
-/// Members that begin with the same tensors at the same bytes are of one pipeline rank, and the runtime takes
-/// their arenas to have one layout.
+bool same_names(const document& d, int a, int b) {
+  const auto &x = routine_of(d, a).instructions, &y = routine_of(d, b).instructions;
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const instruction& s, const instruction& t) { return s.name == t.name; });
+}
+
+/// Members that begin with the same tensors at the same bytes, and run ops of the same names, are of one
+/// pipeline rank, and the runtime takes their arenas to have one layout.
 void check_layout(const document& d, const group& g) {
   if (g.one_layout || g.size < 2) return;
   const beginning first = beginning_of(d, g.ranks[0]);
   bool alike = !first.empty();
   for (int r : g.ranks)
     alike = alike && routine_of(d, r).arena_bytes == routine_of(d, g.ranks[0]).arena_bytes &&
-            beginning_of(d, r) == first;
+            beginning_of(d, r) == first && same_names(d, r, g.ranks[0]);
   if (alike)
     refuse(
         "RC7262: certificate: communicator \"{}\" is of arenas with layouts of their own, but its members "
-        "begin with the same tensors at the same bytes",
+        "begin with the same tensors at the same bytes and run the same ops",
         g.name);
 }
 

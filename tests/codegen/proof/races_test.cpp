@@ -275,6 +275,26 @@ TEST_CASE("members whose arenas have one layout find each other's operands at th
   }
 }
 
+TEST_CASE("members that run alike have one layout") {
+  sketch s(2);
+  for (rank_program& r : s.p.ranks) r.ops[0].holds = {{.kind = holding_kind::weight, .name = "w"}};
+  opinions expected{{7244, {"a"}}, {7262, {"a"}}};
+  SUBCASE("as they do") {}
+  SUBCASE("with other tensors") {
+    s.p.ranks[1].ops[0].holds[0].name = "v";
+    expected = accepted;
+  }
+  SUBCASE("with other ops, as copies of one stage") {
+    s.compute(1, "1F0", 0, {{0, 100, 0}}, {});
+    expected = accepted;
+  }
+  SUBCASE("as is said of them") {
+    for (communicator& c : s.p.communicators) c.one_layout = true;
+    expected = accepted;
+  }
+  CHECK(opinions_of(s) == expected);
+}
+
 TEST_CASE("members give a collective the same number of tensors") {
   sketch s(2);
   sum_of_two(s, 0, 0, 8);
