@@ -24,7 +24,9 @@ add_library(rankc_equivalence STATIC
   equivalence/layout.cpp
   equivalence/types.cpp
   equivalence/unread.cpp
+  equivalence/scratch.cpp
   equivalence/store.cpp
+  equivalence/places.cpp
   equivalence/collectives.cpp
   equivalence/shards.cpp
   equivalence/heads.cpp

@@ -7,7 +7,9 @@ add_library(rankc_proof STATIC
   proof/contents.cpp
   proof/by_rows.cpp
   proof/matching.cpp
+  proof/operands.cpp
   proof/order.cpp
+  proof/starts.cpp
   proof/clocks.cpp
   proof/accesses.cpp
   proof/sum_facts.cpp
@@ -20,6 +22,9 @@ add_library(rankc_proof STATIC
   proof/verify_read.cpp
   proof/read_certificate.cpp
   proof/verify_schedule.cpp
+  proof/verify_operands.cpp
+  proof/verify_represented.cpp
+  proof/verify_ends.cpp
   proof/verify_memory.cpp
   proof/verify_by_rows.cpp
   proof/verify_sums.cpp

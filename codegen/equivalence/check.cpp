@@ -9,6 +9,7 @@
 #include "claims.hpp"
 #include "interpret.hpp"
 #include "model.hpp"
+#include "places.hpp"
 
 namespace rankc::codegen {
 
@@ -39,6 +40,7 @@ equivalence check_equivalence(const program& p, const verdict& order, const spec
       algebra::interpreter(p, m, again, &made).run(order);
     }
     claimed.check_all();
+    algebra::check_places(p);
     result.claims = claimed.sentences();
     result.holds = true;
     result.drawn.chance = algebra::chance_of_wrong_accept(p, s, m.known_terms());

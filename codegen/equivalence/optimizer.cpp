@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The norm of the gradients, and the optimizer's update.
+#include <algorithm>
+
 #include "interpret.hpp"
 #include "types.hpp"
 
@@ -17,6 +19,34 @@ static refusal not_given(std::string_view port) {
   return refusal("RC7611: the optimizer is not given {} where it is expected", port);
 }
 
+/// An op over all parameters reads and writes in no order: each of its writes is a result of its own.
+static void check_writes(const op& o) {
+  std::vector<int> results(o.writes.size(), 0);
+  for (const view& v : o.views) {
+    if (!v.written) continue;
+    for (const int w : v.accesses)
+      if (w >= 0 && static_cast<std::size_t>(w) < results.size()) ++results[static_cast<std::size_t>(w)];
+  }
+  for (std::size_t w = 0; w < results.size(); ++w)
+    if (results[w] != 1)
+      throw refusal("RC7272: bytes {} to {} that the op writes are {} of its results; expected 1",
+                    o.writes[w].begin, o.writes[w].end, results[w]);
+}
+
+/// A result lies over the operand that it replaces, byte for byte, or over nothing that the op reads.
+/// `replaced`: null where there is none.
+static void check_place(const op& o, const view& v, const access& w, const access* replaced) {
+  for (const access& r : o.reads) {
+    const bool is_apart = r.end <= w.begin || w.end <= r.begin;
+    const bool is_replaced = &r == replaced && r.begin == w.begin && r.end == w.end;
+    if (!is_apart && !is_replaced)
+      throw refusal(
+          "RC7273: result {}, bytes {} to {}, lies over bytes {} to {} that the op reads; expected "
+          "its own operand, or no operand",
+          v.port, w.begin, w.end, r.begin, r.end);
+  }
+}
+
 void interpreter::sum_squares(const op& o) {
   if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written || o.views.back().port != "norm")
     throw refusal("RC7612: the sum of squares writes {} tensors; expected 1, the norm", o.writes.size());
@@ -29,11 +59,14 @@ void interpreter::sum_squares(const op& o) {
   }
   const access& norm = whole_of(o, o.views.back());
   check_wide(o.views.back(), norm);
-  const content* before = nullptr;
+  const access* replaced = nullptr;
   if (o.views.back().adds) {
     if (norm.replaces < 0) throw adds_unread(o.views.back());
-    before = &store_.at(o.reads.at(static_cast<std::size_t>(norm.replaces)));
+    replaced = &o.reads.at(static_cast<std::size_t>(norm.replaces));
   }
+  check_writes(o);
+  check_place(o, o.views.back(), norm, replaced);
+  const content* before = replaced ? &store_.at(*replaced) : nullptr;
   content made{norm.end - norm.begin, norm.type, {}};
   made.pieces.push_back({{}, claims_.sum_squares(gradients, before)});
   put(norm, std::move(made));
@@ -62,6 +95,7 @@ void interpreter::update(const op& o) {
   for (auto* ports : {&given, &made}) ports->insert(ports->end(), moments, moments + by.moments);
   made.push_back("working_copy");
   if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written) throw not_given("norm");
+  check_writes(o);
   const content& norm = whole(o, o.views.back());
   for (std::size_t i = 0; i + 1 < o.views.size();) {
     if (o.views[i].port == "padding") {
@@ -70,6 +104,7 @@ void interpreter::update(const op& o) {
       continue;
     }
     std::vector<const content*> of;
+    std::vector<const access*> operands;
     const load_balance balances = o.views[i].port == "balanced_weight" ? o.views[i].balances : load_balance{};
     const bool decays = o.views[i].port != "undecayed_weight" && o.views[i].port != "balanced_weight";
     for (const std::string_view port : given) {
@@ -78,11 +113,17 @@ void interpreter::update(const op& o) {
       if (!is_given) throw not_given(port);
       const bool may_be_bf16 = of.empty() ? by.bf16_weights : of.size() > 1 && by.bf16_moments;
       check_wide(o.views[i], whole_of(o, o.views[i]), may_be_bf16);
+      operands.push_back(&whole_of(o, o.views[i]));
       of.push_back(&whole(o, o.views[i++]));
     }
     const std::vector<content> results = claims_.update(of, decays, balances);
-    for (std::size_t k = 0; k < made.size() && i < o.views.size() && o.views[i].written; ++k, ++i)
+    for (std::size_t k = 0; k < made.size() && i < o.views.size() && o.views[i].written; ++k, ++i) {
+      const auto operand = std::find(given.begin(), given.end(), made[k]);
+      const access* replaced =
+          operand == given.end() ? nullptr : operands[static_cast<std::size_t>(operand - given.begin())];
+      check_place(o, o.views[i], whole_of(o, o.views[i]), replaced);
       put_updated(o, o.views[i], made[k], results[k < results.size() ? k : 0]);
+    }
   }
   claims_.check_norm(norm);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -38,10 +39,27 @@ class representatives {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
-    if (d.world > all_of) check_symmetry();
+    if (d.world > all_of) {
+      check_order();
+      check_symmetry();
+    }
   }
 
   const std::vector<int>& ranks() const { return ranks_; }
+  bool some_stand_for_all() const { return static_cast<int>(ranks_.size()) < l_.plan->dims.world; }
+
+  /// The axes of the world; none where the program has all ranks.
+  std::vector<listed_axis> mesh() const {
+    std::vector<listed_axis> axes;
+    if (!some_stand_for_all()) return axes;
+    const layout world(l_.plan->dims);
+    for (const axis_extent& x : world.dense()) {
+      std::set<int> listed;
+      for (int r : ranks_) listed.insert(x.index_of(r));
+      axes.push_back({std::string(name(x.axis)), x.size, static_cast<int>(listed.size())});
+    }
+    return axes;
+  }
   int local(int rank) const { return local_[rank]; }
   /// Index in the program of a communicator of the plan.
   int communicator(int index) const { return communicator_[index]; }
@@ -50,12 +68,12 @@ class representatives {
   std::vector<codegen::communicator> communicators() {
     std::vector<codegen::communicator> kept;
     for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
-      codegen::communicator here{l_.communicators[c].name, {}, 0};
+      codegen::communicator here{l_.communicators[c].name, {}, 0, is_on_one_pipeline_rank(c)};
       for (int r : l_.communicators[c].ranks)
         if (local_[r] >= 0) here.ranks.push_back(local_[r]);
       if (here.ranks.empty()) continue;
-      const bool some_stand_for_all = static_cast<int>(ranks_.size()) < l_.plan->dims.world;
-      if (some_stand_for_all) here.size = static_cast<int>(l_.communicators[c].ranks.size());
+      if (some_stand_for_all()) here.size = static_cast<int>(l_.communicators[c].ranks.size());
+      here.along = axes_left_out(c);
       communicator_[c] = static_cast<int>(kept.size());
       kept.push_back(std::move(here));
     }
@@ -63,23 +81,48 @@ class representatives {
   }
 
  private:
-  /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline
-  /// rank.
-  std::vector<std::array<int, 7>> members(int rank, int index) const {
+  /// The axes of the mesh along which a communicator has members that are not in the program.
+  std::vector<int> axes_left_out(std::size_t index) const {
+    const std::vector<listed_axis> axes = mesh();
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    std::vector<int> along;
+    const layout world(l_.plan->dims);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const axis_extent& x = world.dense().begin()[i];
+      const bool spans = std::any_of(ranks.begin(), ranks.end(),
+                                     [&](int r) { return x.index_of(r) != x.index_of(ranks.front()); });
+      if (spans && axes[i].listed < axes[i].size) along.push_back(static_cast<int>(i));
+    }
+    return along;
+  }
+
+  /// The runtime registers the arenas of such members as one window.
+  bool is_on_one_pipeline_rank(std::size_t index) const {
     const layout mesh(l_.plan->dims);
-    const coord at = mesh.at(rank);
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [&](int r) { return mesh.at(r)[axis::pp] == mesh.at(ranks.front())[axis::pp]; });
+  }
+
+  /// How the members of a communicator lie to its first, in the order in which it lists them: how far along
+  /// each axis, and on which pipeline rank.
+  std::vector<std::array<int, 7>> shape_of(int index) const {
+    const layout mesh(l_.plan->dims);
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    const coord first = mesh.at(ranks.front());
     std::vector<std::array<int, 7>> out;
-    for (int other : l_.communicators[index].ranks) {
-      const coord c = mesh.at(other);
-      const auto along = [&](axis a) {
-        const int ranks = ranks_along(mesh.dims(), a);
-        return (c[a] - at[a] + ranks) % ranks;
-      };
+    for (int member : ranks) {
+      const coord c = mesh.at(member);
+      const auto along = [&](axis a) { return c[a] - first[a]; };
       out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep),
                      along(axis::ring), along(axis::ulysses), along(axis::tp)});
     }
-    std::sort(out.begin(), out.end());
     return out;
+  }
+
+  bool has(int index, int rank) const {
+    const std::vector<int>& ranks = l_.communicators[index].ranks;
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   }
 
   /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts
@@ -92,8 +135,20 @@ class representatives {
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 
-  /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of
-  /// some ranks then holds of all.
+  /// A member's place in its communicator is that of its shard among the members'.
+  void check_order() const {
+    for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
+      const std::vector<int>& ranks = l_.communicators[c].ranks;
+      if (is_on_one_pipeline_rank(c) && !std::is_sorted(ranks.begin(), ranks.end()))
+        throw std::logic_error(fmt::format(
+            "communicator \"{}\" does not list its members in the order of their ranks, so that some ranks "
+            "cannot stand for others",
+            l_.communicators[c].name));
+    }
+  }
+
+  /// A shift along one of these axes takes every rank's communicators to those of another rank, member by
+  /// member: what holds of some ranks then holds of all.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
@@ -101,7 +156,9 @@ class representatives {
       const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
-        if ((own < 0) != (of_first < 0) || (own >= 0 && members(r, own) != members(first, of_first)))
+        const bool is_alike =
+            own < 0 ? of_first < 0 : of_first >= 0 && has(own, r) && shape_of(own) == shape_of(of_first);
+        if (!is_alike)
           throw std::logic_error(fmt::format(
               "rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,
               runtime::over_names[static_cast<int>(of_pipeline.links[k].over)]));
@@ -184,7 +241,15 @@ program expand_all(const lowered& l, bool train) {
   const char* step = train ? "train" : "evaluate";
   std::size_t lanes = 0;
   for (const pipeline_rank& r : l.ranks) lanes = std::max(lanes, r.lanes.size());
-  program p{l.plan->name, l.hash, static_cast<int>(lanes), chosen.communicators(), {}, d.world, step};
+  program p{l.plan->name,
+            l.hash,
+            static_cast<int>(lanes),
+            chosen.communicators(),
+            {},
+            d.world,
+            step,
+            {l.target == target::host, l.plan->recipe.deterministic},
+            chosen.mesh()};
 
   std::vector<flat_rank> of_rank;
   int stride = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races and wrong reads. A rank's arena is cut at the ends of all accesses into cells that no access divides;
 // a cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the
-// last that has surely ended before it and the next, which must surely start after it.
+// last that has surely ended before it and the next, which must surely start after it. A write looks at the
+// next alone: whether anyone reads what it leaves or not, no other op may write there while its op runs.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -43,6 +44,8 @@ class arena {
   void check(findings& wrong) const {
     for (int op = first_op_; op < last_op_; ++op)
       for (const auto& a : table_.ops[op]->reads) check_read(op, a, wrong);
+    for (int op = first_op_; op < last_op_; ++op)
+      for (const auto& a : table_.ops[op]->writes) check_write(op, a, wrong);
   }
 
  private:
@@ -81,25 +84,39 @@ class arena {
     segment_.front() = 0;
   }
 
+  /// The writes of a cell on a stream: the first, the first that has not surely ended when an op starts, and
+  /// the end.
+  struct stream_writes {
+    int first, next, last;
+  };
+  stream_writes writes_at(int op, int cell, int stream) const {
+    const int first = segment_[cell * streams_ + stream], last = segment_[cell * streams_ + stream + 1];
+    const int place = clock_.ended(op, stream);
+    const auto ended = [&](const write& w) { return w.place <= place; };
+    const auto next = std::partition_point(writes_.begin() + first, writes_.begin() + last, ended);
+    return {first, static_cast<int>(next - writes_.begin()), last};
+  }
+  /// A write of another op that may fall into the time that an op runs; -1: none.
+  int meanwhile(int op, const stream_writes& at) const {
+    for (int w = at.next; w < at.last; ++w) {
+      if (writes_[w].op == op) continue;
+      return clock_.before(op, writes_[w].op) ? -1 : writes_[w].op;
+    }
+    return -1;
+  }
+
   /// What is wrong with reading `value` from a cell: a write that may fall into the read, or one of another
-  /// value (a rival) that no write of this value (a source) surely follows.
+  /// value (a rival) that no write of this value (a source) surely follows. What an op may write over its own
+  /// reads is checked with the structure.
   fault look(int reader, int value, int cell) const {
     auto &rivals = rivals_, &sources = sources_;
     rivals.clear();
     sources.clear();
     for (int s = 0; s < streams_; ++s) {
-      const int first = segment_[cell * streams_ + s], last = segment_[cell * streams_ + s + 1];
-      if (first == last) continue;
-      const auto ended = [&, place = clock_.ended(reader, s)](const write& w) { return w.place <= place; };
-      const auto after = std::partition_point(writes_.begin() + first, writes_.begin() + last, ended);
-      const int next = static_cast<int>(after - writes_.begin());
-      for (int w = next; w < last; ++w) {
-        if (writes_[w].op == reader) continue;  // what it may replace is checked with the structure
-        if (!clock_.before(reader, writes_[w].op)) return {fault_kind::race, writes_[w].op};
-        break;
-      }
-      if (next == first) continue;
-      const write& latest = writes_[next - 1];  // covers all before it on its stream
+      const stream_writes at = writes_at(reader, cell, s);
+      if (const int other = meanwhile(reader, at); other >= 0) return {fault_kind::race, other};
+      if (at.next == at.first) continue;
+      const write& latest = writes_[at.next - 1];  // covers all before it on its stream
       (latest.value == value ? sources : rivals).push_back(latest.op);
     }
     for (int rival : rivals)
@@ -117,6 +134,31 @@ class arena {
       if (found.kind != fault_kind::none) {
         while (stop < last && look(reader, a.value, stop) == found) ++stop;
         report(reader, a.value, found, {bounds_[c], bounds_[stop]}, wrong);
+      }
+      c = stop;
+    }
+  }
+
+  /// A later op that may write a cell while an op writes it; -1: none.
+  int look(int writer, int cell) const {
+    for (int s = 0; s < streams_; ++s)
+      if (const int other = meanwhile(writer, writes_at(writer, cell, s)); other > writer) return other;
+    return -1;
+  }
+
+  /// Report runs of cells that one other op may write at once.
+  void check_write(int writer, const access& a, findings& wrong) const {
+    const auto [first, last] = cells(a);
+    for (int c = first; c < last && !wrong.full();) {
+      const int other = look(writer, c);
+      int stop = c + 1;
+      if (other >= 0) {
+        while (stop < last && look(writer, stop) == other) ++stop;
+        wrong.add(
+            "RC7240: rank {}: op \"{}\" and op \"{}\" may write bytes {}..{} at once: no event orders the "
+            "two",
+            table_.rank[writer], table_.ops[writer]->name, table_.ops[other]->name, bounds_[c],
+            bounds_[stop]);
       }
       c = stop;
     }

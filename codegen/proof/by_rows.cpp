@@ -2,7 +2,7 @@
 // Row-pipelined collectives: a collective and its product run at once, in parts. Any part of one may run
 // while any part of the other does, so what the later of the two writes must lie apart from all that the
 // earlier uses, and what runs meanwhile apart from all that the collective uses. Only the first of them may
-// wait. Rows that are gathered have arrived when the product ends, not before.
+// wait, and only the last may be waited for: each other one may end before the rows of other ranks have come.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -108,13 +108,13 @@ void check_by_rows(const program& p, findings& wrong) {
     const auto& ops = p.ranks[r].ops;
     std::size_t taken = 0;              // ops up to here are of pairs before
     std::unordered_set<int> gone;       // values that a reduce_scatter overwrites
-    std::unordered_set<int> under_way;  // all-gathers, and what runs meanwhile
+    std::unordered_set<int> under_way;  // all of a pair but the last
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
       for (int w : ops[i].waits)
         if (under_way.count(w))
           wrong.add(
-              "RC7036: rank {}: op \"{}\" waits for op \"{}\", at whose end row-pipelined rows may still be "
-              "arriving: it may wait for their product instead",
+              "RC7036: rank {}: op \"{}\" waits for op \"{}\", at whose end the row-pipelined pair that it "
+              "belongs to is still at work: it may wait for the last op of the pair instead",
               r, ops[i].name, ops[static_cast<std::size_t>(w)].name);
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
@@ -138,7 +138,7 @@ void check_by_rows(const program& p, findings& wrong) {
                   r, ops[i].name);
       else overlap(r, std::span(ops).subspan(first, by + 1), gathers, wrong).check();
       taken = first + by + 1;
-      for (std::size_t k = first; gathers && k + 1 < taken; ++k) under_way.insert(static_cast<int>(k));
+      for (std::size_t k = first; k + 1 < taken; ++k) under_way.insert(static_cast<int>(k));
       if (!gathers)
         for (const access& a : ops[i].reads) gone.insert(a.value);
     }

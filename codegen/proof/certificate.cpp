@@ -226,12 +226,13 @@ class rank_text {
 std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
 
 std::string step_text(const program& p, const verdict& v) {
-  std::string out =
-      fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
+  std::string out = fmt::format(
+      "{{\"step\": {}, \"kernels\": \"{}\", \"deterministic\": {}, \"streams\": {}, \"communicators\": [",
+      quoted(p.step), p.calls.on_host ? "host" : "cuda", p.calls.deterministic, p.streams);
   for (const auto& c : p.communicators)
-    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}",
+    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{},\"one_layout\":{},\"along\":[{}]}}",
                        &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name), fmt::join(c.ranks, ","),
-                       c.members());
+                       c.members(), c.one_layout, fmt::join(c.along, ","));
   std::unordered_map<std::string, std::size_t> known;
   std::string ranks;
   out += "\n],\n\"programs\": [";
@@ -281,16 +282,23 @@ std::string model_text(const specification& s) {
 
 constexpr std::string_view certificate_begin = "{\n\"format\": \"rankc certificate ";
 
+/// By which axes ranks follow from those of the program; null where it has all ranks.
+std::string mesh_text(const program& p) {
+  if (p.mesh.empty()) return "null";
+  std::string out;
+  for (const listed_axis& a : p.mesh)
+    out += fmt::format("{}[{},{},{}]", &a == p.mesh.data() ? "[" : ",", quoted(a.name), a.size, a.listed);
+  return out + "]";
+}
+
 /// Of the steps of one plan, as text.
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
-  const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
       "{}9\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
       "{},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       certificate_begin, quoted(of.plan), of.plan_hash, fmt::join(trusted, "\",\n\""), world_of(of),
-      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model),
-      steps);
+      mesh_text(of), model_text(model), steps);
 }
 
 }  // namespace

@@ -13,48 +13,45 @@ clocks::clocks(const op_table& table, const joint_events& events, const lists& p
       events_(events),
       predecessors_(predecessors),
       sequence_(sequence),
+      starts_(starts_before_ends(table, events)),
       streams_(table.program.streams),
-      end_(static_cast<std::size_t>(table.size()) * streams_) {}
+      start_(static_cast<std::size_t>(table.size()) * streams_),
+      end_(start_.size()) {}
 
 void clocks::raise(int* clock, const int* other) const {
   for (int s = 0; s < streams_; ++s) clock[s] = std::max(clock[s], other[s]);
 }
 
-void clocks::begin(int rank) {
-  first_ = table_.first_of_rank[rank];
-  start_.assign(static_cast<std::size_t>(table_.first_of_rank[rank + 1] - first_) * streams_, 0);
+void clocks::start(int op) {
+  std::fill_n(start_of(op), streams_, 0);
+  for (int p : predecessors_[op]) raise(start_of(op), end_of(p));
 }
 
 void clocks::turn_to_alone(int rank) {
-  begin(rank);
-  for (int op = first_; op < table_.first_of_rank[rank + 1]; ++op) {
-    for (int p : predecessors_[op]) raise(start_of(op), end_of(p));
+  for (int op = table_.first_of_rank[rank]; op < table_.first_of_rank[rank + 1]; ++op) {
+    start(op);
     std::copy_n(start_of(op), streams_, end_of(op));
     end_of(op)[table_.ops[op]->stream] = table_.place[op];
   }
 }
 
 void clocks::turn_to(int rank) {
-  begin(rank);
   std::vector<int> all(streams_);
   for (int event : sequence_) {
     const auto members = events_.members[event];
-    arrival_.assign(members.size() * streams_, 0);
-    std::fill(all.begin(), all.end(), 0);
-    for (std::size_t m = 0; m < members.size(); ++m) {
-      int* start = arrival_.data() + m * streams_;
-      for (int p : predecessors_[members[m]]) raise(start, end_of(p));
-      raise(all.data(), start);
-    }
-    for (std::size_t m = 0; m < members.size(); ++m) {
-      const int op = members[m];
-      const int* start = arrival_.data() + m * streams_;
-      // A buffered send ends without its receive; every other member ends after all have started.
-      const int* end = table_.ops[op]->kind == op_kind::send ? start : all.data();
-      std::copy_n(end, streams_, end_of(op));
-      if (table_.rank[op] != rank) continue;
-      std::copy_n(start, streams_, start_of(op));
-      end_of(op)[table_.ops[op]->stream] = table_.place[op];
+    for (int op : members) start(op);
+    int known = -1;  // the set whose ops' starts `all` is of
+    for (int op : members) {
+      std::copy_n(start_of(op), streams_, end_of(op));
+      if (const int set = starts_.of[op]; set >= 0) {
+        if (set != known) {
+          std::fill(all.begin(), all.end(), 0);
+          for (int started : starts_.sets[set]) raise(all.data(), start_of(started));
+          known = set;
+        }
+        raise(end_of(op), all.data());
+      }
+      if (table_.rank[op] == rank) end_of(op)[table_.ops[op]->stream] = table_.place[op];
     }
   }
 }

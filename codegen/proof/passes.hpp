@@ -71,12 +71,22 @@ void check_sum_facts(const program&, findings&);
 /// The n-th send meets the n-th receive, the n-th collective of every member meets the others'.
 joint_events match(const op_table&, findings&);
 
+/// The operands of members that meet in a collective lie alike.
+void check_operands(const op_table&, const joint_events&, findings&);
+
 /// The ops of the same rank whose end an op's start waits for directly.
 lists predecessors(const op_table&);
 
 /// Joint events in an order in which they can happen. On a deadlock the finding spells out who waits for
 /// whom, and the events that cannot happen come last.
 std::vector<int> sequence(const op_table&, const joint_events&, const lists& predecessors, findings&);
+
+/// Sets of ops, and the set that has surely started when an op ends.
+struct known_starts {
+  std::vector<int> of;  // of each op; -1: none
+  lists sets;
+};
+known_starts starts_before_ends(const op_table&, const joint_events&);
 
 /// Happens-before among the ops of one rank, through this and all other ranks.
 class clocks {
@@ -90,30 +100,30 @@ class clocks {
   void turn_to(int rank);
 
   /// The highest place on `stream` whose op has surely ended when `op` starts.
-  int ended(int op, int stream) const { return start_[(op - first_) * streams_ + stream]; }
+  int ended(int op, int stream) const { return start_[static_cast<std::size_t>(op) * streams_ + stream]; }
   /// Whether `a` has surely ended when `b` starts; both ops of the rank turned to.
   bool before(int a, int b) const { return ended(b, table_.ops[a]->stream) >= table_.place[a]; }
 
  private:
-  void begin(int rank);
   void raise(int* clock, const int* other) const;
-  int* start_of(int op) { return start_.data() + static_cast<std::size_t>(op - first_) * streams_; }
+  void start(int op);
+  int* start_of(int op) { return start_.data() + static_cast<std::size_t>(op) * streams_; }
   int* end_of(int op) { return end_.data() + static_cast<std::size_t>(op) * streams_; }
 
   const op_table& table_;
   const joint_events& events_;
   const lists& predecessors_;
   const std::vector<int>& sequence_;
-  int streams_, first_ = 0;
-  std::vector<int> start_;    // (ops of the rank, streams)
-  std::vector<int> end_;      // (ops of all ranks, streams)
-  std::vector<int> arrival_;  // (members of an event, streams)
+  const known_starts starts_;
+  int streams_;
+  std::vector<int> start_, end_;  // (ops of all ranks, streams)
 };
 
 /// The ops of a rank on one communicator are ordered as they are issued.
 void check_communicators(const op_table&, const clocks&, int rank, findings&);
 
-/// Every byte that an op of the rank reads holds the value it names, from the op's start to its end.
+/// Every byte that an op of the rank reads holds the value it names, from the op's start to its end, and no
+/// other op writes a byte that it writes meanwhile.
 void check_accesses(const op_table&, const clocks&, int rank, findings&);
 
 /// Gradients, loss and norm hold every contribution once where they are read. Of ops in an order in which

@@ -44,6 +44,7 @@ void run_passes(const program& p, std::vector<std::vector<int>>& position, proof
   proof::check_sum_facts(p, wrong);
   const proof::op_table table(p);
   const auto events = proof::match(table, wrong);
+  proof::check_operands(table, events, wrong);
   const auto predecessors = proof::predecessors(table);
   const auto sequence = proof::sequence(table, events, predecessors, wrong);
   position = positions(table, events, predecessors, sequence);

@@ -126,7 +126,10 @@ proven read(const document& d) {
   p.program.streams = d.streams;
   p.program.world = d.world;
   p.program.step = d.step;
-  for (const auto& g : d.groups) p.program.communicators.push_back({g.name, g.ranks, g.size});
+  p.program.calls = {d.on_host, d.deterministic};
+  for (const auto& g : d.groups)
+    p.program.communicators.push_back({g.name, g.ranks, g.size, g.one_layout, g.along});
+  for (const auto& a : d.mesh) p.program.mesh.push_back({a.name, a.size, a.listed});
   for (const worker& w : d.workers) {
     p.program.ranks.push_back(rank_reader(d, w).run());
     auto& positions = p.verdict.position.emplace_back();

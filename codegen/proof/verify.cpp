@@ -10,8 +10,10 @@ std::string verify(const std::string& json_text) {
     const verifying::file file = verifying::read(json_text);
     for (const auto& document : file.steps) {
       const auto schedule = verifying::check_schedule(document);
-      verifying::check_memory(document, schedule);
+      verifying::check_operands(document, schedule);
+      verifying::check_represented(document);
       verifying::check_by_rows(document);
+      verifying::check_memory(document, schedule);
       verifying::check_totals(document, schedule);
       verifying::check_demanded(document, file.model);
     }

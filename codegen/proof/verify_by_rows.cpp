@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that a certificate says go at once, in parts of rows: of each pair the earlier is at work until the
 // later has ended, and the collective while what is between the two runs. None of them waits for other
-// streams once the first is at work, and no stream for what is gathered but by the product.
+// streams once the first is at work, and other streams wait for the last of the pair alone.
 #include "verify_schedule.hpp"
 
 #include <algorithm>
@@ -68,14 +68,15 @@ void check_by_rows(const document& d) {
     const auto& all = routine_of(d, rank).instructions;
     int last_paired = -1;
     std::set<int> gone;  // values whose bytes what arrived was put in
-    std::set<int> open;  // instructions whose end does not say that rows have arrived
+    std::set<int> open;  // instructions of a pair but the last, whose end says nothing of the pair
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (int before : all[i].waits)
         if (open.count(before))
-          refuse(d, {rank, i},
-                 "RC7195: certificate, rank {}: op \"{}\" waits for op {}, at whose end row-pipelined rows "
-                 "may still be arriving",
-                 before);
+          refuse(
+              d, {rank, i},
+              "RC7195: certificate, rank {}: op \"{}\" waits for op {}, at whose end the row-pipelined pair "
+              "that it belongs to is still at work",
+              before);
       for (const range& x : all[i].reads)
         if (gone.count(x.value))
           refuse(d, {rank, i},
@@ -105,9 +106,8 @@ void check_by_rows(const document& d) {
                "with another");
       last_paired = last;
       check_at_once(d, all, me, first, last);
-      if (gathers)
-        for (int k = first; k < last; ++k) open.insert(k);
-      else
+      for (int k = first; k < last; ++k) open.insert(k);
+      if (!gathers)
         for (const range& x : all[i].reads) gone.insert(x.value);
     }
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
 // the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
-// run them; a rank for which it is not is walked once more, with what other ranks order too.
-#include "verify_schedule.hpp"
+// each: all of these writes and reads must have ended before another op writes there. What the ops of a rank
+// order among themselves is enough as a rule, and then holds for all ranks that run them; a rank for which it
+// is not is walked once more, with what other ranks order too.
+#include "verify_ends.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,13 +15,6 @@
 namespace rankc::codegen::verifying {
 
 namespace {
-
-using bits = std::vector<std::uint64_t>;  // one per op of the rank looked at
-bool has(const bits& set, int i) { return set[i / 64] >> (i % 64) & 1; }
-void add(bits& set, int i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
-void unite(bits& set, const bits& other) {
-  for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
-}
 
 /// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
 /// surely ended when it starts.
@@ -73,9 +67,13 @@ class memory {
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
       std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
-      for (const auto& [writer, what] : here.writes)
-        if (writer == index && what != value)
+      for (const auto& [writer, what] : here.writes) {
+        if (writer != index)
+          refuse(index, "RC7250: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may write it",
+                 byte, at(writer).name);
+        if (what != value)
           refuse(index, "RC7189: certificate, rank {}: op \"{}\" writes two values to byte {}", byte);
+      }
       here.writes.emplace_back(index, value);
     });
   }
@@ -116,8 +114,8 @@ void sort_by(std::vector<Op>& ops, Position position) {
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
-/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has
-/// it.
+/// For each op of a routine the set of ops that have ended when it ends, kept until the last op that follows
+/// it directly has taken it.
 class kept_sets {
  public:
   explicit kept_sets(const std::vector<std::vector<int>>& causes)
@@ -174,18 +172,17 @@ class histories {
     }
     sort_by(order, [&](const id& i) { return at(d_, i).position; });
     memory bytes(d_, rank);
+    end_sets ends(d_, schedule_, none(rank));
     for (const id& event : order) {
       const auto members = schedule_.together(event);
       std::vector<bits> sets;
-      bits all = none(rank);
       for (const id& m : members) {
         sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
         if (m.rank == rank) bytes.walk(m.index, sets.back());
-        unite(all, sets.back());
       }
+      sets = ends.at_ends(members, std::move(sets));
       for (std::size_t n = 0; n < members.size(); ++n) {
         const id m = members[n];
-        if (at(d_, m).kind != "send") sets[n] = all;  // a buffered send's end tells nothing of its receive
         if (m.rank == rank) add(sets[n], m.index);
         ended[m.rank].keep(m.index, std::move(sets[n]));
       }

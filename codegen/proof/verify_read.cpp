@@ -202,6 +202,14 @@ std::size_t count_values(const routine& r) {
   return static_cast<std::size_t>(most) + 1;
 }
 
+std::vector<listed_axis> to_mesh(const json& j) {
+  return to_list(j, "represented", [](const json& a) {
+    constexpr const char* where = "an axis of \"represented\"";
+    if (!is_list_of(a, 3)) refuse("RC7254: certificate: {} must list [name, size, listed]", where);
+    return listed_axis{to_text(a[0], where), to_int(a[1], where), to_int(a[2], where)};
+  });
+}
+
 /// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
 /// never all there as JSON.
 class reader {
@@ -220,7 +228,9 @@ class reader {
             std::pair("rankc certificate 5", "types that sums are sent in"),
             std::pair("rankc certificate 6", "row-pipelined collectives"),
             std::pair("rankc certificate 7", "ops that run while rows move"),
-            std::pair("rankc certificate 8", "tables and padding that a step leaves, and the rounding of each op")})
+            std::pair("rankc certificate 8",
+                      "tables and padding that a step leaves, the rounding of each op, and the target of its "
+                      "kernels")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
@@ -244,7 +254,12 @@ class reader {
     auto steps = to_list(j["steps"], "steps", [&](const json& s) { return to_step(s); });
     if (steps.empty()) refuse("RC7133: certificate: steps must have a step");
     if (taken_ != bodies_.size()) refuse("RC7134: certificate: a step has \"programs\" twice");
-    for (const auto& s : steps) check_world(s, j["represented"]);
+    const std::vector<listed_axis> mesh =
+        j["represented"].is_null() ? std::vector<listed_axis>{} : to_mesh(j["represented"]);
+    for (auto& s : steps) {
+      s.mesh = mesh;
+      check_world(s);
+    }
     check_names(steps);
     return {plan, hash, assumed, std::move(steps), to_model(j["model"])};
   }
@@ -278,14 +293,18 @@ class reader {
   }
 
   document to_step(const json& j) {
-    expect_fields(j, {"step", "streams", "communicators", "programs", "ranks"}, "a step");
+    expect_fields(j, {"step", "kernels", "deterministic", "streams", "communicators", "programs", "ranks"},
+                  "a step");
     document d;
     d.world = world_;
     d.step = to_word(j["step"], {"train", "evaluate"}, "step");
+    d.on_host = to_word(j["kernels"], {"host", "cuda"}, "the kernels of a step") == "host";
+    d.deterministic = to_flag(j["deterministic"], "deterministic");
     d.streams = to_int(j["streams"], "streams");
     d.groups = to_list(j["communicators"], "communicators", [](const json& c) {
-      expect_fields(c, {"name", "ranks", "size"}, "a communicator");
-      return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size")};
+      expect_fields(c, {"name", "ranks", "size", "one_layout", "along"}, "a communicator");
+      return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size"),
+                   to_flag(c["one_layout"], "one_layout"), to_ints(c["along"], "along")};
     });
     d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
     std::vector<std::size_t> values, firsts;
@@ -320,15 +339,15 @@ class reader {
           refuse("RC7280: certificate: two steps are called {}; expected each once", steps[s].step);
   }
 
-  static void check_world(const document& d, const json& represented) {
+  static void check_world(const document& d) {
     const int ranks = static_cast<int>(d.workers.size()), world = d.world;
     if (world < ranks) refuse("RC7139: certificate: the world has {} ranks, but a step has {}", world, ranks);
-    if (represented.is_null() && world > ranks)
+    if (d.mesh.empty() && world > ranks)
       refuse(
           "RC7140: certificate: the world has {} ranks and a step has {}: \"represented\" must say which "
           "ranks these stand for",
           world, ranks);
-    if (!represented.is_null() && world == ranks)
+    if (!d.mesh.empty() && world == ranks)
       refuse("RC7141: certificate: a step has all {} ranks of the world: \"represented\" must be null",
              world);
     for (int r = 0; r < ranks; ++r)

@@ -95,17 +95,27 @@ struct worker {
 struct group {
   std::string name;
   std::vector<int> ranks;
-  int size;  // in the world
+  int size;                // in the world
+  bool one_layout;         // members find each other's operands at their own offsets
+  std::vector<int> along;  // axes of the mesh along which members are left out
+};
+
+/// An axis of the mesh of all ranks, outermost first; a step has the ranks at the first `listed` indices.
+struct listed_axis {
+  std::string name;
+  int size, listed;
 };
 
 /// One of the plan's programs.
 struct document {
   std::string step;
+  bool on_host, deterministic;  // its kernels
   int streams;
   std::vector<group> groups;
   std::vector<routine> routines;
   std::vector<worker> workers;
   int world;
+  std::vector<listed_axis> mesh;  // empty: the step has all ranks
 };
 
 /// A certificate.

@@ -46,9 +46,14 @@ class schedule {
 
 /// Errors: runtime::failure where the certificate does not hold, from all of these.
 schedule check_schedule(const document&);
-void check_memory(const document&, const schedule&);
+/// Where the operands of ops that meet lie.
+void check_operands(const document&, const schedule&);
+/// Ranks that stand for others, of a step whose communicators have been found right.
+void check_represented(const document&);
 /// Ops that go at once, beyond what the schedule says of them.
 void check_by_rows(const document&);
+/// The memory of ops among which those that go at once have been found right.
+void check_memory(const document&, const schedule&);
 /// Gradients, loss and norm; the memory must have been found right.
 void check_totals(const document&, const schedule&);
 /// The part of it that concerns the ops of a rank alone.

@@ -13,6 +13,7 @@ target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializer
 
 add_executable(rankc_proof_test
   codegen/proof/prove_test.cpp
+  codegen/proof/races_test.cpp
   codegen/proof/sums_test.cpp
   codegen/proof/certificate_test.cpp
   codegen/proof/demanded_test.cpp

@@ -237,8 +237,24 @@ struct rank_program {
 struct communicator {
   std::string name;
   std::vector<int> ranks;
-  int size = 0;  // members in the world, where the program has fewer of them; 0: as many
+  int size = 0;             // members in the world, where the program has fewer of them; 0: as many
+  bool one_layout = false;  // the members' arenas have one layout: operands lie at equal offsets, at which
+                            // the runtime finds those of other members
+  std::vector<int> along = {};  // indices into program::mesh: the axes along which members are left out
   int members() const { return size == 0 ? static_cast<int>(ranks.size()) : size; }
+};
+
+/// An axis of the mesh of all ranks of the world, whose axes lie outermost first. Where some stand for all,
+/// the program has those at the first `listed` indices, and the others are like the last of these.
+struct listed_axis {
+  std::string name;
+  int size = 1, listed = 1;
+};
+
+/// The kernels that a program calls. Their scratch depends on it.
+struct kernel_set {
+  bool on_host = false, deterministic = false;
+  bool operator==(const kernel_set&) const = default;
 };
 
 struct program {
@@ -249,6 +265,8 @@ struct program {
   std::vector<rank_program> ranks;
   int world = 0;               // more than there are ranks where these stand for all; 0: as many
   std::string step = "train";  // or "evaluate"
+  kernel_set calls = {};
+  std::vector<listed_axis> mesh = {};  // empty: the program has all ranks
 };
 
 }  // namespace rankc::codegen

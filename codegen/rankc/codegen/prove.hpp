@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that a lowered program cannot hang, cannot mismatch a message and cannot read a wrong byte, in
-// whatever way its streams interleave, and that gradients, loss and norm are whole where they are used. It
+// Proves that a lowered program cannot hang, cannot mismatch a message, cannot read a wrong byte and cannot
+// write a byte from two ops at once, read or not, in whatever way its streams interleave, and that gradients,
+// loss and norm are whole where they are used. It
 // asks for more than one transport would: that the program cannot hang holds with no buffering of sends at
 // all, that it cannot race holds with any amount of it.
 #pragma once
@@ -30,9 +31,13 @@ struct verdict {
 /// the program and not shown here.
 ///
 /// An op starts when its stream and the ops in `waits` have ended; it touches its bytes at any time from then
-/// to its end. A receive or a collective ends after every side has started. A send may end at once (on a
-/// transport that buffers) or only after its receive has started (on one that does not): the first is assumed
-/// where it could race, the second where it could hang.
+/// to its end. A receive or a collective ends after every side has started; a shift after the member that it
+/// receives from has; of a row-pipelined collective and its product the last ends after the pairs of all
+/// members have started. A send may end at once (on a transport that buffers) or only after its receive has
+/// started (on one that does not): the first is assumed where it could race, the second where it could hang.
+///
+/// Members of a collective find its tensors behind one pointer each: these lie in one order on all members,
+/// and at equal offsets where the members' arenas have one layout: kernels then read the other arenas.
 /// Errors: never throws on a wrong program.
 verdict prove(const program&);
 

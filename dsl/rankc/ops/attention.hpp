@@ -2,6 +2,7 @@
 // Causal attention, rotary and learned positions.
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 #include <rankc/typed/backward.hpp>
 
 namespace rankc {
@@ -68,19 +69,16 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
   return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
           size("dim"),  k.element,   k.deterministic};
 }
-/// One square of scores; with `squares` 2, another of their gradients and a row of sums.
-template <int Squares>
-constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
-  const auto seq = static_cast<std::size_t>(s("seq"));
-  return (Squares * seq + Squares - 1) * seq * k.element;
+/// Of a rank's queries of a sequence, with so many keys of it.
+template <bool Gradient>
+constexpr std::size_t host_scores_with(const op_sizes& s, const kernel_setting& k, double keys) {
+  const auto queries = static_cast<std::size_t>(s("tokens") / s("rows")), of = static_cast<std::size_t>(keys);
+  return Gradient ? host::attention_grad_scratch(queries, of, k.element)
+                  : host::attention_scratch(queries, of, k.element);
 }
-
-/// One block of scores of a rank's queries; with `squares` 2, another of their gradients and a row of sums.
-template <int Squares>
-constexpr std::size_t host_chunk_scores(const op_sizes& s, const kernel_setting& k) {
-  const auto seq = static_cast<std::size_t>(s("seq")),
-             queries = static_cast<std::size_t>(s("tokens") / s("rows"));
-  return (Squares * queries * seq + (Squares - 1) * queries) * k.element;
+template <bool Gradient>
+constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
+  return host_scores_with<Gradient>(s, k, s("seq"));
 }
 /// Of a rank's tokens of each sequence.
 constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
@@ -98,7 +96,7 @@ inline constexpr op_row chunk_attention_grad{
               in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
               in("lse", "tokens heads").wide()},
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_chunk_scores<2>},
+    .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_scores<true>},
     .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::chunk_attention_grad_scratch(chunk_shape(s, k));
@@ -109,7 +107,7 @@ inline constexpr op_row chunk_attention{
               in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
               in("v", "keys kv_heads*dim : kv_stride")},
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_chunk_scores<1>},
+    .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_scores<false>},
     .cuda = {"chunk_attention", "rows seq heads kv_heads dim q_stride kv_stride cp first",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::chunk_attention_scratch(chunk_shape(s, k));
@@ -125,7 +123,7 @@ inline constexpr op_row attention_grad{
               in("lse", "tokens heads").wide()},
     .rule = rules::attention_gradient,
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<2>},
+    .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<true>},
     .cuda = {"attention_grad", "rows seq heads kv_heads dim q_stride kv_stride",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::attention_grad_scratch(attention_shape(s, k));
@@ -146,7 +144,7 @@ inline constexpr op_row attention{
           b.give("v", result(dq, 2));
         },
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"attention", "rows seq heads kv_heads dim", host_scores<1>},
+    .host = {"attention", "rows seq heads kv_heads dim", host_scores<false>},
     .cuda = {"attention", "rows seq heads kv_heads dim q_stride kv_stride",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::attention_scratch(attention_shape(s, k));

@@ -6,6 +6,7 @@
 #pragma once
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/router.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 #include <rankc/runtime/router.hpp>
 
 namespace rankc {
@@ -159,13 +160,11 @@ constexpr void batch_rule(complaint& c, types in, type* out, const op&) {
 
 namespace ops {
 
-/// Sums in f64; and those of each block, in f32.
 constexpr std::size_t scratch_of_host_sums(const op_sizes& s, const kernel_setting&) {
-  return runtime::kinds_of_statistics * static_cast<std::size_t>(s("experts")) * sizeof(double);
+  return host::statistics_scratch(static_cast<std::size_t>(s("experts")));
 }
 constexpr std::size_t scratch_of_blocks(const op_sizes& s, const kernel_setting&) {
-  return runtime::blocks_of_statistics * runtime::kinds_of_statistics *
-         static_cast<std::size_t>(s("experts")) * sizeof(float);
+  return cuda::statistics_scratch(static_cast<std::size_t>(s("experts")));
 }
 
 inline constexpr op_row softmax_statistics_grad{

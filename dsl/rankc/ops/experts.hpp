@@ -8,6 +8,7 @@
 // groups of tokens.
 #pragma once
 #include <rankc/ops/linear.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 
 namespace rankc {
 
@@ -191,8 +192,8 @@ inline constexpr op_row arrange{
 /// alone, in the order of tokens: the others have no slot, and -1 for a place. What takes places passes over
 /// these.
 constexpr std::size_t scratch_of_counts(const op_sizes& s, const kernel_setting&) {
-  return (static_cast<std::size_t>(s("rows")) * static_cast<std::size_t>(s("experts")) + 1) *
-         sizeof(std::int32_t);
+  return runtime::limited_arrangement_scratch(static_cast<std::size_t>(s("rows")),
+                                              static_cast<std::size_t>(s("experts")));
 }
 inline constexpr op_row arrange_limited{
     .name = "arrange_limited",

@@ -91,10 +91,9 @@ constexpr value_pair handed_back(trace& t, value_pair kv, int ring) {
 }
 }  // namespace detail
 
-constexpr std::size_t host_ring_scores(const op_sizes& s, const kernel_setting& k, int squares) {
-  const auto each = static_cast<std::size_t>(s("tokens") / s("rows"));
-  return (static_cast<std::size_t>(squares) * each + static_cast<std::size_t>(squares) - 1) * each *
-         k.element;
+template <bool Gradient>
+constexpr std::size_t host_ring_scores(const op_sizes& s, const kernel_setting& k) {
+  return ops::host_scores_with<Gradient>(s, k, s("tokens") / s("rows"));
 }
 
 namespace ops {
@@ -126,8 +125,7 @@ inline constexpr op_row ring_attention_grad{
     .rule = rules::ring_attention_gradient,
     .flops =
         [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq") / s("ring"); },
-    .host = {"ring_attention_grad", "rows seq heads kv_heads dim ring number first",
-             [](const op_sizes& s, const kernel_setting& k) { return host_ring_scores(s, k, 2); }},
+    .host = {"ring_attention_grad", "rows seq heads kv_heads dim ring number first", host_ring_scores<true>},
     .cuda = {"ring_attention_grad", "rows seq heads kv_heads dim ring number first",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::attention_grad_scratch(chunk_shape(s, k));
@@ -151,8 +149,7 @@ inline constexpr op_row ring_attention{
           b.give("v", result(dq, 2));
         },
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq") / s("ring"); },
-    .host = {"ring_attention", "rows seq heads kv_heads dim ring number first",
-             [](const op_sizes& s, const kernel_setting& k) { return host_ring_scores(s, k, 1); }},
+    .host = {"ring_attention", "rows seq heads kv_heads dim ring number first", host_ring_scores<false>},
     .cuda = {"ring_attention", "rows seq heads kv_heads dim ring number first",
              [](const op_sizes& s, const kernel_setting& k) {
                return cuda::attention_scratch(chunk_shape(s, k));

@@ -306,7 +306,7 @@ TEST_CASE("tampering is refused") {
     expected = {7142, {"4", "3"}};
   }
   SUBCASE("represented by all") {
-    j["represented"] = "some";
+    j["represented"] = json::array({json::array({"dp", 4, 4})});
     expected = {7141, {"4"}};
   }
   SUBCASE("format") {
@@ -332,8 +332,11 @@ TEST_CASE("tampering is refused") {
   }
   SUBCASE("eighth format") {
     j["format"] = "rankc certificate 8";
-    expected = {7129,
-                {"rankc certificate 8", "tables and padding that a step leaves, and the rounding of each op", "rankc certificate 9"}};
+    expected = {
+        7129,
+        {"rankc certificate 8",
+         "tables and padding that a step leaves, the rounding of each op, and the target of its kernels",
+         "rankc certificate 9"}};
   }
   SUBCASE("a step of another name") {
     step(j)["step"] = "warm up";
@@ -350,6 +353,30 @@ TEST_CASE("tampering is refused") {
   SUBCASE("trusted in other words") {
     j["trusted"][0] = "nothing";
     expected = {7131, {}};
+  }
+  SUBCASE("represented by a sentence") {
+    j["represented"] = "some";
+    expected = {7113, {"represented", "\"some\""}};
+  }
+  SUBCASE("an axis without listed indices") {
+    j["represented"] = json::array({json::array({"dp", 4})});
+    expected = {7254, {"an axis of \"represented\""}};
+  }
+  SUBCASE("a communicator of a whole world that leaves members out") {
+    step(j)["communicators"][0]["along"] = json::array({1});
+    expected = {7261, {step(j)["communicators"][0]["name"].get<std::string>(), "1"}};
+  }
+  SUBCASE("kernels of no target") {
+    step(j)["kernels"] = "tpu";
+    expected = {7108, {"the kernels of a step", "\"host\", \"cuda\"", "\"tpu\""}};
+  }
+  SUBCASE("no layout") {
+    step(j)["communicators"][0].erase("one_layout");
+    expected = {7101, {"a communicator", "one_layout"}};
+  }
+  SUBCASE("a layout that is no flag") {
+    step(j)["communicators"][0]["one_layout"] = 1;
+    expected = {7106, {"one_layout", "1"}};
   }
   SUBCASE("a sum's origin") {
     for (json& s : step(j)["programs"][0]["sums"])

@@ -29,6 +29,7 @@ std::pair<int, int> ends_of(const op& o, int rank) {
 execution_model::execution_model(const program& p) : program_(p) {
   if (refuse_structure()) return;
   link();
+  find_pairs();
   lay_out();
   find_sums();
   expect_sums();
@@ -87,6 +88,29 @@ void execution_model::link() {
       if (added) channels_.push_back({o.communicator, from, to, {}, {}, {}, {}});
       ops_.back().channel = it->second;
     }
+  }
+}
+
+void execution_model::find_pairs() {
+  std::map<std::pair<int, int>, int> group_of;  // of the n-th collective on a communicator
+  std::map<std::pair<int, int>, int> entered;   // collectives of a rank on a communicator
+  for (int i = 0; i < size(); ++i) {
+    const op& o = *ops_[i].source;
+    if (o.kind != op_kind::collective) continue;
+    const int n = entered[{ops_[i].rank, o.communicator}]++;
+    if (o.by_rows == 0) continue;
+    const int partner = o.does == collective_kind::all_gather ? i + o.by_rows : i - o.by_rows;
+    const bool is_there = partner >= 0 && partner < size() && ops_[partner].rank == ops_[i].rank;
+    if (!is_there) {
+      broken_ = o.name + " has no product";
+      return;
+    }
+    const int group =
+        group_of.try_emplace({o.communicator, n}, static_cast<int>(pairs_.size())).first->second;
+    if (group == static_cast<int>(pairs_.size()))
+      pairs_.push_back({static_cast<int>(program_.communicators[o.communicator].ranks.size()), 0, {}});
+    ops_[std::min(i, partner)].first_of = group;
+    ops_[std::max(i, partner)].last_of = group;
   }
 }
 
@@ -165,6 +189,10 @@ std::string execution_model::run(const interleaving& how) {
     c.gathered.clear();
     c.entered.assign(program_.ranks.size(), 0);
   }
+  for (auto& g : pairs_) {
+    g.started = 0;
+    g.waiting.clear();
+  }
   for (int i = 0; i < size(); ++i) {
     auto& o = ops_[i];
     o.missing = o.causes;
@@ -210,34 +238,76 @@ void execution_model::start(int i) {
     }
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) --cells_[c].reading;
-  for (const auto& s : o.writes) {
-    o.held.emplace_back(s.value, s.type);
+  for (const auto& s : o.writes)
     for (int c = s.first; c < s.last; ++c) {
       if (cells_[c].reading > 0) return harm(name + " writes bytes that are being read");
-      ++cells_[c].writing;
+      if (cells_[c].writing > 0) return harm(name + " writes bytes that another op writes");
     }
+  for (const auto& s : o.writes) {
+    o.held.emplace_back(s.value, s.type);
+    for (int c = s.first; c < s.last; ++c) ++cells_[c].writing;
   }
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) ++cells_[c].reading;
   check_updates(i);
   if (o.source->kind != op_kind::collective) add_up(i);
-  o.channel >= 0 ? communicate(i) : enable(i, true);
+  if (o.first_of >= 0) ++pairs_[o.first_of].started;
+  if (o.channel >= 0) communicate(i);
+  if (o.first_of >= 0 || o.last_of >= 0) return finish(i);
+  if (o.channel < 0) enable(i, true);
+}
+
+/// Ops of row-pipelined pairs: the first of a pair ends by itself, the last when all pairs have started.
+void execution_model::finish(int i) {
+  if (ops_[i].last_of >= 0) pairs_[ops_[i].last_of].waiting.push_back(i);
+  else enable(i, true);
+  for (const int g : {ops_[i].first_of, ops_[i].last_of}) {
+    if (g < 0 || pairs_[g].started < pairs_[g].members) continue;
+    for (int last : pairs_[g].waiting) enable(last, true);
+    pairs_[g].waiting.clear();
+  }
+}
+
+void execution_model::gather(int i) {
+  const op& o = *ops_[i].source;
+  auto& c = channels_[ops_[i].channel];
+  const auto n = static_cast<std::size_t>(c.entered[ops_[i].rank]++);
+  if (n >= c.gathered.size()) c.gathered.emplace_back();
+  auto& members = c.gathered[n];
+  members.push_back(i);
+  meet(members.front(), i);
+  const bool all = members.size() == program_.communicators[o.communicator].ranks.size();
+  if (all) reduce(members);
+  if (o.by_rows > 0) return;
+  if (is_shift(o.does)) return shift(members, i);
+  if (!all) return;
+  for (int m : members) enable(m, true);
+}
+
+/// What a member gives lies in a buffer, or in the next one's hands. Ends the members that waited for the one
+/// that has arrived last.
+void execution_model::shift(const std::vector<int>& members, int arrived) {
+  const op& o = *ops_[arrived].source;
+  const auto& ring = program_.communicators[o.communicator].ranks;
+  const std::size_t count = ring.size(), by = o.does == collective_kind::shift ? 1 : count - 1;
+  const auto place_of = [&](int m) {
+    return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), ops_[m].rank) - ring.begin());
+  };
+  for (int m : members) {
+    std::vector<int> needed{ops_[m].rank, ring[(place_of(m) + count - by) % count]};
+    if (!how_.buffered) needed.push_back(ring[(place_of(m) + by) % count]);
+    const auto is_there = [&](int rank) {
+      return std::any_of(members.begin(), members.end(), [&](int x) { return ops_[x].rank == rank; });
+    };
+    const bool waited = std::find(needed.begin(), needed.end(), ops_[arrived].rank) != needed.end();
+    if (waited && std::all_of(needed.begin(), needed.end(), is_there)) enable(m, true);
+  }
 }
 
 void execution_model::communicate(int i) {
   const op& o = *ops_[i].source;
+  if (o.kind == op_kind::collective) return gather(i);
   auto& c = channels_[ops_[i].channel];
-  if (o.kind == op_kind::collective) {
-    const auto n = static_cast<std::size_t>(c.entered[ops_[i].rank]++);
-    if (n >= c.gathered.size()) c.gathered.emplace_back();
-    auto& members = c.gathered[n];
-    members.push_back(i);
-    meet(members.front(), i);
-    if (members.size() < program_.communicators[o.communicator].ranks.size()) return;
-    reduce(members);
-    for (int m : members) enable(m, true);
-    return;
-  }
   const bool sends = o.kind == op_kind::send;
   auto &mine = sends ? c.sends : c.receives, &theirs = sends ? c.receives : c.sends;
   mine.push_back(i);

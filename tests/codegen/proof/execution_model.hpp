@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
 // wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
-// messages meet in the order in which they start, and bytes are garbage from a write's start to its end. What
-// is summed up it counts, contribution by contribution: each must be in a gradient, the loss and the norm
-// once where they are used.
+// messages meet in the order in which they start, and bytes are garbage from a write's start to its end, for
+// readers and for other writers. A collective ends when all members have started, but a shift when the
+// neighbours have, and a row-pipelined one with the pair that it belongs to. What is summed up the model
+// counts, contribution by contribution: each must be in a gradient, the loss and the norm once where they are
+// used.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -49,6 +51,7 @@ class execution_model {
     std::vector<int> followers;  // ops that wait for this one's end
     int causes = 0;              // ops whose end this one waits for
     int channel = -1;
+    int first_of = -1, last_of = -1;  // row-pipelined pairs
     std::vector<span> reads, writes;
     std::vector<use_of_sum> sums;
     std::vector<std::pair<int, int>> updates;  // sum, index among its updates
@@ -72,6 +75,14 @@ class execution_model {
     std::vector<int> entered;                // collectives started, per rank
   };
 
+  /// The row-pipelined pairs of all members of a communicator that go together: none ends before all have
+  /// started.
+  struct pair_group {
+    int members = 0;
+    int started = 0;           // of a run, as all below
+    std::vector<int> waiting;  // last ops that have started
+  };
+
   bool refuse_structure();
   void link();
   void lay_out();
@@ -79,6 +90,10 @@ class execution_model {
   void end(int);
   void enable(int op, bool end);
   void communicate(int);
+  void find_pairs();
+  void gather(int);
+  void shift(const std::vector<int>& members, int arrived);
+  void finish(int);
   void meet(int, int);
   void find_sums();
   void expect_sums();
@@ -99,6 +114,7 @@ class execution_model {
   std::vector<cell> cells_;
   std::map<std::pair<int, std::pair<int, int>>, int> channel_index_;
   std::vector<channel> channels_;
+  std::vector<pair_group> pairs_;
   std::vector<std::vector<addends>> expected_;  // of each rank's sums
   std::vector<std::vector<int>> tensor_of_;     // of each rank's sums
   std::map<std::string, int> tensors_;

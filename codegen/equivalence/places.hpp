@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values lie: the check follows them by their names alone.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+namespace rankc::codegen::algebra {
+
+/// Each rank writes a value once, and reads it from the first byte of that write on.
+/// Errors: refusal.
+void check_places(const program&);
+
+}  // namespace rankc::codegen::algebra

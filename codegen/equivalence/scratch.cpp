@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scratch.hpp"
+
+#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
+
+#include <algorithm>
+
+#include "contents.hpp"
+#include "refusal.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+using runtime::cuda::attention_shape;
+
+const view& port_of(const op& o, std::string_view name) {
+  return *std::find_if(o.views.begin(), o.views.end(), [&](const view& v) { return v.port == name; });
+}
+std::size_t columns_of(const op& o, std::string_view name) {
+  return static_cast<std::size_t>(port_of(o, name).shape[1]);
+}
+
+/// Of each sequence the rows that a tensor has.
+std::size_t per_sequence(const op& o, std::string_view name) {
+  return static_cast<std::size_t>(port_of(o, name).shape[0] / std::max<std::int64_t>(o.rows, 1));
+}
+std::size_t element_of(const op& o) {
+  return static_cast<std::size_t>(
+      size_of(o.reads[static_cast<std::size_t>(port_of(o, "q").accesses.first)].type));
+}
+attention_shape shape_of(const op& o, const kernel_set& calls) {
+  const auto heads = [&](std::string_view name) {
+    return static_cast<int>(port_of(o, name).shape[1] / port_of(o, name).unit);
+  };
+  return {.rows = static_cast<int>(o.rows),
+          .seq = static_cast<int>(per_sequence(o, "q")),
+          .heads = heads("q"),
+          .kv_heads = heads("k"),
+          .dim = static_cast<int>(port_of(o, "q").unit),
+          .element = element_of(o),
+          .deterministic = calls.deterministic};
+}
+
+std::size_t host_attention(const op& o) {
+  return runtime::host::attention_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
+}
+std::size_t host_attention_grad(const op& o) {
+  return runtime::host::attention_grad_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
+}
+std::size_t limited_arrangement(const op& o) {
+  return runtime::limited_arrangement_scratch(static_cast<std::size_t>(o.rows), columns_of(o, "offsets"));
+}
+
+/// What a row's kernels need, in bytes.
+struct need {
+  std::string_view row;
+  std::size_t (*on_host)(const op&);
+  std::size_t (*on_gpu)(const op&, const kernel_set&);
+};
+
+std::size_t gpu_limited_arrangement(const op& o, const kernel_set&) { return limited_arrangement(o); }
+template <std::size_t Bytes(const attention_shape&)>
+constexpr std::size_t gpu_attention(const op& o, const kernel_set& calls) {
+  return Bytes(shape_of(o, calls));
+}
+std::size_t host_statistics(const op& o) {
+  return runtime::host::statistics_scratch(columns_of(o, "logits"));
+}
+std::size_t gpu_statistics(const op& o, const kernel_set&) {
+  return runtime::cuda::statistics_scratch(columns_of(o, "logits"));
+}
+
+constexpr auto forward = gpu_attention<runtime::cuda::attention_scratch>,
+               backward = gpu_attention<runtime::cuda::attention_grad_scratch>,
+               of_chunks = gpu_attention<runtime::cuda::chunk_attention_scratch>,
+               backward_of_chunks = gpu_attention<runtime::cuda::chunk_attention_grad_scratch>,
+               backward_in_documents = gpu_attention<runtime::cuda::attention_delta_bytes>;
+
+constexpr need needs[]{
+    {"attention", host_attention, forward},
+    {"attention_grad", host_attention_grad, backward},
+    {"chunk_attention", host_attention, of_chunks},
+    {"chunk_attention_grad", host_attention_grad, backward_of_chunks},
+    {"ring_attention", host_attention, forward},
+    {"ring_attention_grad", host_attention_grad, backward},
+    {"document_attention", host_attention, forward},
+    {"document_attention_grad", host_attention_grad, backward_in_documents},
+    {"document_chunk_attention", host_attention, forward},
+    {"document_chunk_attention_grad", host_attention_grad, backward_in_documents},
+    {"document_ring_attention", host_attention, forward},
+    {"document_ring_attention_grad", host_attention_grad, backward_in_documents},
+    {"arrange_limited", limited_arrangement, gpu_limited_arrangement},
+    {"softmax_statistics", host_statistics, gpu_statistics},
+    {"sigmoid_statistics", host_statistics, gpu_statistics},
+};
+
+bool is_of(const view& v, std::size_t write) {
+  return v.written && static_cast<int>(write) >= v.accesses.first &&
+         static_cast<int>(write) < v.accesses.first + v.accesses.count;
+}
+
+}  // namespace
+
+void check_scratch_bytes(const op& o, const kernel_set& calls) {
+  std::size_t areas = 0, bytes = 0;
+  for (std::size_t w = 0; w < o.writes.size(); ++w) {
+    if (std::any_of(o.views.begin(), o.views.end(), [&](const view& v) { return is_of(v, w); })) continue;
+    ++areas;
+    bytes = o.writes[w].end - o.writes[w].begin;
+  }
+  const need* of =
+      std::find_if(std::begin(needs), std::end(needs), [&](const need& n) { return n.row == o.row; });
+  const std::size_t expected = of == std::end(needs) ? 0 : 1;
+  if (areas != expected)
+    throw refusal("RC7274: the op has {} areas of scratch; expected {}", areas, expected);
+  if (expected == 0) return;
+  const std::size_t least = calls.on_host ? of->on_host(o) : of->on_gpu(o, calls);
+  if (bytes < least)
+    throw refusal("RC7275: the scratch of the op has {} bytes; expected at least {}, which the kernel uses",
+                  bytes, least);
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that have some of the ranks of a world. What holds of these holds of all ranks if the others follow
+// from them by a shift along axes that are not listed whole: the listed ranks are those at the first indices
+// of each axis, a communicator that spans such axes has a member at each of their indices, in the order of
+// these, and the communicators of ranks that differ along such axes alone differ by the shift alone.
+#include "verify_schedule.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace rankc::codegen::verifying {
+
+namespace {
+
+/// A rank's index along each axis.
+using indices = std::vector<int>;
+
+class world_checker {
+ public:
+  explicit world_checker(const document& d) : d_(d) {}
+
+  void check() const {
+    check_axes();
+    check_ranks();
+    for (const group& g : d_.groups) check_members(g);
+    for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r) check_shift(r);
+  }
+
+ private:
+  bool is_cut(std::size_t axis) const { return d_.mesh[axis].listed < d_.mesh[axis].size; }
+
+  void check_axes() const {
+    std::int64_t ranks = 1;
+    for (const listed_axis& a : d_.mesh) {
+      if (a.size < 1 || a.listed < std::min(a.size, 2) || a.listed > a.size)
+        refuse(
+            "RC7255: certificate: axis {} of the world lists {} of its {} indices; expected 2 or more, or "
+            "all",
+            a.name, a.listed, a.size);
+      ranks = std::min<std::int64_t>(ranks * a.size, std::int64_t{d_.world} + 1);
+    }
+    if (ranks != d_.world)
+      refuse("RC7256: certificate: the axes of the world do not have its {} ranks", d_.world);
+  }
+
+  indices indices_of(int number) const {
+    indices at(d_.mesh.size());
+    for (std::size_t a = at.size(); a-- > 0; number /= d_.mesh[a].size) at[a] = number % d_.mesh[a].size;
+    return at;
+  }
+  int number_at(const indices& at) const {
+    int number = 0;
+    for (std::size_t a = 0; a < at.size(); ++a) number = number * d_.mesh[a].size + at[a];
+    return number;
+  }
+
+  void check_ranks() const {
+    std::size_t count = 1;
+    std::vector<int> axes;
+    for (const listed_axis& a : d_.mesh) {
+      count *= static_cast<std::size_t>(a.listed);
+      axes.push_back(static_cast<int>(axes.size()));
+    }
+    bool are_there = count == d_.workers.size();
+    if (are_there) {
+      const std::vector<int> expected = line(0, axes);
+      for (std::size_t r = 0; r < expected.size(); ++r) are_there &= d_.workers[r].number == expected[r];
+    }
+    if (!are_there)
+      refuse(
+          "RC7257: certificate: a step must have the {} ranks at the listed indices of the axes, and has {}",
+          count, d_.workers.size());
+  }
+
+  /// The listed ranks at all indices along some axes, the last of these fastest, from a rank on.
+  std::vector<int> line(int number, const std::vector<int>& along) const {
+    std::vector<indices> all{indices_of(number)};
+    for (int axis : along) {
+      std::vector<indices> more;
+      for (indices at : all)
+        for (at[static_cast<std::size_t>(axis)] = 0;
+             at[static_cast<std::size_t>(axis)] < d_.mesh[static_cast<std::size_t>(axis)].listed;
+             ++at[static_cast<std::size_t>(axis)])
+          more.push_back(at);
+      all = std::move(more);
+    }
+    std::vector<int> numbers;
+    for (const indices& at : all) numbers.push_back(number_at(at));
+    return numbers;
+  }
+
+  std::vector<int> members_of(const group& g) const {
+    std::vector<int> numbers;
+    for (int r : g.ranks) numbers.push_back(d_.workers[static_cast<std::size_t>(r)].number);
+    return numbers;
+  }
+
+  void check_members(const group& g) const {
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < g.along.size(); ++i) {
+      const int axis = g.along[i];
+      if (axis < (i == 0 ? 0 : g.along[i - 1] + 1) || axis >= static_cast<int>(d_.mesh.size()) ||
+          !is_cut(static_cast<std::size_t>(axis)))
+        refuse(
+            "RC7258: certificate: communicator \"{}\" leaves out members along axis {}: these axes must "
+            "rise, "
+            "and be listed in part",
+            g.name, axis);
+      size *= d_.mesh[static_cast<std::size_t>(axis)].size;
+    }
+    const std::vector<int> members = members_of(g);
+    const bool is_whole = g.along.empty() ? g.size == static_cast<int>(members.size()) && is_level(members)
+                                          : g.size == size && members == line(members[0], g.along);
+    if (!is_whole)
+      refuse(
+          "RC7259: certificate: the {} members of communicator \"{}\", of {}, are not those at all listed "
+          "indices of the axes that it spans, in their order",
+          members.size(), g.name, g.size);
+  }
+
+  /// No member differs from the first along an axis that is listed in part.
+  bool is_level(const std::vector<int>& members) const {
+    const indices first = indices_of(members[0]);
+    return std::all_of(members.begin(), members.end(), [&](int m) {
+      const indices at = indices_of(m);
+      for (std::size_t a = 0; a < at.size(); ++a)
+        if (is_cut(a) && at[a] != first[a]) return false;
+      return true;
+    });
+  }
+
+  /// The rank at index 0 of the axes that are listed in part has such communicators, moved to this rank.
+  void check_shift(int rank) const {
+    const worker& w = d_.workers[static_cast<std::size_t>(rank)];
+    const indices at = indices_of(w.number);
+    const int base = number_at(moved(at, indices(at.size(), 0), {}));
+    const auto found = std::find_if(d_.workers.begin(), d_.workers.end(),
+                                    [&](const worker& other) { return other.number == base; });
+    bool is_like = found->groups.size() == w.groups.size();
+    for (std::size_t k = 0; is_like && k < w.groups.size(); ++k) {
+      const group &own = d_.groups[static_cast<std::size_t>(w.groups[k])],
+                  &of_base = d_.groups[static_cast<std::size_t>(found->groups[k])];
+      std::vector<int> shifted;
+      for (int m : members_of(of_base)) shifted.push_back(number_at(moved(indices_of(m), at, own.along)));
+      is_like = own.along == of_base.along && members_of(own) == shifted;
+    }
+    if (!is_like)
+      refuse(
+          "RC7260: certificate, rank {}: the communicators of rank {} of the world are not those of rank {}, "
+          "which it is to be like",
+          rank, w.number, base);
+  }
+
+  /// An index along each axis that is listed in part, but those of a line, from another rank.
+  indices moved(indices at, const indices& to, const std::vector<int>& line) const {
+    for (std::size_t a = 0; a < at.size(); ++a)
+      if (is_cut(a) && std::find(line.begin(), line.end(), static_cast<int>(a)) == line.end()) at[a] = to[a];
+    return at;
+  }
+
+  const document& d_;
+};
+
+}  // namespace
+
+void check_represented(const document& d) {
+  if (!d.mesh.empty()) return world_checker(d).check();
+  for (const group& g : d.groups)
+    if (!g.along.empty())
+      refuse(
+          "RC7261: certificate: communicator \"{}\" leaves out members along axis {}, but the step has all "
+          "ranks",
+          g.name, g.along[0]);
+}
+
+}  // namespace rankc::codegen::verifying

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch that kernels need beside their operands, in bytes: the generator plans it, the check of
+// programs asks for it, the kernels keep to it. cuda/attention_scratch.hpp has that of attention on a GPU.
+#pragma once
+#include <rankc/runtime/router.hpp>
+#include <rankc/runtime/targets.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rankc::runtime {
+
+/// How many picks each expert has of each group, and how many groups there are.
+constexpr std::size_t limited_arrangement_scratch(std::size_t groups, std::size_t experts) {
+  return (groups * experts + 1) * sizeof(std::int32_t);
+}
+
+namespace host {
+
+/// The scores of one head of a sequence. `element` is the size of an activation in bytes.
+constexpr std::size_t attention_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
+  return queries * keys * element;
+}
+/// The scores, their gradients and a sum of each query.
+constexpr std::size_t attention_grad_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
+  return (2 * keys + 1) * queries * element;
+}
+/// Sums in f64.
+constexpr std::size_t statistics_scratch(std::size_t experts) {
+  return kinds_of_statistics * experts * sizeof(double);
+}
+
+}  // namespace host
+
+namespace cuda {
+
+/// Sums of each block, in f32.
+constexpr std::size_t statistics_scratch(std::size_t experts) {
+  return std::size_t{blocks_of_statistics} * kinds_of_statistics * experts * sizeof(float);
+}
+
+}  // namespace cuda
+}  // namespace rankc::runtime
