@@ -47,6 +47,15 @@ static void check_place(const op& o, const view& v, const access& w, const acces
   }
 }
 
+/// What a norm is made over: a read that is neither a gradient nor padding; null: nothing.
+static const access* norm_before(const op& o, const access& norm) {
+  if (norm.replaces < 0) return nullptr;
+  for (const view& v : o.views)
+    for (const int r : v.accesses)
+      if (!v.written && r == norm.replaces) return nullptr;
+  return &o.reads.at(static_cast<std::size_t>(norm.replaces));
+}
+
 void interpreter::sum_squares(const op& o) {
   if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written || o.views.back().port != "norm")
     throw refusal("RC7612: the sum of squares writes {} tensors; expected 1, the norm", o.writes.size());
@@ -59,14 +68,11 @@ void interpreter::sum_squares(const op& o) {
   }
   const access& norm = whole_of(o, o.views.back());
   check_wide(o.views.back(), norm);
-  const access* replaced = nullptr;
-  if (o.views.back().adds) {
-    if (norm.replaces < 0) throw adds_unread(o.views.back());
-    replaced = &o.reads.at(static_cast<std::size_t>(norm.replaces));
-  }
+  if (o.views.back().adds && norm.replaces < 0) throw adds_unread(o.views.back());
+  const access* replaced = norm_before(o, norm);
   check_writes(o);
   check_place(o, o.views.back(), norm, replaced);
-  const content* before = replaced ? &store_.at(*replaced) : nullptr;
+  const content* before = o.views.back().adds && replaced ? &store_.at(*replaced) : nullptr;
   content made{norm.end - norm.begin, norm.type, {}};
   made.pieces.push_back({{}, claims_.sum_squares(gradients, before)});
   put(norm, std::move(made));

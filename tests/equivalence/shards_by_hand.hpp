@@ -187,9 +187,9 @@ inline program_by_hand sharded_by_hand(const shards& s = {}) {
   const int ranks = s.replicas * s.present;
   for (int k = 0; k < s.replicas; ++k)
     all.p.communicators.push_back(
-        {"shards of replica " + std::to_string(k), {}, s.present < s.of ? s.of : 0});
+        {"shards of replica " + std::to_string(k), {}, s.present < s.of ? s.of : 0, true});
   for (int k = 0; k < s.present; ++k)
-    all.p.communicators.push_back({"replicas of shard " + std::to_string(k), {}});
+    all.p.communicators.push_back({"replicas of shard " + std::to_string(k), {}, 0, true});
   for (int r = 0; r < ranks; ++r) {
     for (const int c : {r / s.present, s.replicas + r % s.present})
       all.p.communicators[static_cast<std::size_t>(c)].ranks.push_back(r);
@@ -198,7 +198,13 @@ inline program_by_hand sharded_by_hand(const shards& s = {}) {
     std::vector<int>& places = all.order.position.emplace_back();
     for (std::size_t i = 0; i < all.p.ranks.back().ops.size(); ++i) places.push_back(static_cast<int>(i));
   }
-  if (s.present < s.of) all.p.world = s.of * s.replicas;
+  if (s.present < s.of) {
+    all.p.world = s.of * s.replicas;
+    all.p.mesh = {{"replica", s.replicas, s.replicas}, {"shard", s.of, s.present}};
+    for (int k = 0; k < s.replicas; ++k) all.p.communicators[static_cast<std::size_t>(k)].along = {1};
+    for (int r = 0; r < ranks; ++r)
+      all.p.ranks[static_cast<std::size_t>(r)].number = r / s.present * s.of + r % s.present;
+  }
   all.order.ok = true;
   return all;
 }
