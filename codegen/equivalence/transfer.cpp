@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer.hpp"
 
+#include <cmath>
+
 #include "cell.hpp"
 #include "collectives.hpp"
 
@@ -192,11 +194,11 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
 
 /// One scale for a tensor is that of its largest element: slots that no token fills must not be among them.
 static void check_one_scale(const fact& f, const std::vector<operand>& ports) {
-  const std::string& type = f.ports[0].in_fp8;
-  if (type.empty() || type == "e4m3_rows") return;
+  const std::string& type = f.ports[0].holds;
+  if (!f.ports[0].is_fp8() || type == "e4m3_rows") return;
   for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
     for (int t = 0; t < ports[i].tiles.size(); ++t)
-      if (const few<part, 2>& box = ports[i].tiles[t].holds->box; box.size() == 2 && box[0].arranged)
+      if (const few<part, 2>& box = ports[i].tiles[t].holds->box; box.size() == 2 && box[0].is_arranged())
         throw refusal(
             "RC7742: the op rounds expert slots to {} with one scale for all of them; expected rows "
             "of tokens, or a scale for each row",
