@@ -20,8 +20,9 @@ namespace rankc::codegen::algebra {
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
 ///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
 ///   each other.
-///   "q(t w)/e4m3"  elements of that type: of eight bits (e4m3, e5m2, e4m3_rows), or whole numbers (i32). Other
-///                  ports have floating-point numbers of more than eight bits. "q(t w)/e4m3:s": in rows apart.
+///   "q(t w)/e4m3"  elements of that type: of eight bits (e4m3, e5m2, e4m3_rows), or whole numbers (i32).
+///                  Other ports have floating-point numbers of more than eight bits. "q(t w)/e4m3:s": in rows
+///                  apart.
 ///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
 ///   operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.
@@ -69,8 +70,8 @@ namespace rankc::codegen::algebra {
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
-/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of axes l and r. A result
-/// always depends on the sizes of the row's units: on d of "h*d".
+/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of axes l and r. A
+/// result always depends on the sizes of the row's units: on d of "h*d".
 /// `gradients`: what each operand's gradient is, made of ports and of gradients of results ("dy"), by other
 /// rows. Operands that
 ///   it does not name have none; a result whose gradient it does not use must have none.

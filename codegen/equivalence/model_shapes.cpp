@@ -124,16 +124,27 @@ class op_shapes {
 
 }  // namespace
 
-/// A dim that no op takes in units has units of one element; so has what is no dim.
-static void check_units(const specification::layer& l, const unit_uses& taken) {
-  for (std::size_t v = 0; v < l.values.size(); ++v) {
-    const specification::tensor& t = l.values[v];
-    const auto is_taken = [&](std::size_t dim) { return taken.contains({static_cast<int>(v), dim}); };
+/// A value that neither an op nor a parameter is has no shape; a dim that no op takes in units has units of one
+/// element.
+static void check_values(const specification::layer& l, const unit_uses& taken) {
+  std::set<int> used;
+  for (const specification::op& o : l.ops) {
+    used.insert(o.in.begin(), o.in.end());
+    used.insert(o.out.begin(), o.out.end());
+  }
+  for (const specification::parameter& p : l.parameters) used.insert(p.value);
+  for (int v = 0; v < static_cast<int>(l.values.size()); ++v) {
+    const specification::tensor& t = l.values[static_cast<std::size_t>(v)];
     const std::size_t dims = t.shape.size();
-    const bool has_unit = dims > 0 && is_taken(dims - 1), has_unit_of_rows = dims == 2 && is_taken(0);
-    if ((!has_unit && t.unit != 1) || (!has_unit_of_rows && t.unit_of_rows != 1))
-      throw refusal("RC7727: value {} of \"{}\" of the model has units of {} and {}, which no op takes", v,
-                    l.name, t.unit, t.unit_of_rows);
+    const bool has_unit = dims > 0 && taken.contains({v, dims - 1}),
+               has_unit_of_rows = dims == 2 && taken.contains({v, 0});
+    if ((dims > 0 && !used.contains(v)) || (!has_unit && t.unit != 1) ||
+        (!has_unit_of_rows && t.unit_of_rows != 1))
+      throw refusal(
+
+          "RC7727: value {} of \"{}\" of the model has {} dims, and units of {} and {}, that no op "
+          "takes",
+          v, l.name, dims, t.unit, t.unit_of_rows);
   }
 }
 
@@ -141,7 +152,7 @@ void check_shapes(const specification& s) {
   for (const specification::layer& l : s.layers) {
     unit_uses taken;
     for (const specification::op& o : l.ops) op_shapes(l, o, taken).check();
-    check_units(l, taken);
+    check_values(l, taken);
   }
 }
 

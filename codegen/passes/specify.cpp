@@ -50,6 +50,19 @@ std::vector<specification::rounding> roundings(const plan_data& p, const layer_k
   return all;
 }
 
+/// What only backward makes of a trace is no value of the model: it has no shape there.
+void clear_unused(specification::layer& l) {
+  std::vector<bool> is_used(l.values.size(), false);
+  const auto use = [&](int v) { is_used[static_cast<std::size_t>(v)] = true; };
+  for (const specification::op& o : l.ops) {
+    for (int v : o.in) use(v);
+    for (int v : o.out) use(v);
+  }
+  for (const specification::parameter& p : l.parameters) use(p.value);
+  for (std::size_t v = 0; v < l.values.size(); ++v)
+    if (!is_used[v]) l.values[v] = {};
+}
+
 specification::layer recorded(const std::string& name, const trace& t,
                               const std::vector<specification::rounding>& of_products, bool trains) {
   specification::layer l{.name = name,
@@ -77,6 +90,7 @@ specification::layer recorded(const std::string& name, const trace& t,
   l.starts = t.starts;
   for (const weight_info& w : t.weights)
     l.parameters.push_back({w.name.text(), w.id, trains && w.trainable, w.balances});
+  clear_unused(l);
   return l;
 }
 

@@ -432,7 +432,6 @@ TEST_CASE("no op sums over slots, of which some may have no token, unless it is 
 
 TEST_CASE("slots are not rounded to eight bits with one scale for all") {
   subject s = of_replicas();
-  s.model.linears = specification::rounding::fp8;
   const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
   view q = dispatch.views.at(0), x = q;
   q.port = "q";

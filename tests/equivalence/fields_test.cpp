@@ -207,6 +207,7 @@ TEST_CASE("a model whose shapes, units and attributes are not those of its ops i
   check_refused(one(), 7709, changed("add", [=](layer& l, model_op& o) { result(l, o).shape[0] = 31; }));
   check_refused(one(), 7727, changed("gelu", [=](layer& l, model_op& o) { result(l, o).unit = 2; }));
   check_refused(one(), 7727, changed("gelu", [=](layer& l, model_op& o) { result(l, o).unit_of_rows = 2; }));
+  check_refused(one(), 7727, changed("gelu", [=](layer& l, model_op&) { l.values.push_back({{32, 24}}); }));
   check_refused(one(), 7708, changed("attention", [=](layer& l, model_op& o) { result(l, o).unit = 4; }));
   check_refused(one(), 7708, changed("attention", [](layer&, model_op& o) { o.rows = 1; }));
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.seq = 16; }));
