@@ -124,8 +124,8 @@ class op_shapes {
 
 }  // namespace
 
-/// A value that neither an op nor a parameter is has no shape; a dim that no op takes in units has units of one
-/// element.
+/// A value that neither an op nor a parameter is has no shape; a dim that no op takes in units has units of
+/// one element.
 static void check_values(const specification::layer& l, const unit_uses& taken) {
   std::set<int> used;
   for (const specification::op& o : l.ops) {

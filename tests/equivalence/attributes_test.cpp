@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that nothing but an op's units says, heads and kinds of sums, are those of the model; and only products
-// that the recipe rounds are of eight bits.
+// Sizes that nothing but an op's units says, heads and kinds of sums, are those of the model; and only
+// products that the recipe rounds are of eight bits.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>

@@ -114,8 +114,9 @@ std::vector<layout> all_layouts();
 
 /// Which programs are written: on the host in f64 all but those by two axes, which are part of those by
 /// three, and those of several stages on a rank, which `pipelines` has; in f32 those of two jobs, but for
-/// pipelines by GPipe; for GPUs all that need at most four of them, in f32, of some jobs alone where they need more than
-/// one, and in bf16 for two jobs; and none of a deep layout whose job has fewer layers than stages.
+/// pipelines by GPipe; for GPUs all that need at most four of them, in f32, of some jobs alone where they
+/// need more than one, and in bf16 for two jobs; and none of a deep layout whose job has fewer layers than
+/// stages.
 bool is_made(const std::string& target, const job&, const layout&, const std::string& type);
 
 /// How many programs of the jobs are written for a target in a type: of all jobs, or of those named.

@@ -8,8 +8,8 @@
 
 namespace rankc::detail {
 
-/// Whether an op is a product with a weight that can be in eight bits: neither a router's nor of low rank, and
-/// of sizes that divide by 16 on each rank.
+/// Whether an op is a product with a weight that can be in eight bits: neither a router's nor of low rank,
+/// and of sizes that divide by 16 on each rank.
 constexpr bool is_fp8_linear(const trace& t, const op& o, const parallel_dims& d) {
   if (o.kind != &ops::linear || t.values[o.out[0]].bad) return false;
   const int weight = t.find_parameter(o.in[1]);

@@ -52,7 +52,7 @@ struct complaint {
   }
   /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
   constexpr const placement& found(axis a, std::string_view who, const type& t, std::string_view expected,
-                            std::string_view remedy) {
+                                   std::string_view remedy) {
     if (said) return t[a];
     sentence& s = begin();
     s << who << " is ";
