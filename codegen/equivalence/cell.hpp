@@ -63,7 +63,7 @@ class cell {
   holding zeros(int result, const operand& shape) const;
   few<part, 2> box_of(int result, const operand& shape, term of) const;
   [[noreturn]] void refuse_result(term of, const std::vector<int>& operands) const;
-  /// What makes a term is rounded to eight bits where the recipe rounds it, and nowhere else.
+  /// The operands of a term are rounded to fp8 where the recipe rounds them, and nowhere else.
   void check_rounding(const equation&, const std::vector<operand>& ports, term of) const;
 
   const fact& fact_;

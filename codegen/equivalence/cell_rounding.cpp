@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products are of numbers of eight bits: those that the recipe rounds, and no others.
+// Products take fp8 operands where the recipe rounds them, and nowhere else.
 #include <algorithm>
 
 #include "cell.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line of the table of facts says of its row in words: its needs and its attributes.
+// Reads the needs and the attributes of a line of the table of facts.
 #include <algorithm>
 #include <map>
 

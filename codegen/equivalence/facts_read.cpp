@@ -235,7 +235,7 @@ void check_keys(const std::vector<fact>& all) {
       throw std::logic_error("the facts have one key for " + std::string(at->second) + " and " + f.row);
 }
 
-/// Which attributes of an op the checks of its row read, or those of a row that it calls.
+/// Notes the attributes of an op that the checks of its row read, or those of a row that it calls.
 void note_reads(const std::vector<fact>& all, fact& f) {
   const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares;
   f.reads_rows = is_of_sequences;

@@ -104,7 +104,7 @@ void check_adds(const op& o, const fact& f) {
   throw refusal("RC7571: tensor {} is in {}; expected {}", p.name, found, p.holds);
 }
 
-/// Operands are of eight bits, or whole numbers, where the kernel takes such, and of its type.
+/// Operands are fp8 or whole numbers where the kernel takes these, and of its type.
 void check_types(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i)
     for (const int a : o.views[i].accesses) {

@@ -19,7 +19,7 @@ static refusal not_given(std::string_view port) {
   return refusal("RC7611: the optimizer is not given {} where it is expected", port);
 }
 
-/// An op over all parameters reads and writes in no order: each of its writes is a result of its own.
+/// An op over all parameters reads and writes in no order, so each write belongs to one result.
 static void check_writes(const op& o) {
   std::vector<int> results(o.writes.size(), 0);
   for (const view& v : o.views) {
@@ -47,7 +47,7 @@ static void check_place(const op& o, const view& v, const access& w, const acces
   }
 }
 
-/// What a norm is made over: a read that is neither a gradient nor padding; null: nothing.
+/// The read that a norm adds to: it is neither a gradient nor padding. Null: there is none.
 static const access* norm_before(const op& o, const access& norm) {
   if (norm.replaces < 0) return nullptr;
   for (const view& v : o.views)

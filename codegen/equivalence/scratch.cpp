@@ -22,7 +22,7 @@ std::size_t columns_of(const op& o, std::string_view name) {
   return static_cast<std::size_t>(port_of(o, name).shape[1]);
 }
 
-/// Of each sequence the rows that a tensor has.
+/// The rows of a tensor for each sequence.
 std::size_t per_sequence(const op& o, std::string_view name) {
   return static_cast<std::size_t>(port_of(o, name).shape[0] / std::max<std::int64_t>(o.rows, 1));
 }
@@ -53,7 +53,7 @@ std::size_t limited_arrangement(const op& o) {
   return runtime::limited_arrangement_scratch(static_cast<std::size_t>(o.rows), columns_of(o, "offsets"));
 }
 
-/// What a row's kernels need, in bytes.
+/// The bytes that a row's kernels need.
 struct need {
   std::string_view row;
   std::size_t (*on_host)(const op&);

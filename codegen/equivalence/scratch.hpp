@@ -5,7 +5,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// An op has scratch where its row needs it, of at least so many bytes as the kernel uses, and nowhere else.
+/// An op has scratch where its row needs it, of at least as many bytes as the kernel uses, and nowhere else.
 /// The op's views have been found right.
 /// Errors: refusal.
 void check_scratch_bytes(const op&, const kernel_set&);

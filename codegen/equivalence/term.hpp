@@ -30,7 +30,7 @@ inline term operator*(double number, term x) {
   return {in.a.product(in.a.number(number), x.a), in.b.product(in.b.number(number), x.b)};
 }
 
-/// What a hash is of: hashes of two kinds differ, whatever else is in them.
+/// The kind of a hash: hashes of two kinds differ, whatever else is in them.
 enum class hash_of : word {
   leaf,
   result,  // of a row

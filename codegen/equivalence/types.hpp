@@ -8,14 +8,14 @@
 
 namespace rankc::codegen::algebra {
 
-/// Of what is summed up from step to step, or over a step.
+/// The types of values that are summed over a step, or from step to step.
 inline bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
 /// Ids, targets and starts are whole numbers. Weights and moments are in f32 or f64; in bf16 where the recipe
 /// keeps them so, and a working copy may be.
 /// Errors: refusal where the step begins with another type.
 void check_type(const access&, const codegen::holding&, const specification::update&);
-/// What a step leaves has the type of what it began with in the same bytes.
+/// A step leaves a tensor in the type that it began with in the same bytes.
 /// Errors: refusal.
 void check_left_type(const access&, const codegen::holding&, const op& begin);
 /// The optimizer leaves a weight and its moments in the type in which it is given them, and a working copy in

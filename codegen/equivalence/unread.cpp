@@ -52,7 +52,7 @@ const fact* converting_row(const op& o) {
   return found == facts().end() ? nullptr : &*found;
 }
 
-/// Of a conversion of the model the views are those of its row; of weights and gradients there are none.
+/// A conversion of the model has the views of its row; one of weights or gradients has no views.
 void check_collective(const op& o) {
   check_attributes(o, exchanges_slots(o.does), o.does == collective_kind::all_to_all, false);
   if (o.views.empty()) return;

@@ -12,7 +12,7 @@ namespace rankc::codegen::algebra {
 void check_unread(const op&, const fact&);
 /// The same of an op that is not of a row: of the optimizer, of communication, of begin and of end.
 void check_unread(const op&);
-/// Errors: refusal where a holding has a name, a box or positions and its kind has none.
+/// Errors: refusal where a holding has a name, a box or positions that its kind does not use.
 void check_unread(const codegen::holding&);
 
 }  // namespace rankc::codegen::algebra

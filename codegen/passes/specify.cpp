@@ -50,7 +50,7 @@ std::vector<specification::rounding> roundings(const plan_data& p, const layer_k
   return all;
 }
 
-/// What only backward makes of a trace is no value of the model: it has no shape there.
+/// Values that only backward uses are not values of the model: they get no shape there.
 void clear_unused(specification::layer& l) {
   std::vector<bool> is_used(l.values.size(), false);
   const auto use = [&](int v) { is_used[static_cast<std::size_t>(v)] = true; };

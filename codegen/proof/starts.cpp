@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops of other ranks have surely started when an op ends. A receive ends after its send has started. A
+// Finds the ops of other ranks that have surely started when an op ends. A receive ends after its send has started. A
 // collective gives each member something of every other, so that it ends after all have started; a shift
 // gives each something of one member alone. A row-pipelined pair is at work from the start of its first op
 // to the end of its last, and only this end says that the other members have started theirs.
@@ -31,7 +31,7 @@ class start_finder {
   }
 
  private:
-  /// Of ops that end after others have started.
+  /// Adds ops that end after others have started.
   template <class Ops, class Started>
   void add(const Ops& ops, const Started& started) {
     for (int op : ops) found_.of[op] = static_cast<int>(found_.sets.first.size()) - 1;

@@ -43,7 +43,7 @@ void check_pair(const document& d, id a, id b, bool one_layout) {
     }
 }
 
-/// What a rank begins with, and where.
+/// The tensors that a rank begins with, and their bytes.
 using beginning = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string, std::string>>;
 beginning beginning_of(const document& d, int rank) {
   const instruction& s = routine_of(d, rank).instructions.front();

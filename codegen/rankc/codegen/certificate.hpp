@@ -30,7 +30,7 @@ bool is_certificate(std::string_view beginning);
 /// The programs of a certificate, their witnesses and the model: what `check_equivalence` asks for.
 struct certified {
   std::vector<proven> steps;
-  specification model;               // without layers: the certificate has none
+  specification model;               // without layers where the certificate has no model
   std::vector<std::string> trusted;  // what no checker can know from the certificate
 };
 /// Read a certificate that `verify` has accepted.
