@@ -152,10 +152,8 @@ void interpreter::end(const op& o, int rank) {
   if (o.holds.size() != o.reads.size())
     throw refusal("RC7545: the step leaves {} tensors and describes {}", o.reads.size(), o.holds.size());
   check_unread(o);
-  const op& begin = program_.ranks[static_cast<std::size_t>(rank)].ops.front();
   for (std::size_t i = 0; i < o.reads.size(); ++i) {
     check_unread(o.holds[i]);
-    check_left_type(o.reads[i], o.holds[i], begin);
     if (!store_.has(o.reads[i]))
       throw refusal("RC7546: no op writes {}, which the step leaves", name_of(o.holds[i]));
     claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "types.hpp"
 
-#include <algorithm>
-
 #include "claims.hpp"
 
 namespace rankc::codegen::algebra {
@@ -41,14 +39,6 @@ void check_type(const access& a, const codegen::holding& h, const specification:
   if (!may_be(a.type, h.kind, by))
     throw refusal("RC7704: {} begins in {}, a type in which the recipe does not keep it", name_of(h),
                   type_name(a.type));
-}
-
-void check_left_type(const access& left, const codegen::holding& h, const op& begin) {
-  const auto at = std::find_if(begin.writes.begin(), begin.writes.end(),
-                               [&](const access& a) { return a.begin == left.begin && a.end == left.end; });
-  if (at != begin.writes.end() && at->type != left.type)
-    throw refusal("RC7705: {} is left in {}; expected {}, as the step begins with it", name_of(h),
-                  type_name(left.type), type_name(at->type));
 }
 
 void check_updated_type(const view& v, element_type given, element_type made) {

@@ -15,9 +15,6 @@ inline bool is_wide(element_type t) { return t == element_type::f32 || t == elem
 /// keeps them so, and a working copy may be.
 /// Errors: refusal where the step begins with another type.
 void check_type(const access&, const codegen::holding&, const specification::update&);
-/// A step leaves a tensor in the type that it began with in the same bytes.
-/// Errors: refusal.
-void check_left_type(const access&, const codegen::holding&, const op& begin);
 /// The optimizer leaves a weight and its moments in the type in which it is given them, and a working copy in
 /// a type of floating-point numbers.
 /// Errors: refusal.

@@ -412,6 +412,7 @@ TEST_CASE("no op sums over slots, of which some may have no token, unless it is 
       o.reads = {dispatch.writes.at(0)};
       for (const port& p : ports) {
         view v = slots;
+        v.unit = 1;
         v.port = p.name;
         v.written = p.written;
         v.accesses.first = p.written ? static_cast<int>(o.writes.size()) : 0;
@@ -433,7 +434,9 @@ TEST_CASE("no op sums over slots, of which some may have no token, unless it is 
 TEST_CASE("slots are not rounded to eight bits with one scale for all") {
   subject s = of_replicas();
   const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
-  view q = dispatch.views.at(0), x = q;
+  view q = dispatch.views.at(0);
+  q.unit = 1;
+  view x = q;
   q.port = "q";
   x.port = "x";
   x.written = false;
