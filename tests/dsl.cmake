@@ -94,7 +94,7 @@ function(rankc_front_end name compiler)
   set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime/core" ${boost_includes} ${ARGN})
   foreach(family IN ITEMS balance capacity columns dims documents experts gates independent linears loss memory model ops parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
-      COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
+      COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
     if(name STREQUAL "clang++")
       set_tests_properties(dsl/rejects/${family}/${name} PROPERTIES LABELS long)  # g++ refuses the same ones each time
@@ -104,21 +104,21 @@ function(rankc_front_end name compiler)
   foreach(mistake IN ITEMS broken_rule members_in_another_order misspelt_dim misspelt_member model_not_constexpr
                            plan_not_constexpr schedule_without_its_header)
     add_test(NAME dsl/mistakes/${mistake}/${name}
-      COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/mistakes/${mistake}.cpp"
+      COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/mistakes/${mistake}.cpp"
               "-DCOMPILER=${command};-Werror" -DNAME=${name} -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_lines.cmake")
   endforeach()
   add_test(NAME dsl/mistakes/undefined_schedules/${name}
-    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${command}"
+    COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${command}"
             "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/undefined_schedules_${name}.cpp"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/undefined_schedules.cmake")
   add_test(NAME dsl/listing/${name}
-    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
+    COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
             "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/listing_${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing/compare.cmake")
 endfunction()
 # What one touches to add an axis: the table. A copy of it has one more.
 function(rankc_added_axis name compiler)
   add_test(NAME dsl/axes/added/${name}
-    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes}"
+    COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes}"
             "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/added.cpp" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/added_axis_${name}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/add_axis.cmake")
 endfunction()

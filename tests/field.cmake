@@ -61,7 +61,7 @@ add_executable(rankc_field_test
   equivalence/field/machine_test.cpp
   equivalence/field/f64_test.cpp
   equivalence/field/mutants_test.cpp)
-target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_host_main)
+target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)
 
 # Beside the checker over terms.

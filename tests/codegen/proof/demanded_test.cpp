@@ -30,7 +30,7 @@ struct held {
   specification model;
 
   held() {
-    for (communicator& c : p.communicators) c.one_layout = true;
+    for (communicator& c : p.communicators) c.one_layout = c.name.starts_with("tp");
     specification::layer l{.name = "all", .values = {}, .ops = {}, .side_losses = {}, .parameters = {}};
     specification::use u{0, "all", {}};
     for (rank_program& r : p.ranks)

@@ -278,6 +278,8 @@ TEST_CASE("members whose arenas have one layout find each other's operands at th
 TEST_CASE("members that run alike have one layout") {
   sketch s(2);
   for (rank_program& r : s.p.ranks) r.ops[0].holds = {{.kind = holding_kind::weight, .name = "w"}};
+  s.sum(0, "x", 0);
+  s.sum(1, "x", 0);
   opinions expected{{7244, {"a"}}, {7262, {"a"}}};
   SUBCASE("as they do") {}
   SUBCASE("with other tensors") {
