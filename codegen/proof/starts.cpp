@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the ops of other ranks that have surely started when an op ends. A receive ends after its send has started. A
-// collective gives each member something of every other, so that it ends after all have started; a shift
-// gives each something of one member alone. A row-pipelined pair is at work from the start of its first op
-// to the end of its last, and only this end says that the other members have started theirs.
+// Finds the ops of other ranks that have surely started when an op ends. A receive ends after its send has
+// started. A collective gives each member something of every other, so that it ends after all have started;
+// a shift gives each something of one member alone. A row-pipelined pair is at work from the start of its
+// first op to the end of its last, and only this end says that the other members have started theirs.
 #include "passes.hpp"
 
 #include <algorithm>
