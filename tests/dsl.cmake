@@ -96,6 +96,10 @@ function(rankc_front_end name compiler)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
+    add_test(NAME dsl/accepts/${family}/${name}
+      COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
+              -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_valid.cmake")
+    set_tests_properties(dsl/accepts/${family}/${name} PROPERTIES LABELS long)
     if(name STREQUAL "clang++")
       set_tests_properties(dsl/rejects/${family}/${name} PROPERTIES LABELS long)  # g++ refuses the same ones each time
     endif()
