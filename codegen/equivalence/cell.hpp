@@ -46,11 +46,11 @@ class cell {
   void check_shares(const attributes&) const;
   void check_ring(std::int64_t first, const attributes&);
   void check_documents(std::int64_t first, const attributes&) const;
-  /// The order in which the op expects slots of tokens to lie; zero where it has none.
+  /// The order in which the op expects slots of tokens to lie; zero where it takes no slots.
   term find_order(const std::vector<operand>& ports) const;
   void check_order() const;
-  /// Slots that no token fills hold what was there before: an op that sums over slots takes places or
-  /// offsets.
+  /// An op that sums over slots takes places or offsets: slots that no token fills hold what was there
+  /// before.
   void check_sums_no_slots(const equation&) const;
   /// Tokens are of one group, which is the operands'.
   void bind_group(const attributes&);

@@ -2,7 +2,6 @@
 #include <rankc/codegen/equivalence.hpp>
 
 #include <random>
-
 #include <stdexcept>
 
 #include "chance.hpp"

@@ -43,9 +43,9 @@ struct exchanged {
 /// Errors: refusal where they do not divide so.
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
 
-/// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has.
-/// `order_of` is the order in which a term says that slots lie, and zero of another term. `limit_of` is how
-/// many slots of such an order experts take.
+/// How members exchange slots: each sends `rows` rows to each. A step has `tokens` tokens.
+/// `order_of` returns the order of the slots that a term describes, and zero for any other term. `limit_of`
+/// returns how many slots of an order experts take.
 struct slabs {
   std::int64_t members, rows, tokens;
   std::function<term(const term&)> order_of;
@@ -72,8 +72,8 @@ void own_slots(std::vector<operand>& ports, const model&, workspace&);
 /// Offsets are counted over some tokens, and the slots that they are given with are of others.
 [[noreturn]] void refuse_counted(const runs& counted, const runs& slots);
 
-/// The order of slots that so many members have received, so many rows each, one member's behind another's;
-/// and that in which each of them received its own.
+/// The order of the slots that `members` members have received, one member after another, with `rows` rows
+/// of each; and the order in which one member received its own.
 term order_of_gathered(term order, std::int64_t members, std::int64_t rows);
 term order_of_member(term order, std::int64_t members, std::int64_t rows);
 

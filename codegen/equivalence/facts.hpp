@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true of each op, from mathematics: of which elements of its operands an element of a result is
-// made, in which operands it is linear, over which axes it sums, and its derivative. This is what the check
-// of equivalence trusts; nothing of it comes from the table of ops that programs are lowered by.
+// Facts of mathematics about each op: the elements of its operands that an element of a result is made of,
+// the operands in which it is linear, the axes over which it sums, and its derivative. The equivalence check
+// trusts these facts. None comes from the table of ops that lowering uses.
 #pragma once
 #include <array>
 #include <map>
@@ -14,67 +14,64 @@ namespace rankc::codegen::algebra {
 
 /// A line of the table, as it is written.
 ///
-/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes: "y(t
-/// o) x(t i)". Equal letters are the same elements of an axis; "h*d" are whole heads of d elements; a digit
-/// is a size.
-///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
-///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
-///   each other.
-///   "q(t w)/e4m3"  elements of that type: of eight bits (e4m3, e5m2, e4m3_rows), or whole numbers (i32).
-///                  Other ports have floating-point numbers of more than eight bits. "q(t w)/e4m3:s": in rows
-///                  apart.
-///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
-///   operands lie apart.
+/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes: "y(t o)
+/// x(t i)". Equal letters are the same elements of an axis. "h*d" are whole heads of d elements. A digit is a
+/// size.
+///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is
+///   "x(t w):s"     rows may lie apart; the stride is the same in all ports with one letter; the rows of other
+///                  ports are contiguous
+///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or whole numbers (i32); other ports
+///                  have floating-point numbers wider than fp8; "q(t w)/e4m3:s": the same, with a stride
+///   "y(t w)^x,r"   the result may overwrite one of these operands; all other results and operands lie apart
 /// `rule`: an equation for each result, with ';' between them.
-///   "y = sum(i) x' w'"  a function of operands, summed over the axes in brackets (nothing: an element at a
-///   time over all the
-///                       axes of the result). It is linear in each operand with a mark.
-///   "top = max(v) x"    the largest over an axis.
-///   "o = parts(j) q k v"  made over the keys j, whose scores are of the first two operands, in parts: a
-///                         softmax over some of
-///                       them, or its log-sum-exp.
-///   "o = merge(a b) x y"  of two parts x and y, whose log-sum-exps are a and b, that over the keys of both.
-///   "y = x + b"         the sum of operands; one with other axes than the result is repeated along the rest,
-///   or is a part of it. "y = number * x"    a multiple by the op's number; "y = 1 * x" is x itself. "y = 0"
-///   "u = linear(x, w)"  by other rows: their results in order, from their operands. Names that are no ports
-///   are between.
-/// `needs`: what must hold of the operands' elements, in words:
+///   "y = sum(i) x' w'"    a function of operands, summed over the axes in brackets; with none, each element of
+///                         the result is made alone; it is linear in each operand with a mark
+///   "top = max(v) x"      the maximum over an axis
+///   "o = parts(j) q k v"  a softmax over the keys j, or its log-sum-exp, made of some keys at a time; its
+///                         scores are of the first two operands
+///   "o = merge(a b) x y"  of two such parts x and y, whose log-sum-exps are a and b, the result over the keys
+///                         of both
+///   "y = x + b"           the sum of operands; one with other axes than the result is repeated along the
+///                         rest, or is a part of the result
+///   "y = number * x"      a multiple by the op's number; "y = 1 * x" is x itself
+///   "y = 0"               zeros
+///   "u = linear(x, w)"    the results of another row, in order, from these operands; names that are no ports
+///                         are intermediate
+/// `needs`: conditions on the elements of operands, in words:
 ///   "whole(w)"     all elements of the axis are there,
-///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
+///   "first(v)"     the op takes the index at which its part of the axis begins, and the part begins there,
 ///   "positions"    element i of axis t is at the position of its sequence that the op takes it for: i counts
 ///                  from first on,
-///   "listed"       the same, of positions that are those of the table's rows, over and over,
+///   "listed"       the same, of positions that are those of the table's rows, repeated,
 ///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
-///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as
-///                  the op's number says; axis u, if there is one, is of the whole sequences, rank after
+///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, where the op's number
+///                  is the number of ranks; axis u, if there is one, is of the whole sequences, rank after
 ///                  rank; first says which rank's they are,
 ///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the
 ///                  op's number before it in their ring; first says which rank's t are,
 ///   "documents"    axis n is of all tokens of such sequences, in the order of their positions, as many
 ///                  sequences as its rows; those of axis t are among them, where the op takes them to be,
-///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number
-///                  of tokens; operands are results of an op of such sequences,
+///   "shares"       axis t has the same number of tokens of each of the op's sequences: they are of the op's
+///                  seq, as many as its rows; operands are results of an op of such sequences,
 ///   "like R"       its results are row R's,
-///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l
-///                  slots of each token, in an order of their own,
-///   "owns"         its results say the same of the slots of some experts alone, those of axis g,
-///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over
-///                  tokens; of what was exchanged, as the exchange made them lie; of the slots of some
-///                  experts alone, what is made for tokens is a part of a sum over experts,
-///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those
+///   "arranges"     its results say in which order the chosen slots of tokens lie: "t*l" are l slots of each
+///                  token, in an order of their own,
+///   "owns"         the same, of the slots of the experts of axis g alone,
+///   "by(places)"   slots lie in the order of that operand. It is of the operand's tokens alone, where the
+///                  result is a sum over tokens. Exchanged slots lie as the exchange put them. Results for
+///                  tokens that are made of the slots of some experts are parts of a sum over experts,
+///   "segments"     axis g is of segments of slots, of the experts of axis r: of all experts, or of those
 ///                  whose slots a member of an exchange has received,
-///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of
-///                  tokens of one of them; a sum over t is over those of the group,
-///   "counts"       its results are whole numbers, of whole numbers: what is made of them gives nothing a
-///                  gradient,
+///   "grouped"      axis m is of groups of the op's seq tokens each, in their order, and axis t of tokens of
+///                  one group; a sum over t is over those of the group,
+///   "counts"       its results are whole numbers, of whole numbers: no gradient passes through them,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
-/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of axes l and r. A
+/// `attributes`: which of "seq" and "number" a result depends on, and "parts": the sizes of axes l and r. A
 /// result always depends on the sizes of the row's units: on d of "h*d".
-/// `gradients`: what each operand's gradient is, made of ports and of gradients of results ("dy"), by other
-/// rows. Operands that
-///   it does not name have none; a result whose gradient it does not use must have none.
+/// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results ("dy").
+/// Operands that it does not name have no gradient. A result whose gradient it does not use must have none.
 struct line {
   const char *row, *ports, *rule, *needs = "", *attributes = "", *gradients = "";
 };
@@ -93,7 +90,7 @@ struct port {
   bool adds = false;
   char stride = 0;
   std::vector<std::string> over;
-  std::string holds;         // the type of its elements: of eight bits, or i32; empty: neither
+  std::string holds;         // the type of its elements: fp8, or i32; empty: neither
   bool sums_tokens = false;  // a result that is a sum over tokens
   bool is_fp8() const { return !holds.empty() && holds != "i32"; }
 };

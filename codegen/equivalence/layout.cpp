@@ -56,7 +56,7 @@ void check_strides(const op& o, const fact& f) {
             o.views[i].port, o.views[i].stride, o.views[k].port, o.views[k].stride);
 }
 
-/// Whether a row is told where a port's part of an axis begins, or a row that it calls with the port.
+/// Whether a row takes the first index of a port's part of an axis, or calls a row with the port that does.
 bool takes_first(const fact& f, int port) {
   const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(port)].axes;
   const bool own = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {

@@ -86,7 +86,7 @@ class model {
   bool has(term t) const { return find(t) >= 0; }
   /// Whether what a buffer holds is a term of the model, or a part of a sum that the model has.
   bool has(const holding&) const;
-  /// Whether the model has a sum of this shape with so many addends that its parts are not known.
+  /// Whether the model has a sum of this shape with too many addends to list its parts.
   bool has_large_sum_like(const holding&) const;
   /// The size of a dim of a term: -1 where the model says nothing of it.
   std::int64_t size(term, std::size_t dim) const;

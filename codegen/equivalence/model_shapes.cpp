@@ -141,7 +141,6 @@ static void check_values(const specification::layer& l, const unit_uses& taken) 
     if ((dims > 0 && !used.contains(v)) || (!has_unit && t.unit != 1) ||
         (!has_unit_of_rows && t.unit_of_rows != 1))
       throw refusal(
-
           "RC7727: value {} of \"{}\" of the model has {} dims, and units of {} and {}, that no op "
           "takes",
           v, l.name, dims, t.unit, t.unit_of_rows);

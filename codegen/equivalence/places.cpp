@@ -31,8 +31,7 @@ class places {
         if (known.rank == rank)
           throw refusal(
               "RC7270: rank {}: \"{}\" writes value {} to byte {}, and another write has it at byte {}; "
-              "expected "
-              "one write of a value",
+              "expected one write of a value",
               rank, o.name, w.value, w.begin, known.begin);
         known = {rank, w.begin};
       }

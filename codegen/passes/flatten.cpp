@@ -342,7 +342,7 @@ static collective_kind kind_of(conversion c) {
   }
 }
 
-/// Whether a kernel is told the op's number: its own, or how many ranks share out sequences.
+/// Whether a kernel takes the op's number, or the degree of cp.
 static bool takes_number(const kernel_row& kernel) {
   for (std::string_view rest = kernel.sizes; !rest.empty();) {
     const std::size_t end = std::min(rest.find_first_of(" *"), rest.size());

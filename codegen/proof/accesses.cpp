@@ -84,8 +84,8 @@ class arena {
     segment_.front() = 0;
   }
 
-  /// The writes of a cell on a stream: the first, the first that has not surely ended when an op starts, and
-  /// the end.
+  /// The writes of a cell on a stream: the first, the first that may still run when an op starts, and the
+  /// end.
   struct stream_writes {
     int first, next, last;
   };
@@ -105,9 +105,9 @@ class arena {
     return -1;
   }
 
-  /// What is wrong with reading `value` from a cell: a write that may fall into the read, or one of another
-  /// value (a rival) that no write of this value (a source) surely follows. What an op may write over its own
-  /// reads is checked with the structure.
+  /// The fault of reading `value` from a cell. It is a write that may overlap the read, or a write of another
+  /// value (a rival) that no write of this value (a source) is proven to follow. Writes of an op over its own
+  /// reads are checked with the structure.
   fault look(int reader, int value, int cell) const {
     auto &rivals = rivals_, &sources = sources_;
     rivals.clear();

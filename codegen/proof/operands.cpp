@@ -21,8 +21,7 @@ class pair_of_members {
     if (x_.reads.size() != y_.reads.size() || x_.writes.size() != y_.writes.size())
       return wrong_.add(
           "RC7242: rank {}: op \"{}\" reads {} tensors and writes {}, and {} and {} on rank {}: members give "
-          "a "
-          "collective the same number of tensors",
+          "a collective the same number of tensors",
           table_.rank[a_], x_.name, x_.reads.size(), x_.writes.size(), y_.reads.size(), y_.writes.size(),
           table_.rank[b_]);
     for (const auto of : {&op::reads, &op::writes}) {
@@ -83,8 +82,7 @@ void check_layouts(const program& p, findings& wrong) {
     if (!c.one_layout && c.members() > 1 && std::all_of(c.ranks.begin(), c.ranks.end(), is_like_first))
       wrong.add(
           "RC7244: communicator \"{}\" is of arenas with layouts of their own, but its members begin with "
-          "the "
-          "same tensors at the same bytes and run the same ops",
+          "the same tensors at the same bytes and run the same ops",
           c.name);
   }
 }

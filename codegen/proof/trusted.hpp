@@ -9,12 +9,11 @@ inline constexpr std::string_view trusted[]{
     "each op reads and writes the bytes that it names and no others, and may write over the reads that it "
     "names",
     "the sums are those of the plan: of each parameter's gradient, of the loss and of the norm the bytes, "
-    "the "
-    "number of contributions, and the letter over each communicator: P where the members' contributions are "
-    "summed, R where they are the same, S where they are shards, D where a sum of them is reduce-scattered",
+    "the number of contributions, and the letter over each communicator: P where the members' contributions "
+    "are summed, R where they are the same, S where they are shards, D where a sum of them is "
+    "reduce-scattered",
     "the table of facts (codegen/equivalence/facts.cpp) is true of the kernels, and collectives do what "
-    "their "
-    "names say",
+    "their names say",
     "the model is the one that the plan's author means, as it was traced on one device",
     "the text of the program issues the ops of the file, with these operands and waits",
     "where the file lists some ranks of a larger world, every other rank does what the listed ranks at its "
@@ -25,8 +24,7 @@ inline constexpr std::string_view trusted[]{
     "starting",
     "the protocols of devices: events, copies between peers, and collectives that read the arena of a peer",
     "the loader puts weights, moments, ids, targets and starts of documents into the bytes that a step "
-    "begins "
-    "with",
+    "begins with",
     "the optimizer's formula and its scalars (learning rate, decay, momentum, clip, number of the step)",
     "rounding, and the types that kernels sum in",
 };

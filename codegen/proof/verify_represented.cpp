@@ -103,8 +103,7 @@ class world_checker {
           !is_cut(static_cast<std::size_t>(axis)))
         refuse(
             "RC7258: certificate: communicator \"{}\" leaves out members along axis {}: these axes must "
-            "rise, "
-            "and be listed in part",
+            "rise, and be listed in part",
             g.name, axis);
       size *= d_.mesh[static_cast<std::size_t>(axis)].size;
     }

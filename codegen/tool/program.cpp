@@ -22,8 +22,7 @@ void refuse_unreadable(report& out, const std::vector<std::vector<std::string>>&
   const std::string& text = ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
   refuse(out,
          "RC8080: items that are not tokens: {}; the first is \"{}\", item {} of rank {}; tokens are 3F5, "
-         "3SEND_F5, "
-         "OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
+         "3SEND_F5, OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
          unreadable.size(), text.substr(0, 40), index, rank);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that nothing but an op's units says, heads and kinds of sums, are those of the model; and only
-// products that the recipe rounds are of eight bits.
+// Sizes that only an op's units give (heads, kinds of sums) are those of the model. Only products that the
+// recipe rounds are in fp8.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "refused.hpp"
+#include "small_experts.hpp"
 
 namespace attributes_test {
 
@@ -36,21 +37,12 @@ constexpr rankc::router_losses losses{.balance = 0.01, .z = 0.001},
     losses_of_layers{.balance = 0.01, .over = rankc::router_losses::each_layer};
 
 rankc::plan_data experts(const rankc::router_losses& by) {
-  using namespace rankc;
-  const models::qwen3_moe model{.layers = 2,
-                                .hidden = 16,
-                                .heads = 2,
-                                .kv_heads = 2,
-                                .head_dim = 8,
-                                .experts = 6,
-                                .top_k = 2,
-                                .expert_ffn = 8,
-                                .vocab = 32,
-                                .router_losses = by};
+  rankc::models::qwen3_moe model = small_experts(2, 6);
+  model.router_losses = by;
   return planned(model, {});
 }
 
-/// Room for so many bytes behind all that a rank has.
+/// Add this many bytes at the end of a rank's arena; returns where they begin.
 std::size_t grow(rank_program& r, std::size_t bytes) {
   const std::size_t at = (r.arena_bytes + 255) / 256 * 256;
   r.arena_bytes = at + bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers have losses: what a loss takes is of its microbatch, and of all of it.
+// Programs whose routers have losses: a loss takes its operands from one microbatch, and from all of it.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -10,6 +10,7 @@
 #include <set>
 
 #include "refused.hpp"
+#include "small_experts.hpp"
 
 namespace balance_test {
 
@@ -21,16 +22,8 @@ using rankc::parallel_dims, rankc::router_losses;
 
 rankc::plan_data planned(const parallel_dims& dims, const router_losses& losses, const auto& schedule) {
   using namespace rankc;
-  const models::qwen3_moe model{.layers = 4,
-                                .hidden = 16,
-                                .heads = 2,
-                                .kv_heads = 2,
-                                .head_dim = 8,
-                                .experts = 4,
-                                .top_k = 2,
-                                .expert_ffn = 8,
-                                .vocab = 32,
-                                .router_losses = losses};
+  models::qwen3_moe model = small_experts(4, 4);
+  model.router_losses = losses;
   const int ranks = dims.dp_replicate * dims.dp_shard;
   return make_plan("balanced", model, dims, schedule,
                    training{.seq = 8, .global_batch = 4 * ranks, .precision = f32}, clusters::h200<256>);

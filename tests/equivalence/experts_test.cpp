@@ -13,6 +13,7 @@
 
 #include "plans.hpp"
 #include "refused.hpp"
+#include "small_experts.hpp"
 
 namespace experts_test {
 
@@ -24,17 +25,9 @@ using rankc::parallel_dims;
 
 rankc::plan_data planned(const parallel_dims& dims, int experts = 4, int limited_group = 0) {
   using namespace rankc;
-  const models::qwen3_moe model{.layers = 2,
-                                .hidden = 16,
-                                .heads = 2,
-                                .kv_heads = 2,
-                                .head_dim = 8,
-                                .experts = experts,
-                                .top_k = 2,
-                                .expert_ffn = 8,
-                                .vocab = 32,
-                                .capacity = limited_group ? 1.0 : 0.0,
-                                .capacity_group = limited_group};
+  models::qwen3_moe model = small_experts(2, experts);
+  model.capacity = limited_group ? 1.0 : 0.0;
+  model.capacity_group = limited_group;
   const int ranks = dims.dp_replicate * dims.dp_shard;
   return make_plan("experts", model, dims, schedules::gpipe{2},
                    training{.seq = 8, .global_batch = 4 * ranks, .precision = f32}, clusters::h200<256>);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "refused.hpp"
+#include "small_experts.hpp"
 
 namespace memory_test {
 
@@ -33,18 +34,13 @@ rankc::plan_data planned(const auto& model, const parallel_dims& dims, int end_o
 }
 constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
-constexpr rankc::models::qwen3_moe routed{.layers = 1,
-                                          .hidden = 16,
-                                          .heads = 2,
-                                          .kv_heads = 2,
-                                          .head_dim = 8,
-                                          .experts = 4,
-                                          .top_k = 2,
-                                          .expert_ffn = 8,
-                                          .vocab = 32,
-                                          .router_losses = {.balance = 0.01, .z = 0.001},
-                                          .capacity = 1.0,
-                                          .capacity_group = 16};
+constexpr rankc::models::qwen3_moe routed = [] {
+  rankc::models::qwen3_moe model = small_experts(1, 4);
+  model.router_losses = {.balance = 0.01, .z = 0.001};
+  model.capacity = 1.0;
+  model.capacity_group = 16;
+  return model;
+}();
 constexpr parallel_dims alone{.world = 1, .cp = 1}, chunks{.world = 2, .cp = 2},
     ring{.world = 2, .cp = 2, .cp_attention = cp_attention::ring};
 

@@ -69,7 +69,7 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
   return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
           size("dim"),  k.element,   k.deterministic};
 }
-/// Of a rank's queries of a sequence, with so many keys of it.
+/// Bytes of scratch for a rank's queries of one sequence and `keys` of its keys.
 template <bool Gradient>
 constexpr std::size_t host_scores_with(const op_sizes& s, const kernel_setting& k, double keys) {
   const auto queries = static_cast<std::size_t>(s("tokens") / s("rows")), of = static_cast<std::size_t>(keys);
@@ -80,14 +80,14 @@ template <bool Gradient>
 constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
   return host_scores_with<Gradient>(s, k, s("seq"));
 }
-/// Of a rank's tokens of each sequence.
+/// The shape for a rank's tokens of each sequence.
 constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
   cuda::attention_shape shape = attention_shape(s, k);
   shape.seq = static_cast<int>(s("tokens") / s("rows"));
   return shape;
 }
 
-// Of a rank that has chunks of each sequence, and the keys and values of all of it.
+// Attention of a rank's chunks of each sequence over the keys and values of all of it.
 inline constexpr op_row chunk_attention_grad{
     .name = "chunk_attention_grad",
     .ports = {out("dq", "tokens@first heads*dim : q_stride"), out("dk", "keys kv_heads*dim : kv_stride"),

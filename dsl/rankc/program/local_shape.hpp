@@ -64,10 +64,11 @@ constexpr local_shape local(const type& t, const parallel_dims& d) {
   return s;
 }
 
-/// Whether products of eight bits take it.
+/// Whether fp8 products take a size, or each size of a tensor: multiples of 16.
+constexpr bool fits_fp8(long long size) { return size % 16 == 0; }
 constexpr bool fits_fp8(const local_shape& s) {
   for (int i = 0; i < s.ndim; ++i)
-    if (s.dims[i].width() % 16) return false;
+    if (!fits_fp8(s.dims[i].width())) return false;
   return true;
 }
 

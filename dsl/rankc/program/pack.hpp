@@ -54,9 +54,9 @@ class packer {
     return v.where == where && v.of == of;
   }
 
-  /// Whether the recipe rounds both products to eight bits, or neither: by the widths of each.
+  /// Whether the recipe rounds both products to fp8, or neither: it depends on their widths.
   constexpr bool are_rounded_alike(const part& a, const part& b) const {
-    return !rounds_ || (a.width % 16 == 0) == (b.width % 16 == 0);
+    return !rounds_ || fits_fp8(a.width) == fits_fp8(b.width);
   }
 
   constexpr std::vector<part> neighbours(int i) const {

@@ -49,12 +49,12 @@ class rounder {
     list = std::move(all);
   }
 
-  /// Whether a weight that is packed into a dim has rows that are no multiple of 16.
+  /// Whether fp8 products do not take the rows of a weight that is packed into a dim.
   constexpr bool has_odd_part(const local_shape& s) const {
     for (int d = 0; d < s.ndim; ++d) {
       if (s.dims[d].composed < 0 || p_.composed[s.dims[d].composed].how != composed_dim::packed) continue;
       for (const int parameter : p_.composed[s.dims[d].composed].parameters)
-        if (p_.parameters[parameter].rows % 16) return true;
+        if (!fits_fp8(p_.parameters[parameter].rows)) return true;
     }
     return false;
   }

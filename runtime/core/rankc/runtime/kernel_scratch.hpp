@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch that kernels need beside their operands, in bytes: the generator plans it, the check of
-// programs asks for it, the kernels keep to it. cuda/attention_scratch.hpp has that of attention on a GPU.
+// Bytes of scratch of each kernel. The generator allocates it, the equivalence check requires it, and the
+// kernels use no more. cuda/attention_scratch.hpp has the scratch of attention on a GPU.
 #pragma once
 #include <rankc/runtime/router.hpp>
 #include <rankc/runtime/targets.hpp>
@@ -10,7 +10,7 @@
 
 namespace rankc::runtime {
 
-/// How many picks each expert has of each group, and how many groups there are.
+/// An i32 for the picks of each expert in each group, and one for the number of groups.
 constexpr std::size_t limited_arrangement_scratch(std::size_t groups, std::size_t experts) {
   return (groups * experts + 1) * sizeof(std::int32_t);
 }

@@ -2,8 +2,6 @@
 #include <cblas.h>
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 #include "host/openblas_core.hpp"
 
 namespace openblas_core_test {
