@@ -14,48 +14,22 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/communication/adopted.cpp
   core/cuda/communication/agreement.cpp
   core/cuda/communication/by_rows.cpp
-  core/cuda/communication/check_collectives.cu
   core/cuda/communication/communicate.cpp
   core/cuda/communication/communicators.cpp
-  core/cuda/communication/exchange.cu
-  core/cuda/communication/own_shards.cu
-  core/cuda/communication/parts.cu
   core/cuda/communication/peer_access.cpp
   core/cuda/communication/peer_edges.cpp
   core/cuda/communication/peer_groups.cpp
-  core/cuda/communication/peer_meeting.cu
-  core/cuda/communication/peer_sums.cu
-  core/cuda/communication/rounded_parts.cu
-  core/cuda/communication/slots.cu
   core/cuda/device/arena.cpp
   core/cuda/device/buffer.cpp
   core/cuda/device/check.cpp
   core/cuda/device/stream_words.cpp
   core/cuda/device/tensor_map.cpp
-  core/cuda/elementwise/activations.cu
-  core/cuda/elementwise/activations_gated.cu
-  core/cuda/elementwise/bias.cu
-  core/cuda/elementwise/embedding.cu
-  core/cuda/elementwise/embedding_grad.cu
-  core/cuda/elementwise/gates.cu
-  core/cuda/elementwise/optimizer.cu
-  core/cuda/elementwise/rope.cu
   core/cuda/engine/access.cpp
   core/cuda/engine/context.cpp
   core/cuda/engine/driver.cpp
   core/cuda/engine/embedded.cpp
   core/cuda/engine/engine.cpp
-  core/cuda/engine/warm_up.cu
   core/cuda/engine/worker.cpp
-  core/cuda/experts/balance.cu
-  core/cuda/experts/experts.cu
-  core/cuda/experts/grouped.cu
-  core/cuda/experts/router.cu
-  core/cuda/experts/router_choice.cu
-  core/cuda/fp8/fp8.cu
-  core/cuda/fp8/fp8_rows.cu
-  core/cuda/fp8/norms_fp8.cu
-  core/cuda/linear/gelu_sums.cu
   core/cuda/linear/linear.cpp
   core/cuda/linear/linear_fp8.cpp
   core/cuda/linear/linear_fused.cpp
@@ -63,18 +37,58 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/linear/linear_proposals.cpp
   core/cuda/linear/linear_tuning.cpp
   core/cuda/linear/product_choices.cpp
-  core/cuda/loss/cross_entropy.cu
-  core/cuda/loss/cross_entropy_fused.cu
-  core/cuda/loss/softmax.cu
-  core/cuda/norms/norms.cu
-  core/cuda/norms/norms_dw.cu
-  core/cuda/norms/norms_grad.cu
-  core/cuda/norms/norms_narrow.cu
   core/cuda/progress/injected.cpp
-  core/cuda/progress/mark_stores.cu
-  core/cuda/progress/marks.cpp
-  core/cuda/progress/trace.cu)
+  core/cuda/progress/marks.cpp)
 add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)
+
+# CUDA sources compiled several at once: most of their time are the headers that they share. CMake has unity builds of CUDA from
+# 3.31 on.
+function(rankc_unite name)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/core/cuda/\\1\"" OUTPUT_VARIABLE lines)
+  list(JOIN lines "\n" text)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/united/${name}.cu" CONTENT "${text}\n" @ONLY)
+  target_sources(rankc_runtime_cuda PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/united/${name}.cu")
+endfunction()
+rankc_unite(communication
+  communication/check_collectives.cu
+  communication/exchange.cu
+  communication/own_shards.cu
+  communication/parts.cu
+  communication/peer_meeting.cu
+  communication/peer_sums.cu
+  communication/rounded_parts.cu
+  communication/slots.cu)
+rankc_unite(elementwise
+  elementwise/activations.cu
+  elementwise/activations_gated.cu
+  elementwise/bias.cu
+  elementwise/embedding.cu
+  elementwise/embedding_grad.cu
+  elementwise/gates.cu
+  elementwise/optimizer.cu
+  elementwise/rope.cu)
+rankc_unite(experts
+  experts/balance.cu
+  experts/experts.cu
+  experts/grouped.cu
+  experts/router.cu
+  experts/router_choice.cu)
+rankc_unite(norms
+  norms/norms.cu
+  norms/norms_dw.cu
+  norms/norms_grad.cu
+  norms/norms_narrow.cu)
+rankc_unite(other
+  engine/warm_up.cu
+  fp8/fp8.cu
+  fp8/fp8_rows.cu
+  fp8/norms_fp8.cu
+  linear/gelu_sums.cu
+  loss/cross_entropy.cu
+  loss/cross_entropy_fused.cu
+  loss/softmax.cu
+  progress/mark_stores.cu
+  progress/trace.cu)
 target_include_directories(rankc_runtime_cuda PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/core> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(rankc_runtime_cuda PUBLIC cxx_std_20)
@@ -93,7 +107,7 @@ else()
   target_sources(rankc_runtime_cuda PRIVATE core/cuda/attention/attention_without_cudnn.cpp)
 endif()
 set_target_properties(rankc_runtime_cuda PROPERTIES
-  EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON)
+  EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON UNITY_BUILD ON)
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set_target_properties(rankc_runtime_cuda PROPERTIES CUDA_ARCHITECTURES 90)
 endif()

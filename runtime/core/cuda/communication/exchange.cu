@@ -6,13 +6,11 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256;
-
 /// A thread has N neighbours of the `width` elements that move as one.
 template <bool Into, int N, class T>
-__global__ void __launch_bounds__(block) move_heads(T* to, const T* from, runtime::head_exchange by) {
+__global__ void __launch_bounds__(block_size) move_heads(T* to, const T* from, runtime::head_exchange by) {
   const unsigned packs = static_cast<unsigned>(by.width) / N;
-  const std::size_t item = std::size_t{blockIdx.x} * block + threadIdx.x, i = item / packs;
+  const std::size_t item = std::size_t{blockIdx.x} * block_size + threadIdx.x, i = item / packs;
   if (i >= static_cast<std::size_t>(by.count())) return;
   const std::size_t width = static_cast<std::size_t>(by.width), column = item % packs * N;
   const int place = static_cast<int>(i), other = Into ? by.sent(place) : by.arrived(place);
@@ -25,8 +23,8 @@ void run(const lane& on, const char* name, T* to, const T* from, const runtime::
   constexpr int n = wide<T>;
   const std::size_t count = static_cast<std::size_t>(by.count()) * static_cast<std::size_t>(by.width);
   if (packable<n>(by.width, to, from))
-    launch(on, name, move_heads<Into, n, T>, ceil_div(count, block * n), block, 0, to, from, by);
-  else launch(on, name, move_heads<Into, 1, T>, ceil_div(count, block), block, 0, to, from, by);
+    launch(on, name, move_heads<Into, n, T>, ceil_div(count, block_size * n), block_size, 0, to, from, by);
+  else launch(on, name, move_heads<Into, 1, T>, ceil_div(count, block_size), block_size, 0, to, from, by);
 }
 
 }  // namespace

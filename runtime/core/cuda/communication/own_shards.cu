@@ -8,18 +8,18 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256;
 constexpr std::size_t most_blocks_of_a_shard = 64, bytes_of_a_block = 65536;
 
 /// Blocks share a shard along x; T is what a thread moves at a time.
 template <class T>
-__global__ void __launch_bounds__(block) place(const own_shards of) {
+__global__ void __launch_bounds__(block_size) place(const own_shards of) {
   const own_shards::shard& s = of.shards[blockIdx.y];
   T* const to = reinterpret_cast<T*>(s.to);
   const T* const from = reinterpret_cast<const T*>(s.from);
-  const std::size_t count = s.bytes / sizeof(T), step = std::size_t{gridDim.x} * block;
+  const std::size_t count = s.bytes / sizeof(T), step = std::size_t{gridDim.x} * block_size;
 #pragma unroll 4
-  for (std::size_t i = std::size_t{blockIdx.x} * block + threadIdx.x; i < count; i += step) to[i] = from[i];
+  for (std::size_t i = std::size_t{blockIdx.x} * block_size + threadIdx.x; i < count; i += step)
+    to[i] = from[i];
 }
 
 /// Whether all shards can be moved in T.
@@ -37,8 +37,8 @@ void place_own_shards(const lane& on, const own_shards& of) {
   const dim3 grid(
       static_cast<unsigned>(std::clamp<std::size_t>(largest / bytes_of_a_block, 1, most_blocks_of_a_shard)),
       static_cast<unsigned>(of.many));
-  if (are_packable<uint4>(of)) launch(on, "own shards", place<uint4>, grid, block, 0, of);
-  else launch(on, "own shards", place<std::uint16_t>, grid, block, 0, of);
+  if (are_packable<uint4>(of)) launch(on, "own shards", place<uint4>, grid, block_size, 0, of);
+  else launch(on, "own shards", place<std::uint16_t>, grid, block_size, 0, of);
 }
 
 }  // namespace rankc::runtime::cuda

@@ -7,15 +7,13 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256;
-
 /// whole[n] = (a[n], b[n]), or with `Apart` the other way.
 /// Shapes: whole (rows, left + right), a (rows, left), b (rows, right). A thread has N neighbouring columns.
 template <bool Apart, int N, class T>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(block_size)
     move_parts(T* whole, T* a, T* b, std::size_t rows, int left, int right) {
   const unsigned packs = static_cast<unsigned>(left + right) / N;
-  const std::size_t item = std::size_t{blockIdx.x} * block + threadIdx.x, row = item / packs;
+  const std::size_t item = std::size_t{blockIdx.x} * block_size + threadIdx.x, row = item / packs;
   if (row >= rows) return;
   const int column = static_cast<int>(item % packs) * N;
   T* of_whole = whole + row * (left + right) + column;
@@ -29,11 +27,11 @@ void run(const lane& on, const char* name, T* whole, T* a, T* b, int rows, int l
   constexpr int n = wide<T>;
   const std::size_t n_rows = static_cast<std::size_t>(rows), count = n_rows * (left + right);
   if (right % n == 0 && packable<n>(left, whole, a, b))
-    launch(on, name, move_parts<Apart, n, T>, ceil_div(count, block * n), block, 0, whole, a, b, n_rows, left,
-           right);
+    launch(on, name, move_parts<Apart, n, T>, ceil_div(count, block_size * n), block_size, 0, whole, a, b,
+           n_rows, left, right);
   else
-    launch(on, name, move_parts<Apart, 1, T>, ceil_div(count, block), block, 0, whole, a, b, n_rows, left,
-           right);
+    launch(on, name, move_parts<Apart, 1, T>, ceil_div(count, block_size), block_size, 0, whole, a, b, n_rows,
+           left, right);
 }
 
 }  // namespace

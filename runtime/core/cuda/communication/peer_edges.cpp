@@ -10,7 +10,7 @@ namespace rankc::runtime::cuda {
 namespace {
 
 /// A rank's link over `peer` of a communicator; null: it has none.
-lane_link* link_of(rank& r, int group_index) {
+lane_link* find_link(rank& r, int group_index) {
   lane_link* const found = r.find_link(group_index);
   return found != nullptr && found->over == over::peer ? found : nullptr;
 }
@@ -25,7 +25,7 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
     if (members.size() != 2) continue;
     context &sender = *ranks[static_cast<std::size_t>(members[0])],
             &receiver = *ranks[static_cast<std::size_t>(members[1])];
-    lane_link *out = link_of(sender.of(), g), *in = link_of(receiver.of(), g);
+    lane_link *out = find_link(sender.of(), g), *in = find_link(receiver.of(), g);
     if (out == nullptr || in == nullptr || !can_map(sender, receiver)) continue;
     map(sender, receiver);
     const auto first = 2 * static_cast<std::size_t>(g);

@@ -8,7 +8,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 1024, blocks_of_processor = 2;
+constexpr int sum_block = 1024, blocks_of_processor = 2;
 
 /// Where a member has something of an arena. Units: `byte` from the begin on.
 template <class T>
@@ -39,24 +39,24 @@ __device__ pack<T, N> sum_at(const sum_terms<T>& terms, std::size_t i) {
 
 /// `failed`: where a rank says so, whose terms are read; null: nobody's are.
 template <int N, class T>
-__global__ void __launch_bounds__(block, blocks_of_processor)
+__global__ void __launch_bounds__(sum_block, blocks_of_processor)
     sum_parts(const unsigned* failed, sum_terms<T> terms, T* to, std::size_t count) {
   if (failed != nullptr && *failed != 0) return;
-  const std::size_t step = std::size_t{gridDim.x} * block * N;
-  for (std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N; i < count; i += step)
+  const std::size_t step = std::size_t{gridDim.x} * sum_block * N;
+  for (std::size_t i = (std::size_t{blockIdx.x} * sum_block + threadIdx.x) * N; i < count; i += step)
     store(to + i, sum_at<N, T>(terms, i));
 }
 
 /// A rank's part is read and written by no other.
 template <int N, class T>
-__global__ void __launch_bounds__(block, blocks_of_processor)
+__global__ void __launch_bounds__(sum_block, blocks_of_processor)
     sum_all(peer_group g, sum_terms<T> terms, std::size_t data, std::size_t count) {
   if (g.words[g.place]->failed != 0) return;
   const std::size_t packs = count / N, each = (packs + static_cast<std::size_t>(g.ranks) - 1) /
                                               static_cast<std::size_t>(g.ranks);
   const std::size_t first = static_cast<std::size_t>(g.place) * each, end = min(first + each, packs);
-  for (std::size_t i = first + std::size_t{blockIdx.x} * block + threadIdx.x; i < end;
-       i += std::size_t{gridDim.x} * block) {
+  for (std::size_t i = first + std::size_t{blockIdx.x} * sum_block + threadIdx.x; i < end;
+       i += std::size_t{gridDim.x} * sum_block) {
     const pack<T, N> sum = sum_at<N, T>(terms, i * N);
     for (int j = 0; j < g.ranks; ++j) store(at_member<T>(g, (g.place + j) % g.ranks, data) + i * N, sum);
   }
@@ -65,15 +65,15 @@ __global__ void __launch_bounds__(block, blocks_of_processor)
 /// Blocks by member. Ranks begin with the part of the rank after them, so that they do not all turn to one at
 /// a time.
 template <int N, class T>
-__global__ void __launch_bounds__(block, blocks_of_processor)
+__global__ void __launch_bounds__(sum_block, blocks_of_processor)
     gather_parts(peer_group g, T* to, std::size_t from, std::size_t count) {
   if (g.words[g.place]->failed != 0) return;
   const int member = (g.place + 1 + static_cast<int>(blockIdx.y)) % g.ranks;
   const T* const theirs = at_member<const T>(g, member, from);
   T* const here = to + static_cast<std::size_t>(member) * count;
-  const std::size_t step = std::size_t{gridDim.x} * block * N;
+  const std::size_t step = std::size_t{gridDim.x} * sum_block * N;
 #pragma unroll 4
-  for (std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N; i < count; i += step)
+  for (std::size_t i = (std::size_t{blockIdx.x} * sum_block + threadIdx.x) * N; i < count; i += step)
     store(here + i, load<T, N>(theirs + i));
 }
 
@@ -81,10 +81,10 @@ __global__ void __launch_bounds__(block, blocks_of_processor)
 template <class T, class Kernel, class... Arguments>
 void launch_wide(const lane& on, const char* name, Kernel by_packs, Kernel one_by_one, bool has_packs,
                  int members, std::size_t count, Arguments... arguments) {
-  const int blocks = std::min(ceil_div(has_packs ? count / wide<T> : count, block),
+  const int blocks = std::min(ceil_div(has_packs ? count / wide<T> : count, sum_block),
                               processors * blocks_of_processor / members);
   launch(on, name, has_packs ? by_packs : one_by_one,
-         dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(members)), block, 0, arguments...);
+         dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(members)), sum_block, 0, arguments...);
 }
 
 template <class T>

@@ -8,7 +8,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256, n = wide<float>;
+constexpr int n = wide<float>;
 
 /// The part in which an element of what is sent to a member lies, or after which.
 __device__ const rounded_parts::part& part_at(const rounded_parts& of, std::size_t at) {
@@ -19,8 +19,8 @@ __device__ const rounded_parts::part& part_at(const rounded_parts& of, std::size
 
 /// A thread has N neighbours of what is sent to a member.
 template <int N>
-__global__ void __launch_bounds__(block) round_to(bf16* to, const rounded_parts of) {
-  const std::size_t packs = of.length / N, item = std::size_t{blockIdx.x} * block + threadIdx.x,
+__global__ void __launch_bounds__(block_size) round_to(bf16* to, const rounded_parts of) {
+  const std::size_t packs = of.length / N, item = std::size_t{blockIdx.x} * block_size + threadIdx.x,
                     member = item / packs;
   if (member >= of.members) return;
   const std::size_t at = item % packs * N;
@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(block) round_to(bf16* to, const rounded_parts 
 }
 
 template <int N>
-__global__ void __launch_bounds__(block) widen_to(const bf16* from, const rounded_parts of) {
-  const std::size_t at = (std::size_t{blockIdx.x} * block + threadIdx.x) * N;
+__global__ void __launch_bounds__(block_size) widen_to(const bf16* from, const rounded_parts of) {
+  const std::size_t at = (std::size_t{blockIdx.x} * block_size + threadIdx.x) * N;
   if (at >= of.length) return;
   const rounded_parts::part& p = part_at(of, at);
   if (at - p.at >= p.count) return;
@@ -52,13 +52,14 @@ bool is_packable(const rounded_parts& of) {
 
 void round_parts(const lane& on, bf16* to, const rounded_parts& of) {
   const std::size_t all = of.members * of.length;
-  if (is_packable(of)) launch(on, "round", round_to<n>, ceil_div(all, block * n), block, 0, to, of);
-  else launch(on, "round", round_to<1>, ceil_div(all, block), block, 0, to, of);
+  if (is_packable(of)) launch(on, "round", round_to<n>, ceil_div(all, block_size * n), block_size, 0, to, of);
+  else launch(on, "round", round_to<1>, ceil_div(all, block_size), block_size, 0, to, of);
 }
 
 void widen_parts(const lane& on, const bf16* from, const rounded_parts& of) {
-  if (is_packable(of)) launch(on, "widen", widen_to<n>, ceil_div(of.length, block * n), block, 0, from, of);
-  else launch(on, "widen", widen_to<1>, ceil_div(of.length, block), block, 0, from, of);
+  if (is_packable(of))
+    launch(on, "widen", widen_to<n>, ceil_div(of.length, block_size * n), block_size, 0, from, of);
+  else launch(on, "widen", widen_to<1>, ceil_div(of.length, block_size), block_size, 0, from, of);
 }
 
 }  // namespace rankc::runtime::cuda

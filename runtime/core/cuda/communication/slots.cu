@@ -6,11 +6,9 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256;
-
 /// A block to a row of a slab.
 template <int N, class T>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(block_size)
     put_rows(T* slabs, const T* slots, const std::int32_t* offsets, runtime::slot_exchange by) {
   const int row = static_cast<int>(blockIdx.x), rank = row / by.slab,
             slot = by.first(offsets, rank) + row % by.slab;
@@ -29,7 +27,7 @@ __device__ int owner_of(int slot, const std::int32_t* offsets, const runtime::sl
 
 /// A block to a slot.
 template <int N, class T>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(block_size)
     take_rows(T* slots, const T* slabs, const std::int32_t* offsets, runtime::slot_exchange by) {
   const int slot = static_cast<int>(blockIdx.x), rank = owner_of(slot, offsets, by);
   const bool has_room = slot < by.end(offsets, rank);
@@ -43,8 +41,9 @@ __global__ void __launch_bounds__(block)
 /// Ranks begin with the slots of the rank after them, so that they do not all turn to one at a time.
 /// Units: `received` in bytes from the begin of an arena on.
 template <int N, bool Sends, class T>
-__global__ void __launch_bounds__(block) move_rows(peer_group g, std::size_t received, T* slots,
-                                                   const std::int32_t* offsets, runtime::slot_exchange by) {
+__global__ void __launch_bounds__(block_size)
+    move_rows(peer_group g, std::size_t received, T* slots, const std::int32_t* offsets,
+              runtime::slot_exchange by) {
   if (g.words[g.place]->failed != 0) return;
   const int begin = by.first(offsets, (g.place + 1) % by.ranks);
   const int slot =
@@ -68,8 +67,8 @@ void move_slots(const lane& on, const peer_group& g, const T* received, T* slots
   const dim3 rows = static_cast<unsigned>(by.slots);
   meet(on, g);
   if (packable<wide<T>>(static_cast<std::size_t>(by.width), slots, received))
-    launch(on, "move_slots", move_rows<wide<T>, Sends, T>, rows, block, 0, g, at, slots, offsets, by);
-  else launch(on, "move_slots", move_rows<1, Sends, T>, rows, block, 0, g, at, slots, offsets, by);
+    launch(on, "move_slots", move_rows<wide<T>, Sends, T>, rows, block_size, 0, g, at, slots, offsets, by);
+  else launch(on, "move_slots", move_rows<1, Sends, T>, rows, block_size, 0, g, at, slots, offsets, by);
   meet(on, g);
 }
 
@@ -79,12 +78,12 @@ __device__ int in_blocks(const runtime::slot_exchange& by, int which, int expert
   return (expert / each * 2 + which) * each + expert % each;
 }
 __global__ void put_each(std::int32_t* blocks, const std::int32_t* offsets, runtime::slot_exchange by) {
-  for (int i = static_cast<int>(threadIdx.x); i < 2 * by.experts; i += block)
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * by.experts; i += block_size)
     blocks[in_blocks(by, i / by.experts, i % by.experts)] =
         by.in_slab(offsets, i / by.experts, i % by.experts);
 }
 __global__ void take_each(std::int32_t* segments, const std::int32_t* blocks, runtime::slot_exchange by) {
-  for (int i = static_cast<int>(threadIdx.x); i < 2 * by.experts; i += block) {
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * by.experts; i += block_size) {
     const int which = i / by.experts, expert = i % by.experts;
     segments[i] = blocks[in_blocks(by, which, expert)] + expert / by.experts_of_rank() * by.slab;
   }
@@ -97,16 +96,16 @@ void put_into_slabs(const lane& on, T* slabs, const T* slots, const std::int32_t
                     const runtime::slot_exchange& by) {
   const dim3 rows = static_cast<unsigned>(by.ranks * by.slab);
   if (packable<wide<T>>(static_cast<std::size_t>(by.width), slabs, slots))
-    launch(on, "put_into_slabs", put_rows<wide<T>, T>, rows, block, 0, slabs, slots, offsets, by);
-  else launch(on, "put_into_slabs", put_rows<1, T>, rows, block, 0, slabs, slots, offsets, by);
+    launch(on, "put_into_slabs", put_rows<wide<T>, T>, rows, block_size, 0, slabs, slots, offsets, by);
+  else launch(on, "put_into_slabs", put_rows<1, T>, rows, block_size, 0, slabs, slots, offsets, by);
 }
 template <class T>
 void take_from_slabs(const lane& on, T* slots, const T* slabs, const std::int32_t* offsets,
                      const runtime::slot_exchange& by) {
   const dim3 rows = static_cast<unsigned>(by.slots);
   if (packable<wide<T>>(static_cast<std::size_t>(by.width), slots, slabs))
-    launch(on, "take_from_slabs", take_rows<wide<T>, T>, rows, block, 0, slots, slabs, offsets, by);
-  else launch(on, "take_from_slabs", take_rows<1, T>, rows, block, 0, slots, slabs, offsets, by);
+    launch(on, "take_from_slabs", take_rows<wide<T>, T>, rows, block_size, 0, slots, slabs, offsets, by);
+  else launch(on, "take_from_slabs", take_rows<1, T>, rows, block_size, 0, slots, slabs, offsets, by);
 }
 template <class T>
 void send_slots(const lane& on, const peer_group& g, T* received, const T* slots, const std::int32_t* offsets,
@@ -120,11 +119,11 @@ void fetch_slots(const lane& on, const peer_group& g, T* slots, const T* receive
 }
 void put_offsets(const lane& on, std::int32_t* blocks, const std::int32_t* offsets,
                  const runtime::slot_exchange& by) {
-  launch(on, "put_offsets", put_each, 1, block, 0, blocks, offsets, by);
+  launch(on, "put_offsets", put_each, 1, block_size, 0, blocks, offsets, by);
 }
 void take_offsets(const lane& on, std::int32_t* segments, const std::int32_t* blocks,
                   const runtime::slot_exchange& by) {
-  launch(on, "take_offsets", take_each, 1, block, 0, segments, blocks, by);
+  launch(on, "take_offsets", take_each, 1, block_size, 0, segments, blocks, by);
 }
 
 template void put_into_slabs<float>(const lane&, float*, const float*, const std::int32_t*,

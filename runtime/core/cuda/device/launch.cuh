@@ -9,6 +9,8 @@
 
 namespace rankc::runtime::cuda {
 
+inline constexpr int block_size = 256;  // threads of a block, of kernels that need no other number
+
 /// Launch `kernel` on its lane.
 /// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for it may
 ///        have 48 KiB without, its static shared memory included.

@@ -147,7 +147,7 @@ int chunk_of(int tokens, int threads_across) {
 
 /// dtable[by.row_of(n)] = or += dy[n]
 template <class T, class Rows>
-void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by, int tokens, int rows,
+void add_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by, int tokens, int rows,
               int width, bool accumulate) {
   if (!accumulate) clear<float>(on, dtable, static_cast<std::size_t>(rows) * width);
   float* to = on.at<float>(dtable);
@@ -191,7 +191,7 @@ void sum_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by
 template <class T>
 void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate) {
-  sum_rows<T>(on, "embedding_grad", dtable, dy, rows_of_ids{on.at<std::int32_t>(ids), first}, tokens, rows,
+  add_rows<T>(on, "embedding_grad", dtable, dy, rows_of_ids{on.at<std::int32_t>(ids), first}, tokens, rows,
               width, accumulate);
 }
 
@@ -199,7 +199,7 @@ template <class T>
 void document_position_grad(const lane& on, at dtable, at dy, at starts, int tokens, int width, int seq,
                             int first, bool accumulate) {
   const rows_in_documents by{on.at<std::int32_t>(starts), {seq}, first};
-  sum_rows<T>(on, "document_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
+  add_rows<T>(on, "document_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
 }
 
 template <class T>
@@ -207,7 +207,7 @@ void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, i
                                   int rows, int seq, int ranks, int first, bool accumulate) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const auto by = rows_in_documents::of(on.at<std::int32_t>(starts), has, rows, first);
-  sum_rows<T>(on, "document_chunk_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
+  add_rows<T>(on, "document_chunk_position_grad", dtable, dy, by, tokens, seq, width, accumulate);
 }
 
 template void embedding_grad<float>(const lane&, at, at, at, int, int, int, int, bool);

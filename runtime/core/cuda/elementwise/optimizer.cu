@@ -12,7 +12,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256, blocks_each = 4,
+constexpr int blocks_each = 4,
               grid = blocks_each * processors;  // of the norm: all resident at once
 constexpr int pack_size = 4, tile_start = 64;   // elements; tiles start at whole cache lines of f32 and bf16
 
@@ -82,17 +82,17 @@ constexpr int packs_squared = 4;  // that a thread loads at once
 
 /// partial[b] = sum of squares of the elements of block b's tiles.
 /// Shapes: partial f32 (grid), g f32 (region).
-__global__ void __launch_bounds__(block, blocks_each)
+__global__ void __launch_bounds__(block_size, blocks_each)
     square_partials(float* partial, const float* g,
                     const __grid_constant__ range_table<rounding::nearest> table) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(g) % sizeof(pack<float, pack_size>) == 0;
   float sum = 0.0f;
-  walk_tiles<block * pack_size * packs_squared>(table, [&](const tile_place& place) {
+  walk_tiles<block_size * pack_size * packs_squared>(table, [&](const tile_place& place) {
     const std::uint64_t mine = place.element + threadIdx.x * pack_size;
     pack<float, pack_size> part[packs_squared];
 #pragma unroll
     for (int p = 0; p < packs_squared; ++p) {
-      const std::uint64_t e = mine + p * block * pack_size;
+      const std::uint64_t e = mine + p * block_size * pack_size;
       if (aligned && e >= place.first && e + pack_size <= place.limit)
         part[p] = load<float, pack_size>(g + e);
       else
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(block, blocks_each)
 /// total = or += sum of partial. One block.
 __global__ void sum_squares_of(float* total, const float* partial, int partials, bool accumulate) {
   float sum = 0.0f;
-  for (int i = threadIdx.x; i < partials; i += block) sum += partial[i];
+  for (int i = threadIdx.x; i < partials; i += block_size) sum += partial[i];
   sum = block_sum(sum);
   if (threadIdx.x == 0) *total = (accumulate ? *total : 0.0f) + sum;
 }
@@ -171,13 +171,13 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
 /// H200's bandwidth than blocks that stay.
 /// Shapes: regions (region); norm_squared f32 (1).
 template <class Rule, bool Copy, rounding How, class Weight, class Moment>
-__global__ void __launch_bounds__(block, blocks_each)
+__global__ void __launch_bounds__(block_size, blocks_each)
     update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input,
                 bool aligned, const __grid_constant__ range_table<How> table) {
   if (!isfinite(*norm_squared)) return;  // as on all ranks, which have the same norm
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
-  const tile_place tile = own_tile<block * pack_size>(table);
+  const tile_place tile = own_tile<block_size * pack_size>(table);
   const std::uint64_t e = tile.element + threadIdx.x * pack_size;
   if (aligned && e >= tile.first && e + pack_size <= tile.limit)
     update_elements<Rule, Copy, How, pack_size>(all, e, tile, table, h, scale);
@@ -188,10 +188,10 @@ __global__ void __launch_bounds__(block, blocks_each)
 
 /// Biases of experts' scores, by how often each was chosen.
 template <class Weight, class Moment>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(block_size)
     balance_step(regions<Weight, Moment> all, const float* norm_squared, std::uint64_t first,
                  std::uint64_t count, float rate, float mean) {
-  const std::uint64_t n = std::uint64_t{blockIdx.x} * block + threadIdx.x, e = first + n;
+  const std::uint64_t n = std::uint64_t{blockIdx.x} * block_size + threadIdx.x, e = first + n;
   if (n >= count || !isfinite(*norm_squared)) return;
   const auto w = load<Weight, 1>(all.w + e);
   float bias[1];
@@ -250,13 +250,13 @@ void update(const lane& on, const char* name, const regions<Weight, Moment>& all
             std::span<const range> ranges) {
   constexpr bool copies = sizeof(Weight) > sizeof(T);
   const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
-  for_tables<How>(*on.of, ranges, block * pack_size, [&](const range_table<How>& table) {
-    launch(on, name, update_step<Rule, copies, How, Weight, Moment>, table.end[table.ranges - 1], block, 0,
-           all, on.at<float>(norm_squared), on.of->input, aligned, table);
+  for_tables<How>(*on.of, ranges, block_size * pack_size, [&](const range_table<How>& table) {
+    launch(on, name, update_step<Rule, copies, How, Weight, Moment>, table.end[table.ranges - 1], block_size,
+           0, all, on.at<float>(norm_squared), on.of->input, aligned, table);
   });
   for (const range& of : ranges)
     if (of.balances.any())
-      launch(on, name, balance_step<Weight, Moment>, ceil_div(of.count, block), block, 0, all,
+      launch(on, name, balance_step<Weight, Moment>, ceil_div(of.count, block_size), block_size, 0, all,
              on.at<float>(norm_squared), of.first, of.count, static_cast<float>(of.balances.rate),
              static_cast<float>(of.balances.mean));
 }
@@ -272,13 +272,14 @@ template <class T>
 void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   float* partial = reinterpret_cast<float*>(on.workspace);
   int partials = 0;
-  for_tables<rounding::nearest>(*on.of, ranges, block * pack_size * packs_squared,
+  for_tables<rounding::nearest>(*on.of, ranges, block_size * pack_size * packs_squared,
                                 [&](const range_table<rounding::nearest>& table) {
-                                  launch(on, "sum_squares", square_partials, grid, block, 0,
+                                  launch(on, "sum_squares", square_partials, grid, block_size, 0,
                                          partial + partials, on.at<float>(gradients), table);
                                   partials += grid;
                                 });
-  launch(on, "sum_squares", sum_squares_of, 1, block, 0, on.at<float>(total), partial, partials, accumulate);
+  launch(on, "sum_squares", sum_squares_of, 1, block_size, 0, on.at<float>(total), partial, partials,
+         accumulate);
 }
 
 template <class T, class Weight, class Moment, rounding How>

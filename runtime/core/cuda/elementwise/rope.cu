@@ -8,18 +8,17 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int block = 256;
-
 /// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1).
 /// Shapes: x, y (tokens, heads, dim), tokens `stride` apart; table f32: cosines (seq, dim / 2), then sines.
 ///         A thread has N neighbouring pairs.
 template <int N, class T>
-__global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* table, int tokens, int heads,
-                                                int dim, int seq, int stride, float turn) {
+__global__ void __launch_bounds__(block_size) rotate(T* y, const T* x, const float* table, int tokens,
+                                                     int heads, int dim, int seq, int stride, float turn) {
   constexpr int n_table = N < 4 ? N : 4;
   const int half = dim / 2;
   const unsigned lanes = static_cast<unsigned>(half) / N, of_token = lanes * heads;
-  const unsigned item = blockIdx.x * block + threadIdx.x, token = item / of_token, rest = item % of_token;
+  const unsigned item = blockIdx.x * block_size + threadIdx.x, token = item / of_token,
+                 rest = item % of_token;
   if (token >= static_cast<unsigned>(tokens)) return;
   const int i = static_cast<int>(rest % lanes) * N, head = static_cast<int>(rest / lanes);
   const std::size_t begin = std::size_t{token} * stride + head * dim + i;
@@ -51,11 +50,11 @@ void run(const lane& on, const char* name, at y, at x, at table, int tokens, int
   constexpr int n = wide<T>;
   const std::size_t pairs = static_cast<std::size_t>(tokens) * heads * (dim / 2);
   if (stride % n == 0 && packable<n>(dim / 2, to, from) && packable<4>(dim / 2, angles))
-    launch(on, name, rotate<n, T>, ceil_div(pairs / n, block), block, 0, to, from, angles, tokens, heads, dim,
-           seq, stride, turn);
+    launch(on, name, rotate<n, T>, ceil_div(pairs / n, block_size), block_size, 0, to, from, angles, tokens,
+           heads, dim, seq, stride, turn);
   else
-    launch(on, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim,
-           seq, stride, turn);
+    launch(on, name, rotate<1, T>, ceil_div(pairs, block_size), block_size, 0, to, from, angles, tokens,
+           heads, dim, seq, stride, turn);
 }
 
 }  // namespace

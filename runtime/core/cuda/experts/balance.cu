@@ -110,7 +110,7 @@ enum class loss_kind { balance, layer_balance, z, overflow };
 /// What a loss that is linear in `s` multiplies element i of it with: scores, or the first of a row of
 /// squares. Of an overflow `scale` is a logarithm, and nothing dropped counts for nothing.
 template <loss_kind Kind>
-__device__ float factor(const float* whole, int i, int kinds, int experts, float scale) {
+__device__ float factor_of(const float* whole, int i, int kinds, int experts, float scale) {
   const int layer = i / (kinds_of_layer * experts), kind = i / experts % kinds_of_layer, expert = i % experts;
   if constexpr (Kind == loss_kind::overflow) {
     const float dropped = whole[(kinds_of_layer * layer + 2) * experts + 1];
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(router_block)
                        bool accumulate) {
   float sum = 0.0f;
   for (int i = threadIdx.x; i < kinds * experts; i += router_block)
-    if (const float f = factor<Kind>(whole, i, kinds, experts, scale); f != 0.0f) sum += f * s[i];
+    if (const float f = factor_of<Kind>(whole, i, kinds, experts, scale); f != 0.0f) sum += f * s[i];
   sum = block_sum(sum);
   if (threadIdx.x == 0) *loss = (accumulate ? *loss : 0.0f) + sum;
 }
@@ -144,7 +144,7 @@ template <loss_kind Kind>
 __global__ void __launch_bounds__(router_block)
     loss_backward(float* ds, const float* whole, int kinds, int experts, float scale) {
   const int i = blockIdx.x * router_block + threadIdx.x;
-  if (i < kinds * experts) ds[i] = factor<Kind>(whole, i, kinds, experts, scale);
+  if (i < kinds * experts) ds[i] = factor_of<Kind>(whole, i, kinds, experts, scale);
 }
 
 template <bool Softmax, class T>
