@@ -67,11 +67,13 @@ namespace rankc::codegen::algebra {
 ///   "counts"       its results are whole numbers, of whole numbers: no gradient passes through them,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
+///   "stops"        no gradient passes through the op,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
 /// `attributes`: which of "seq" and "number" a result depends on, and "parts": the sizes of axes l and r. A
 /// result always depends on the sizes of the row's units: on d of "h*d".
 /// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results ("dy").
 /// Operands that it does not name have no gradient. A result whose gradient it does not use must have none.
+/// Names that begin with '_' are values on the way: "_0 = mul(dy, b); a = scale(_0)".
 struct line {
   const char *row, *ports, *rule, *needs = "", *attributes = "", *gradients = "";
 };
@@ -110,12 +112,12 @@ struct equation {
   std::vector<int> weights;    // of a merge: the log-sum-exp of each operand
   int row = -1;                // of a call
 };
-/// An operand of a derivative: a port, or the gradient of one.
+/// An operand of a derivative: a port, the gradient of one, or a value on the way, counted behind the ports.
 struct factor {
   int port = -1;
   bool gradient = false;
 };
-/// Gradients of operands: the results of a row, or, without a row, another gradient itself.
+/// Gradients of operands, or values on the way: the results of a row, or, without a row, another gradient itself.
 struct derivative {
   std::vector<int> of;
   int row = -1;
@@ -134,20 +136,21 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       segments = false, counts = false, converts = false;
+       segments = false, counts = false, converts = false, stops = false, is_like = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
   bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read
   std::vector<derivative> derivatives;
-  unsigned long long key = 0;  // of the row's name, or of that which it is like
+  std::vector<std::string> on_the_way;  // values of derivatives that are gradients of no operand
+  unsigned long long key = 0;           // of the row's name, or of that which it is like
 };
 
 /// Index in facts() of a row; -1 where it has none.
 int find_fact(std::string_view row);
 const std::vector<fact>& facts();
-/// A table of such lines, read.
+/// A table of such lines, read, behind the facts of other rows that they may name.
 /// Errors: refusal, with the row and the word, where a line is not as struct line says.
-std::vector<fact> read_facts(std::span<const line>);
+std::vector<fact> read_facts(std::span<const line>, std::vector<fact> before = {});
 
 }  // namespace rankc::codegen::algebra

@@ -26,7 +26,8 @@ const std::map<std::string_view, std::vector<flag>> plain_needs{{"positions", {&
                                                                 {"grouped", {&fact::grouped}},
                                                                 {"segments", {&fact::segments}},
                                                                 {"counts", {&fact::counts}},
-                                                                {"converts", {&fact::converts}}};
+                                                                {"converts", {&fact::converts}},
+                                                                {"stops", {&fact::stops}}};
 
 const std::map<std::string_view, flag> plain_attributes{
     {"seq", &fact::seq}, {"number", &fact::number}, {"parts", &fact::parts}};
@@ -68,6 +69,7 @@ class needs_reader {
         fact_.by = port_of(fact_, take_brackets());
       } else if (word == "like") {
         const std::string other = take_word();
+        fact_.is_like = true;
         fact_.key = all_[static_cast<std::size_t>(find_row(all_, other, fact_))].key;
       } else {
         refuse(word);

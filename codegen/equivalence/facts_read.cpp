@@ -192,21 +192,34 @@ class reader {
     add_operands(f, e, parts_of(operands, " "));
   }
 
-  derivative read_derivative(const fact& f, const std::string& text) const {
-    const std::vector<std::string> sides = sides_of(f, text);
+  derivative read_derivative(fact& f, const std::string& text) const {
+    const std::vector<std::string> sides = sides_of(f, text), left = parts_of(sides[0], " ");
     const std::string& right = sides[1];
     derivative d;
-    for (const std::string& name : parts_of(sides[0], " ")) d.of.push_back(port_of(f, name));
     if (right.find('(') == std::string::npos) {
       d.from.push_back(read_factor(f, right));
-      return d;
+    } else {
+      for (const std::string& name : arguments_of(f, right)) d.from.push_back(read_factor(f, name));
+      d.row = called(f, right.substr(0, right.find('(')), left.size() + d.from.size());
     }
-    for (const std::string& name : arguments_of(f, right)) d.from.push_back(read_factor(f, name));
-    d.row = called(f, right.substr(0, right.find('(')), d.of.size() + d.from.size());
+    if (d.row < 0 && left.size() != 1) refuse_text(f, text);
+    for (const std::string& name : left) d.of.push_back(derived(f, name));
     return d;
   }
-  /// A port, or behind a "d" the result of which it is the gradient.
+  /// The place of a value on the way, behind the ports; -1: it is not known.
+  static int find_on_the_way(const fact& f, const std::string& name) {
+    const int at = find(f.on_the_way, name);
+    return at == static_cast<int>(f.on_the_way.size()) ? -1 : static_cast<int>(f.ports.size()) + at;
+  }
+  /// What an equation of gradients makes: the gradient of a port, or a value on the way.
+  static int derived(fact& f, const std::string& name) {
+    if (!name.starts_with('_')) return port_of(f, name);
+    if (find_on_the_way(f, name) < 0) f.on_the_way.push_back(name);
+    return find_on_the_way(f, name);
+  }
+  /// A port, behind a "d" the result of which it is the gradient, or a value on the way.
   static factor read_factor(const fact& f, const std::string& name) {
+    if (const int at = find_on_the_way(f, name); at >= 0) return {at, false};
     if (find(f.names, name) < static_cast<int>(f.ports.size())) return {find(f.names, name), false};
     if (!name.starts_with('d')) return {port_of(f, name), false};
     return {port_of(f, name.substr(1)), true};
@@ -253,16 +266,16 @@ void note_reads(const std::vector<fact>& all, fact& f) {
 
 }  // namespace
 
-std::vector<fact> read_facts(std::span<const line> lines) {
-  std::vector<fact> all;
+std::vector<fact> read_facts(std::span<const line> lines, std::vector<fact> all) {
+  const std::size_t before = all.size();
   reader r(all);
   for (const line& l : lines) r.read_ports(l);
-  for (std::size_t i = 0; i < all.size(); ++i) r.read_rule(lines[i], all[i]);
+  for (std::size_t i = 0; i < lines.size(); ++i) r.read_rule(lines[i], all[before + i]);
   check_keys(all);
-  for (fact& f : all) {
-    note_reads(all, f);
-    for (int result = 0; result < f.results; ++result)
-      f.ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, f, result);
+  for (std::size_t i = before; i < all.size(); ++i) {
+    note_reads(all, all[i]);
+    for (int result = 0; result < all[i].results; ++result)
+      all[i].ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, all[i], result);
   }
   return all;
 }

@@ -42,7 +42,7 @@ void model::backward(std::size_t use) {
 void model::backward_op(std::size_t use, const specification::op& o) {
   const specification::use& u = spec_.uses[use];
   const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
-  const fact& f = fact_of(o.row);
+  const fact& f = facts_.of(o.row);
   std::vector<term>& gradients = uses_[use].gradients;
   const std::size_t results = static_cast<std::size_t>(f.results);
   std::vector<bool> used(results, false);
@@ -51,25 +51,32 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   };
   bool reached = false;
   for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
-  if (!reached || f.equations[0].is == equation::kind::zero || f.counts) return;
+  if (!reached || f.equations[0].is == equation::kind::zero || f.counts || f.stops) return;
   const std::vector<term> ports = operands(use, o, f);
+  std::vector<term> on_the_way(f.on_the_way.size(), zero);
+  const auto value_of = [&](std::size_t at) {
+    return at < f.ports.size() ? ports[at] : on_the_way[at - f.ports.size()];
+  };
   const attributes with = attributes_of(l, o, f);
   std::vector<std::pair<std::size_t, term>> made;
   for (const derivative& d : f.derivatives) {
     std::vector<term> given;
     for (const factor& x : d.from) {
       if (x.gradient) used[static_cast<std::size_t>(x.port)] = true;
-      given.push_back(x.gradient ? of_result(x.port) : ports[static_cast<std::size_t>(x.port)]);
+      given.push_back(x.gradient ? of_result(x.port) : value_of(static_cast<std::size_t>(x.port)));
     }
     if (d.row >= 0) {
-      const fact& g = facts()[static_cast<std::size_t>(d.row)];
+      const fact& g = facts_[d.row];
       std::vector<term> inner(g.names.size(), zero);
       std::copy(given.begin(), given.end(), inner.begin() + g.results);
       apply(g, inner, with, u.name + ": " + g.row);
       given.assign(inner.begin(), inner.begin() + g.results);
     }
-    for (std::size_t i = 0; i < d.of.size(); ++i)
-      made.emplace_back(static_cast<std::size_t>(d.of[i]), given[i]);
+    for (std::size_t i = 0; i < d.of.size(); ++i) {
+      const auto at = static_cast<std::size_t>(d.of[i]);
+      if (at < f.ports.size()) made.emplace_back(at, given[i]);
+      else on_the_way[at - f.ports.size()] = given[i];
+    }
   }
   for (const auto& [port, gradient] : made) {
     if (port < results || port - results >= o.in.size()) continue;

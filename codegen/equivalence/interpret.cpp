@@ -181,11 +181,10 @@ void interpreter::compute(const op& o) {
 
 const fact& interpreter::fact_of(std::string_view row) {
   for (const auto& [name, at] : rows_)
-    if (name.data() == row.data() && name.size() == row.size()) return facts()[static_cast<std::size_t>(at)];
-  const int at = find_fact(row);
-  if (at < 0) throw unknown_row(row);
+    if (name.data() == row.data() && name.size() == row.size()) return model_.facts()[at];
+  const int at = model_.facts().find(row);
   if (rows_.size() < 2 * facts().size()) rows_.emplace_back(row, at);
-  return facts()[static_cast<std::size_t>(at)];
+  return model_.facts()[at];
 }
 
 }  // namespace rankc::codegen::algebra

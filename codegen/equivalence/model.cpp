@@ -21,12 +21,6 @@ hasher begin_hash(const fact& f, int equation, const attributes& with) {
 
 }  // namespace
 
-const fact& fact_of(const std::string& row) {
-  const int at = find_fact(row);
-  if (at < 0) throw unknown_row(row);
-  return facts()[static_cast<std::size_t>(at)];
-}
-
 term result_of(const fact& f, int equation, const term* operands, const attributes& with) {
   const auto& e = f.equations[static_cast<std::size_t>(equation)];
   hasher h = begin_hash(f, equation, with);
@@ -70,9 +64,9 @@ static void check_indices(const specification& s) {
   }
 }
 
-model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
+model::model(const specification& s) : spec_(s), facts_(s.rows), index_(1 << 12, -1), uses_(s.uses.size()) {
   check_indices(s);
-  check_shapes(s);
+  check_shapes(s, facts_);
   begin();
   term x = leaf("ids", ""), statistics = zero;
   sum losses{{}, "the loss", std::vector<std::int64_t>{}},
@@ -203,7 +197,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
         throw refusal("RC7605: \"{}\" of the model merges parts of a softmax; expected a model on one device",
                       where);
       case equation::kind::call: {
-        const fact& callee = facts()[static_cast<std::size_t>(e.row)];
+        const fact& callee = facts_[e.row];
         std::vector<term> inner(callee.names.size(), zero);
         std::copy(given.begin(), given.end(), inner.begin() + callee.results);
         apply(callee, inner, with, where);
@@ -238,7 +232,7 @@ void model::forward(std::size_t use, term input, term statistics) {
   for (std::size_t i = 0; i < l.parameters.size(); ++i)
     values[static_cast<std::size_t>(l.parameters[i].value)] = parameters_.at(u.parameters[i]).state[0];
   for (const specification::op& o : l.ops) {
-    const fact& f = fact_of(o.row);
+    const fact& f = facts_.of(o.row);
     std::vector<term> ports = operands(use, o, f);
     if (f.positions && o.in.size() + o.out.size() < f.ports.size())
       know(ports[f.ports.size() - 1], "the rotary table", nullptr);

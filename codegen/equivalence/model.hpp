@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "facts.hpp"
+#include "fact_table.hpp"
 #include "term.hpp"
 
 namespace rankc::codegen::algebra {
@@ -27,9 +27,6 @@ struct attributes {
   std::int64_t& size(char letter) { return sizes[static_cast<std::size_t>(letter - 'a')]; }
   std::int64_t size(char letter) const { return sizes[static_cast<std::size_t>(letter - 'a')]; }
 };
-/// Errors: unknown_row.
-const fact& fact_of(const std::string& row);
-
 /// The result of a function of whole operands.
 term result_of(const fact&, int equation, const term* operands, const attributes&);
 /// What an operand that is repeated, or put beside others, is as a summand.
@@ -69,6 +66,7 @@ class model {
   /// Errors: refusal where a row has no facts, or a gradient no rule.
   explicit model(const specification&);
 
+  const fact_table& facts() const { return facts_; }
   std::int64_t tokens() const { return spec_.tokens; }
   bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
@@ -132,6 +130,7 @@ class model {
   void know_arrangement(const fact&, const term& result, const term& choice, const attributes&);
 
   const specification& spec_;
+  const fact_table facts_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
   std::map<term, term> arrangements_;

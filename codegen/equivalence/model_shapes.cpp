@@ -18,11 +18,11 @@ using unit_uses = std::set<std::pair<int, std::size_t>>;
 /// One op of a layer: an axis of its row has one size in all values.
 class op_shapes {
  public:
-  op_shapes(const specification::layer& l, const specification::op& o, unit_uses& units)
+  op_shapes(const specification::layer& l, const specification::op& o, const fact& f, unit_uses& units)
       : layer_(l),
         op_(o),
         units_(units),
-        fact_(fact_of(o.row)),
+        fact_(f),
         has_table_(fact_.positions && ports() < fact_.ports.size()) {}
 
   void check() {
@@ -147,10 +147,10 @@ static void check_values(const specification::layer& l, const unit_uses& taken) 
   }
 }
 
-void check_shapes(const specification& s) {
+void check_shapes(const specification& s, const fact_table& facts) {
   for (const specification::layer& l : s.layers) {
     unit_uses taken;
-    for (const specification::op& o : l.ops) op_shapes(l, o, taken).check();
+    for (const specification::op& o : l.ops) op_shapes(l, o, facts.of(o.row), taken).check();
     check_values(l, taken);
   }
 }

@@ -4,11 +4,12 @@
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
+#include "fact_table.hpp"
 #include "refusal.hpp"
 
 namespace rankc::codegen::algebra {
 
 /// Errors: refusal; unknown_row.
-void check_shapes(const specification&);
+void check_shapes(const specification&, const fact_table&);
 
 }  // namespace rankc::codegen::algebra

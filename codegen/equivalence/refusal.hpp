@@ -30,6 +30,11 @@ struct unknown_row : refusal {
   explicit unknown_row(std::string_view row)
       : refusal("RC7635: the table of facts has no row {}, so the program is not compared with the model",
                 row) {}
+  unknown_row(std::string_view row, const std::string& why)
+      : refusal(
+            "RC7745: the op_row of {} does not tell its facts, so the program is not compared with the "
+            "model: {}",
+            row, why) {}
 };
 
 }  // namespace rankc::codegen::algebra

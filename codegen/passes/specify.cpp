@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No
 // pass has been over them.
+#include <rankc/codegen/declared_facts.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/plan/check_linears.hpp>
 
@@ -125,6 +126,7 @@ specification specify(const plan_data& p) {
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
+  s.rows = declared_facts(p.on_one_device);
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

@@ -245,6 +245,16 @@ std::string step_text(const program& p, const verdict& v) {
   return out + "\n],\n\"ranks\": [" + ranks + "\n]}";
 }
 
+/// The facts of a user's rows, a row a line; none of rows that do not tell them.
+std::string row_facts_text(const std::vector<specification::row_facts>& rows) {
+  std::string out;
+  for (const auto& r : rows)
+    if (r.unknown.empty())
+      out += fmt::format("{}\n[{},{},{},{},{},{}]", out.empty() ? "" : ",", quoted(r.row), quoted(r.ports),
+                         quoted(r.rule), quoted(r.needs), quoted(r.attributes), quoted(r.gradients));
+  return out;
+}
+
 /// The model as it is on one device, an op a line; null where nothing is known of it.
 std::string model_text(const specification& s) {
   if (s.layers.empty()) return "null";
@@ -275,6 +285,7 @@ std::string model_text(const specification& s) {
     for (const auto& name : u.parameters) out += (&name == u.parameters.data() ? "" : ",") + quoted(name);
     out += "]]";
   }
+  if (const std::string rows = row_facts_text(s.rows); !rows.empty()) out += "\n], \"rows\": [" + rows;
   const auto& o = s.optimizer;
   return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]}}", s.tokens, quoted(o.row),
                            o.moments, o.bf16_weights, o.bf16_moments, o.bf16_reductions);

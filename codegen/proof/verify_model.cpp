@@ -88,11 +88,23 @@ specification::update to_optimizer(const json& j) {
   return o;
 }
 
+specification::row_facts to_row_facts(const json& j) {
+  constexpr const char* what = "a row of the model";
+  if (!j.is_array() || j.size() != 6)
+    refuse(
+        "RC7154: certificate: a row of the model must be [row, ports, rule, needs, attributes, gradients]");
+  return {to_text(j[0], what), to_text(j[1], what), to_text(j[2], what),
+          to_text(j[3], what), to_text(j[4], what), to_text(j[5], what)};
+}
+
 }  // namespace
 
 specification to_model(const json& j) {
   if (j.is_null()) return {};
-  expect_fields(j, {"layers", "uses", "tokens", "optimizer"}, "the model");
+  std::vector<const char*> fields{"layers", "uses", "tokens", "optimizer"};
+  const bool has_rows = j.is_object() && j.contains("rows");  // of the user's
+  if (has_rows) fields.push_back("rows");
+  expect_fields(j, fields, "the model");
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3)
@@ -107,6 +119,7 @@ specification to_model(const json& j) {
           made.layer, made.name, made.parameters.size(), s.layers.size());
     return made;
   });
+  if (has_rows) s.rows = to_list(j["rows"], "rows", to_row_facts);
   s.optimizer = to_optimizer(j["optimizer"]);
   return s;
 }

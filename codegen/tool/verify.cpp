@@ -72,6 +72,15 @@ void print_draw(const draw& d, std::ostream& out) {
       d.of.primes[0], d.of.primes[1], d.seed, std::ceil(std::log2(d.chance)));
 }
 
+/// What is trusted: the sentences of the file, and what the model says of a user's rows.
+std::vector<std::string> trusted_by(const codegen::certified& c) {
+  std::vector<std::string> all = c.trusted;
+  for (const codegen::specification::row_facts& r : c.model.rows)
+    all.push_back(fmt::format("the kernel of the user's row {} computes {}: {}{}", r.row, r.ports, r.rule,
+                              r.gradients.empty() ? "" : "; its gradients are " + r.gradients));
+  return all;
+}
+
 /// Print what is claimed of a step. Returns why it is not compared with the model; empty: it is.
 /// Errors: RC8120.
 std::string check_step(const codegen::proven& s, const codegen::specification& model,
@@ -110,7 +119,7 @@ std::string check_model(const codegen::certified& c, const std::filesystem::path
                            together.reasons.front());
   print_list("steps: belong together", together.claims, out);
   if (by.chance > 0) print_draw(by, out);
-  print_list("trusted, and not shown by the certificate:", c.trusted, out);
+  print_list("trusted, and not shown by the certificate:", trusted_by(c), out);
   return not_compared;
 }
 

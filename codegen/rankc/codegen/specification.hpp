@@ -68,10 +68,16 @@ struct specification {
     bool bf16_weights = false, bf16_moments = false;  // whether these may be kept in bf16 alone
     bool bf16_reductions = false;                     // whether gradients may be sent in bf16 to be summed
   };
+  /// The facts of a row of the user's, in the words of `struct line` of equivalence/facts.hpp.
+  struct row_facts {
+    std::string row, ports = "", rule = "", needs = "", attributes = "", gradients = "";
+    std::string unknown = "";  // why the op_row has no facts: what it declares does not tell them
+  };
   std::vector<layer> layers;
   std::vector<use> uses;
-  std::int64_t tokens = 0;  // of a step
+  std::int64_t tokens = 0;      // of a step
   update optimizer = {};
+  std::vector<row_facts> rows = {};  // of the user's
 
   /// Whether a layer that the model has trains a parameter.
   bool trains() const {

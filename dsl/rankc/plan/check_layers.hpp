@@ -171,6 +171,19 @@ constexpr bool takes_sequences(const op_row& row) {
   return false;
 }
 
+/// Whether another row has the name: programs and certificates know rows by their names.
+constexpr bool is_named_alike(const op_row& row, const op_row* other) {
+  return other != &row && other->name == row.name;
+}
+/// Complain of a user's row that has the name of one of rankc's, or of another one of the user's.
+constexpr void check_row_name(complaint& c, const op_row& row, const std::vector<const op_row*>& of_user) {
+  const char* const other = "has the name of its op_row; give the op_row a name of its own";
+  for (const op_row* known : ops::all)
+    if (!c.said && is_named_alike(row, known)) c.begin() << "one of rankc's ops " << other;
+  for (const op_row* seen : of_user)
+    if (!c.said && is_named_alike(row, seen)) c.begin() << "another op of the layer " << other;
+}
+
 /// RC225: a user's op whose row lacks what lowering asks of it. (rankc's own rows are held to it by a test.)
 constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d) {
   std::vector<const op_row*> seen;
@@ -181,6 +194,7 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
     seen.push_back(o.kind);
     complaint c{o.kind->name, {}, o.from};
     check_row(c, *o.kind, false);
+    check_row_name(c, *o.kind, seen);
     if (!c.said && d.cp > 1 && takes_sequences(*o.kind))
       c.begin() << "its kernel is told of sequences, and with cp=" << d.cp
                 << " a rank has chunks of them; take a kernel of tokens, or cp=1";

@@ -98,6 +98,7 @@ TEST_CASE("what is not compared with the model is said of every program that is 
   rankc::op& first = plan.on_one_device[1].ops[0];
   rankc::op_row own = *first.kind;
   own.name = "an_op_of_the_users";
+  own.dual = nullptr;
   first.kind = &own;
   const scratch files;
   fs::create_directory(files.path("out"));
@@ -108,7 +109,8 @@ TEST_CASE("what is not compared with the model is said of every program that is 
     CHECK(done.err.starts_with("warning: RC8123: "));
     CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
     CHECK(rankc::test::said_in(done.err).arguments.at(0) == plan.name);
-    CHECK(rankc::test::said_in(done.err, 7635).arguments == std::vector<std::string>{"an_op_of_the_users"});
+    CHECK(rankc::test::said_in(done.err, 7745).arguments ==
+          std::vector<std::string>{"an_op_of_the_users", "it has no dual"});
   }
 }
 

@@ -112,3 +112,25 @@ static_assert(valid<too_many_operands>);
 inline constexpr auto parameter_for_a_value = modelled<fine, 0>;
 // error: RC210: ops.cpp:1: mine 'b': operand 'x' is a parameter; expected a value that an op made
 static_assert(valid<parameter_for_a_value>);
+
+inline constexpr op_row namesake = like_gelu([](op_row& r) { r.name = "sigmoid"; });
+inline constexpr auto name_of_a_known_op = modelled<namesake>;
+// error: RC225: ops.cpp:1: sigmoid: one of rankc's ops has the name of its op_row; give the op_row a name of its
+//        own
+static_assert(valid<name_of_a_known_op>);
+
+inline constexpr op_row gradient_of_twin = [] {
+  op_row row = ops::gelu_grad;
+  row.name = faulty ? "mine" : "mine_grad";
+  row.header = "mine.hpp";
+  return row;
+}();
+inline constexpr op_row twin = [] {
+  op_row row = like_gelu([](op_row&) {});
+  row.dual = [](backward& b) { b.give("x", b.apply(gradient_of_twin, {b.gradient("y"), b["x"]})); };
+  return row;
+}();
+inline constexpr auto two_ops_of_one_name = modelled<twin>;
+// error: RC225: ops.cpp:1: mine: another op of the layer has the name of its op_row; give the op_row a name of
+//        its own
+static_assert(valid<two_ops_of_one_name>);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of all rows that a program may call: those of the table, and those of a user's op_rows, which come
+// with the model. A user's row is an uninterpreted function of its operands.
+#pragma once
+#include <rankc/codegen/specification.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "facts.hpp"
+
+namespace rankc::codegen::algebra {
+
+class fact_table {
+ public:
+  /// Errors: refusal where the facts of a user's row cannot be read, claim more than a function of operands, or
+  /// are those of another row too.
+  explicit fact_table(const std::vector<specification::row_facts>& of_user);
+
+  const fact& operator[](int row) const { return all()[static_cast<std::size_t>(row)]; }
+  /// The index of a row.
+  /// Errors: unknown_row.
+  int find(std::string_view row) const;
+  const fact& of(std::string_view row) const { return (*this)[find(row)]; }
+
+ private:
+  const std::vector<fact>& all() const { return with_users_.empty() ? facts() : with_users_; }
+
+  std::vector<fact> with_users_;                             // empty: the user has no rows
+  std::map<std::string, std::string, std::less<>> unknown_;  // of rows without facts: why
+};
+
+}  // namespace rankc::codegen::algebra

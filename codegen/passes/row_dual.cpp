@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_dual.hpp"
+
+#include <fmt/format.h>
+
+#include <rankc/ops/table.hpp>
+
+#include <algorithm>
+
+namespace rankc::codegen {
+
+row_dual::row_dual(const trace& t, const op& o) : op_(o) {
+  trace_.recipe = t.recipe;
+  trace_.backward_of = o.from;
+  for (int& v : op_.in) {
+    if (v < 0) continue;
+    if (const int w = t.find_parameter(v); w >= 0) {
+      weight_info fresh = t.weights[static_cast<std::size_t>(w)];
+      fresh.trainable = true;
+      fresh.has_gradient = false;
+      v = trace_.add(fresh).id;
+    } else {
+      v = trace_.add(t.values[static_cast<std::size_t>(v)]).id;
+    }
+  }
+  for (int& v : op_.out)
+    if (v >= 0) v = trace_.add(t.values[static_cast<std::size_t>(v)]).id;
+  trace_.gradients.assign(trace_.values.size(), -1);
+  for (const int v : op_.out)
+    if (v >= 0)
+      trace_.gradients[static_cast<std::size_t>(v)] =
+          trace_.add(cotangent(trace_.values[static_cast<std::size_t>(v)])).id;
+  name_ports();
+  first_made_ = static_cast<int>(trace_.values.size());
+  backward b{trace_, op_};
+  op_.kind->dual(b);
+  if (!trace_.said.empty()) throw untold(std::string(trace_.said.front().view()));
+  for (const op& applied : trace_.ops)
+    for (const port& p : applied.kind->used_ports())
+      for (int d = 0; ops::is_known(applied.kind) && d < p.shape.ndim; ++d)
+        if (!p.shape.dim[d].unit.empty())
+          throw untold(fmt::format("its dual applies {}, which takes heads", applied.kind->name));
+}
+
+void row_dual::name_ports() {
+  std::size_t in = 0, out = 0;
+  for (const port& p : op_.kind->used_ports()) {
+    if (!p.is_traced()) continue;
+    const int v = p.is_written() ? op_.out[out++] : op_.in[in++];
+    names_[v] = p.name;
+    if (!p.is_written()) {
+      operands_[v] = p.name;
+      continue;
+    }
+    const std::string gradient = fmt::format("d{}", p.name);
+    if (op_.kind->find(gradient) >= 0)
+      throw untold(fmt::format("port {} has the name of the gradient of {}", gradient, p.name));
+    names_[trace_.gradients[static_cast<std::size_t>(v)]] = gradient;
+  }
+}
+
+bool row_dual::is_read(int value) const {
+  return std::any_of(trace_.ops.begin(), trace_.ops.end(), [&](const op& o) {
+    return std::find(std::begin(o.in), std::end(o.in), value) != std::end(o.in);
+  });
+}
+
+/// "_0"
+std::string row_dual::name_of(int made) const { return fmt::format("_{}", made - first_made_); }
+
+/// A result that is the gradient of an operand has the name of its port; another one has a number.
+std::string row_dual::left_of(const op& o, int result) const {
+  const int made = o.out[result];
+  if (const int w = o.adds_to[result]; w >= 0)
+    return operands_.at(trace_.weights[static_cast<std::size_t>(w)].id);
+  for (const auto& [operand, name] : operands_)
+    if (trace_.gradients[static_cast<std::size_t>(operand)] == made && !is_read(made)) return name;
+  return name_of(made);
+}
+
+std::string row_dual::assignments_of(const op& o, std::map<int, std::string>& names) const {
+  std::string left, given;
+  for (int r = 0; r < o.kind->count(true); ++r) {
+    left += (r ? " " : "") + left_of(o, r);
+    names[o.out[r]] = name_of(o.out[r]);
+  }
+  for (int i = 0; i < o.kind->count(false); ++i)
+    given += fmt::format("{}{}", i ? ", " : "", names.at(o.in[i]));
+  return fmt::format("{} = {}({})", left, o.kind->name, given);
+}
+
+std::string row_dual::text() const {
+  std::map<int, std::string> names = names_;
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : "; ") + one; };
+  for (const op& o : trace_.ops) add(assignments_of(o, names));
+  for (const auto& [operand, name] : operands_) {
+    const int given = trace_.gradients[static_cast<std::size_t>(operand)];
+    if (given < 0) continue;
+    const bool is_named = std::any_of(trace_.ops.begin(), trace_.ops.end(), [&](const op& o) {
+      return std::find(std::begin(o.out), std::end(o.out), given) != std::end(o.out) && !is_read(given);
+    });
+    if (!is_named) add(fmt::format("{} = {}", name, names.at(given)));
+  }
+  return text;
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops that a row's dual applies, and the gradients that it gives, by the names of the row's ports.
+#pragma once
+#include <rankc/typed/backward.hpp>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace rankc::codegen {
+
+class row_dual {
+ public:
+  /// Why the gradients cannot be written down.
+  struct untold : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+
+  /// Apply the dual to an op like this one, whose operands are all different values.
+  /// Errors: untold.
+  row_dual(const trace&, const op&);
+
+  /// What the dual has traced: its ops alone.
+  const trace& traced() const { return trace_; }
+  /// "_0 = mul(dy, b); a = scale(_0)": gradients of operands, and values on the way, by rows.
+  std::string text() const;
+
+ private:
+  void name_ports();
+  bool is_read(int value) const;
+  std::string left_of(const op&, int result) const;
+  std::string assignments_of(const op&, std::map<int, std::string>& names) const;
+
+  std::string name_of(int made) const;
+
+  trace trace_;
+  int first_made_ = 0;  // of the values that the dual makes
+  op op_;
+  std::map<int, std::string> names_;     // of values that the dual is given
+  std::map<int, std::string> operands_;  // ports of the operands
+};
+
+}  // namespace rankc::codegen

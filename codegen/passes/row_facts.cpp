@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "row_typing.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+template <class... Parts>
+[[noreturn]] void give_up(fmt::format_string<Parts...> text, Parts&&... parts) {
+  throw undeclared(fmt::format(text, std::forward<Parts>(parts)...));
+}
+
+/// Whether a kernel of the row takes a size.
+bool takes(const op_row& row, std::string_view word) {
+  for (const kernel_row* k : {&row.host, &row.cuda})
+    for (std::string_view rest = k->sizes; !rest.empty();) {
+      const std::size_t end = std::min(rest.find_first_of(" *"), rest.size());
+      if (rest.substr(0, end) == word) return true;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  return false;
+}
+
+/// Writes the facts of one row, from one of its ops.
+class row_writer {
+ public:
+  row_writer(const trace& t, const op& o, alphabet& letters)
+      : op_(o), row_(*o.kind), letters_(letters), typing_(t, o) {
+    if (row_.converts != conversion::none) give_up("it moves data between ranks");
+    find_tokens();
+    for (const auto* side : {&typing_.results(), &typing_.operands()})
+      for (const typed_port& p : *side) all_.push_back(&p);
+    for (const typed_port* p : all_) check_dims(*p);
+  }
+
+  specification::row_facts write() {
+    specification::row_facts f{.row = std::string(row_.name)};
+    for (const typed_port* p : all_) f.ports += (f.ports.empty() ? "" : " ") + port_text(*p);
+    find_axes();
+    f.rule = rule_text();
+    f.needs = needs_text();
+    f.attributes = attributes_text();
+    return f;
+  }
+
+ private:
+  /// The first dim of a value that is no parameter counts tokens.
+  void find_tokens() {
+    for (const auto* side : {&typing_.operands(), &typing_.results()})
+      for (const typed_port& p : *side) {
+        if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) continue;
+        const port_dim& d = p.of->shape.dim[0];
+        if (d.number || !d.unit.empty() || (!tokens_.empty() && d.count != tokens_))
+          give_up("the first dims of its ports are not all one number of tokens");
+        tokens_ = d.count;
+      }
+  }
+  void check_dims(const typed_port& p) const {
+    const port_shape& s = p.of->shape;
+    if (p.of->name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string_view::npos ||
+        p.of->name.starts_with('_'))
+      give_up("port {} has a name of other characters than a to z, digits and _", p.of->name);
+    if (p.of->as == use::rotary) give_up("it takes a rotary table");
+    if (s.ndim == 2 && !s.dim[0].count.empty() && s.dim[0].count == s.dim[1].count)
+      give_up("the dims of port {} have one symbol", p.of->name);
+    for (int d = 0; d < s.ndim; ++d)
+      if (s.dim[d].number > 9) give_up("port {} has a dim of {} elements", p.of->name, s.dim[d].number);
+  }
+  char letter_of(std::string_view symbol) { return symbol == tokens_ ? 't' : letters_.letter_of(symbol); }
+
+  std::string axis_text(const port_dim& d) {
+    if (d.number) return std::to_string(d.number);
+    std::string text(1, letter_of(d.count));
+    if (!d.unit.empty()) text += fmt::format("*{}", letters_.letter_of(d.unit));
+    return text;
+  }
+  static std::string_view type_text(element e) {
+    if (e == element::index) return "/i32";
+    if (e == element::e4m3) return "/e4m3";
+    if (e == element::e5m2) return "/e5m2";
+    return e == element::e4m3_rows ? "/e4m3_rows" : "";
+  }
+  std::string port_text(const typed_port& p) {
+    const port& of = *p.of;
+    std::string text = fmt::format("{}{}(", of.adds || of.as == use::sum ? "+" : "", of.name);
+    for (int d = 0; d < of.shape.ndim; ++d) text += (d ? " " : "") + axis_text(of.shape.dim[d]);
+    text += fmt::format("){}", type_text(of.holds));
+    if (!of.shape.stride.empty()) text += fmt::format(":{}", letters_.letter_of(of.shape.stride));
+    for (int i = 0; i < 2 && !of.may_replace[i].empty(); ++i)
+      text += fmt::format("{}{}", i ? "," : "^", of.may_replace[i]);
+    return text;
+  }
+
+  /// Ask the typing rule about each symbol: an axis of its own, one that is summed over, or one that is whole.
+  void find_axes() {
+    summed_.resize(typing_.results().size());
+    for (const typed_port& x : typing_.operands())
+      for (int d = 0; d < x.of->shape.ndim; ++d)
+        if (!x.of->shape.dim[d].count.empty()) symbols_.insert(x.of->shape.dim[d].count);
+    for (const std::string_view symbol : symbols_) find_axis(symbol);
+    if (typing_.takes_maximum()) give_up("it takes a maximum");
+    for (const typed_port& y : typing_.results())
+      for (int d = 0; d < y.of->shape.ndim; ++d)
+        if (const std::string_view symbol = y.of->shape.dim[d].count;
+            !symbol.empty() && !symbols_.contains(symbol))
+          give_up("no operand has the {} of result {}", symbol, y.of->name);
+  }
+  void find_axis(std::string_view symbol) {
+    const answer made = typing_.sharded({symbol});
+    if (!made) return add_whole(symbol);
+    for (std::size_t r = 0; r < made->size(); ++r) {
+      const typed_port& y = typing_.results()[r];
+      const int d = y.find(symbol);
+      if ((*made)[r] != (d < 0 ? P : V(d)))
+        give_up("where {} are sharded, its typing rule makes {} neither sharded nor a pending sum", symbol,
+                y.of->name);
+      if (d < 0) summed_[r] += letter_of(symbol);
+    }
+  }
+  /// An axis that the rule does not let ranks share out.
+  void add_whole(std::string_view symbol) {
+    if (symbol == tokens_) {
+      if (!takes_sequences())
+        give_up("its typing rule keeps {} together, and its kernels are not told of sequences", symbol);
+      return;
+    }
+    for (const std::string_view other : symbols_)
+      if (other != symbol && other != tokens_ && typing_.sharded({symbol, other}))
+        give_up("its typing rule shards {} together with {}, and not alone", symbol, other);
+    whole_ += letter_of(symbol);
+  }
+  bool takes_sequences() const { return takes(row_, "rows") || takes(row_, "seq"); }
+
+  /// "y = sum(i) x' w'; ..."
+  std::string rule_text() const {
+    if (typing_.operands().empty()) give_up("it has no operands");
+    std::vector<std::vector<bool>> linear(typing_.results().size());
+    const auto is_sum = [](const answer& made, std::size_t r) { return made && (*made)[r] == P; };
+    const answer of_all = typing_.pending(-1);
+    for (std::size_t i = 0; i < typing_.operands().size(); ++i) {
+      const bool may_be = typing_.operands()[i].may_be_pending();
+      const answer of_one = may_be ? typing_.pending(static_cast<int>(i)) : std::nullopt;
+      for (std::size_t r = 0; r < linear.size(); ++r) {
+        linear[r].push_back(is_sum(of_one, r));
+        if (may_be && is_sum(of_all, r) && !linear[r].back())
+          give_up("its typing rule takes pending sums only in all operands at once");
+      }
+    }
+    std::string text;
+    for (std::size_t r = 0; r < linear.size(); ++r) {
+      text += fmt::format("{}{} =", r ? "; " : "", typing_.results()[r].of->name);
+      if (!summed_[r].empty()) text += fmt::format(" sum({})", spaced(summed_[r]));
+      for (std::size_t i = 0; i < linear[r].size(); ++i)
+        text += fmt::format(" {}{}", typing_.operands()[i].of->name, linear[r][i] ? "'" : "");
+    }
+    return text;
+  }
+  static std::string spaced(const std::string& letters) {
+    std::string text;
+    for (const char letter : letters) text += fmt::format("{}{}", text.empty() ? "" : " ", letter);
+    return text;
+  }
+
+  std::string needs_text() {
+    std::string text = takes_sequences() ? "sequences" : "";
+    const auto add = [&](std::string_view need, const std::string& letters) {
+      if (letters.empty()) return;
+      text += fmt::format("{}{}({})", text.empty() ? "" : " ", need, spaced(letters));
+    };
+    std::string first;
+    for (const typed_port* p : all_)
+      for (int d = 0; d < p->of->shape.ndim; ++d) {
+        const port_dim& of = p->of->shape.dim[d];
+        if (of.first.empty()) continue;
+        if (of.count == tokens_) give_up("it takes the place at which its {} begin", tokens_);
+        if (const char letter = letter_of(of.count); first.find(letter) == std::string::npos) first += letter;
+      }
+    add("whole", whole_);
+    add("first", first);
+    return text;
+  }
+
+  std::string attributes_text() const {
+    for (const std::string_view word : {"cp", "ring"})
+      if (takes(row_, word)) give_up("its kernels take {}", word);
+    if (op_.with.scaling != rope_scaling{}) give_up("it is given a scaling of rotary positions");
+    if (op_.with.rows && !takes_sequences()) give_up("it is told of sequences, and its kernels are not");
+    const bool on_host = takes_number(row_.host), on_gpu = takes_number(row_.cuda);
+    if (op_.with.number != 0 && !(on_host && on_gpu))
+      give_up("it is given the number {}, which its kernels of both targets do not take", op_.with.number);
+    std::string text = takes_sequences() || op_.with.seq ? "seq" : "";
+    if (on_host || on_gpu) text += text.empty() ? "number" : " number";
+    return text;
+  }
+  static bool takes_number(const kernel_row& k) {
+    op_row alone;
+    alone.host = k;
+    return takes(alone, "number");
+  }
+
+  const op& op_;
+  const op_row& row_;
+  alphabet& letters_;
+  const row_typing typing_;
+  std::vector<const typed_port*> all_;  // results, then operands
+  std::string_view tokens_;
+  std::set<std::string_view> symbols_;  // of the operands
+  std::vector<std::string> summed_;     // of each result: letters of the axes summed over
+  std::string whole_;
+};
+
+}  // namespace
+
+char alphabet::letter_of(std::string_view symbol) {
+  constexpr std::string_view free = "woiabcdefhkqxyz";  // the others mean something in the table
+  const auto known = letters_.find(symbol);
+  if (known != letters_.end()) return known->second;
+  if (letters_.size() == free.size())
+    give_up("the user's rows have more than {} symbols beside their tokens", free.size());
+  return letters_.emplace(std::string(symbol), free[letters_.size()]).first->second;
+}
+
+specification::row_facts row_facts_of(const trace& t, const op& o, alphabet& letters) {
+  return row_writer(t, o, letters).write();
+}
+
+}  // namespace rankc::codegen

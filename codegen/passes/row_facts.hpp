@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user's row in the words of the table of facts: its axes from the symbols of its ports, what it sums and
+// in which operands it is linear from its typing rule.
+#pragma once
+#include <rankc/codegen/specification.hpp>
+#include <rankc/typed/trace.hpp>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace rankc::codegen {
+
+/// Why a row has no facts.
+struct undeclared : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Letters for the symbols of all rows of the user's: a symbol has the same letter in all of them, since a row
+/// and its gradient share the sizes of their axes.
+class alphabet {
+ public:
+  /// Errors: undeclared where no letter is left.
+  char letter_of(std::string_view symbol);
+
+ private:
+  std::map<std::string, char, std::less<>> letters_;
+};
+
+/// The facts of an op's row but for its gradients.
+/// Errors: undeclared.
+specification::row_facts row_facts_of(const trace&, const op&, alphabet&);
+
+}  // namespace rankc::codegen

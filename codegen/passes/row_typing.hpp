@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op_row's typing rule says about one axis of ranks: how results are placed where operands are
+// sharded along a dim, or are pending sums.
+#pragma once
+#include <rankc/typed/trace.hpp>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace rankc::codegen {
+
+/// A tensor of an op: its port, and its type on one device.
+struct typed_port {
+  const port* of;
+  type is;
+  bool is_gradient = false;  // a result that is the gradient of a parameter
+  /// The dim that a symbol counts; -1: it has none.
+  int find(std::string_view count) const;
+  /// Whether it may be a sum that is still pending.
+  bool may_be_pending() const { return of->as != use::parameter && of->holds != element::index; }
+};
+
+/// How the rule places the results over the axis; none: it refuses the operands.
+using answer = std::optional<std::vector<placement>>;
+
+class row_typing {
+ public:
+  row_typing(const trace&, const op&);
+
+  const std::vector<typed_port>& results() const { return results_; }
+  const std::vector<typed_port>& operands() const { return operands_; }
+
+  /// Where every tensor with one of the symbols is sharded along it.
+  answer sharded(const std::vector<std::string_view>& counts) const;
+  /// Where one operand, or (-1) every one that may be, is a pending sum.
+  answer pending(int operand) const;
+  /// Whether a result that the rule calls pending is a maximum.
+  bool takes_maximum() const { return takes_maximum_; }
+
+ private:
+  using placements = std::vector<std::optional<placement>>;  // of operands; none: R or I
+  answer ask(const placements&, const std::vector<placement>& gradients) const;
+  answer ask_exactly(const std::vector<placement>&, const std::vector<placement>& gradients) const;
+
+  const op& op_;
+  std::vector<typed_port> results_, operands_;
+  mutable bool takes_maximum_ = false;
+};
+
+}  // namespace rankc::codegen

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a user's row follow from its op_row. Those of copies of rankc's rows are what the table of facts
+// says of them, which was written by hand.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/declared_facts.hpp>
+#include <rankc/rankc.hpp>
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace declared_facts_test {
+
+using namespace rankc;
+
+namespace {
+
+/// "ports | rule | needs | attributes | gradients", or why they are unknown.
+std::string text_of(const codegen::specification::row_facts& f) {
+  if (!f.unknown.empty()) return f.unknown;
+  return f.ports + " | " + f.rule + " | " + f.needs + " | " + f.attributes + " | " + f.gradients;
+}
+
+std::vector<codegen::specification::row_facts> all_facts(const std::function<void(trace&)>& layer) {
+  trace t;
+  layer(t);
+  t.forward_ops = t.ops.size();
+  REQUIRE_MESSAGE(t.said.empty(), t.said.front().view());
+  return codegen::declared_facts({t});
+}
+std::string facts(const std::function<void(trace&)>& layer) { return text_of(all_facts(layer).at(0)); }
+
+constexpr dim tokens{"tokens", 32}, hidden{"hidden", 16}, ffn{"ffn", 24}, vocab{"vocab", 64},
+    heads{"heads", 16, 4, "head_dim"};
+
+value rows(trace& t, dim features = hidden) {
+  type x;
+  x.ndim = 2;
+  x.shape[0] = tokens;
+  x.shape[1] = features;
+  return t.add(x);
+}
+value ids(trace& t) {
+  type x;
+  x.ndim = 1;
+  x.shape[0] = tokens;
+  x.holds = element::index;
+  return t.add(x);
+}
+value weight(trace& t, const char* name, std::initializer_list<dim> shape) {
+  return t.parameter(name, shape, {}, initial::zeros);
+}
+
+/// A row of the user's that is like one of rankc's.
+op_row mine(op_row row) {
+  row.name = "mine";
+  row.header = "mine.hpp";
+  return row;
+}
+/// One with ports and kernels of its own.
+op_row changed(const op_row& like, const std::function<void(op_row&)>& change) {
+  op_row row = mine(like);
+  change(row);
+  return row;
+}
+
+/// The gradient of a user's op on two values, by an op of the user's and two of rankc's.
+constexpr op_row bend_grad{.name = "bend_grad",
+                           .ports = {ports::out("dx", "tokens width"), ports::in("dy", "tokens width"),
+                                     ports::in("x", "tokens width")},
+                           .rule = rules::gradient_of_elementwise,
+                           .flops = no_flops,
+                           .host = {"bend_grad", "tokens*width number"},
+                           .cuda = {"bend_grad", "tokens*width number"},
+                           .header = "mine.hpp"};
+constexpr op_row bend{.name = "bend",
+                      .ports = {ports::out("y", "tokens width"), ports::in("a", "tokens width"),
+                                ports::in("b", "tokens width")},
+                      .rule =
+                          [](complaint& c, types in, type* out, const op& o) {
+                            rules::elementwise<false>(c, in, out, o);
+                            for (axis a : axes)
+                              if (in[1][a] != in[0][a])
+                                c.found(a, "b", in[1], "the placement of a", "convert it");
+                          },
+                      .dual =
+                          [](backward& b) {
+                            const value dy = b.gradient("y");
+                            b.give("a", b.apply(ops::mul, {b.apply(bend_grad, {dy, b["a"]}), b["b"]}));
+                            b.give("b", dy);
+                            b.give("b", b.apply(ops::mul, {dy, b["y"]}));
+                          },
+                      .flops = no_flops,
+                      .host = {"bend", "tokens*width number"},
+                      .cuda = {"bend", "tokens*width number"},
+                      .header = "mine.hpp"};
+
+}  // namespace
+
+TEST_CASE("copies of rankc's rows have the facts of the table") {
+  const op_row gelu = mine(ops::gelu), mul = mine(ops::mul), bias = mine(ops::bias),
+               linear = mine(ops::linear), rms_norm = mine(ops::rms_norm), softmax = mine(ops::softmax),
+               embedding = mine(ops::embedding), swiglu = mine(ops::swiglu), scale = mine(ops::scale);
+  CHECK(facts([&](trace& t) { t.apply(gelu, {rows(t)}); }) ==
+        "y(t w) x(t w) | y = x |  |  | x = gelu_grad(dy, x)");
+  CHECK(facts([&](trace& t) {
+          const value a = rows(t), b = rows(t);
+          t.apply(mul, {a, b});
+        }) == "y(t w)^a,b a(t w) b(t w) | y = a' b' |  |  | a b = mul_grad(dy, a, b)");
+  CHECK(facts([&](trace& t) {
+          const value x = rows(t);
+          t.apply(bias, {x, weight(t, "b", {hidden})});
+        }) == "y(t w)^x x(t w) b(w) | y = x b |  |  | b = bias_grad(dy); x = dy");
+  CHECK(facts([&](trace& t) {
+          const value x = rows(t);
+          t.apply(linear, {x, weight(t, "w", {ffn, hidden})});
+        }) == "y(t w) x(t o) w(w o) | y = sum(o) x' w |  |  | x = linear_dx(dy, w); w = linear_dw(dy, x)");
+  CHECK(facts([&](trace& t) {
+          const value x = rows(t);
+          t.apply(rms_norm, {x, weight(t, "g", {hidden})}, {}, {.with = {.number = 1e-5}});
+        }) ==
+        "y(t w) statistics(t 1) x(t w) gain(w) | y = x gain; statistics = x gain | whole(w) | number | "
+        "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)");
+  CHECK(facts([&](trace& t) { t.apply(softmax, {rows(t)}); }) ==
+        "y(t w)^x x(t w) | y = x | whole(w) |  | x = softmax_dx(dy, y)");
+  CHECK(facts([&](trace& t) {
+          const value words = ids(t);
+          t.apply(embedding, {words, weight(t, "table", {vocab, hidden})});
+        }) ==
+        "y(t w) ids(t)/i32 table(o w) | y = sum(o) ids table | whole(w) first(o) |  | "
+        "table = embedding_grad(dy, ids)");
+  CHECK(facts([&](trace& t) {
+          const value gate = rows(t), up = rows(t);
+          t.apply(swiglu, {gate, up});
+        }).starts_with("y(t w) gate(t w):"));
+  CHECK(facts([&](trace& t) { t.apply(scale, {rows(t)}, {}, {.with = {.number = 3}}); }) ==
+        "y(t w)^x x(t w) | y = x' |  | number | x = scale(dy)");
+}
+
+TEST_CASE("a dual may apply several ops, and give a gradient in parts") {
+  const auto made = all_facts([](trace& t) {
+    const value a = rows(t), b = rows(t);
+    t.apply(bend, {a, b}, {}, {.with = {.number = 2}});
+    t.apply(bend, {a, a}, {}, {.with = {.number = 3}});
+  });
+  REQUIRE(made.size() == 2);
+  CHECK(made[0].row == "bend");
+  CHECK(text_of(made[0]) ==
+        "y(t w) a(t w) b(t w) | y = a b |  | number | _0 = bend_grad(dy, a); a = mul(_0, b); "
+        "_2 = mul(dy, y); b = add(dy, _2)");
+  CHECK(made[1].row == "bend_grad");
+  CHECK(text_of(made[1]) == "dx(t w) dy(t w) x(t w) | dx = dy' x |  | number | ");
+}
+
+TEST_CASE(
+    "an op through which no gradient flows stops them; one that is told of sequences takes whole ones") {
+  const op_row stop = changed(ops::gelu, [](op_row& r) { r.dual = stop_gradient; });
+  CHECK(facts([&](trace& t) { t.apply(stop, {rows(t)}); }) == "y(t w) x(t w) | y = x | stops |  | ");
+  const op_row along = changed(ops::gelu, [](op_row& r) {
+    r.host.sizes = r.cuda.sizes = "rows seq width";
+    r.dual = stop_gradient;
+  });
+  CHECK(facts([&](trace& t) { t.apply(along, {rows(t)}, {}, {.with = {.rows = 4, .seq = 8}}); }) ==
+        "y(t w) x(t w) | y = x | sequences stops | seq | ");
+}
+
+TEST_CASE("why no facts follow from an op_row") {
+  const auto why = [](const op_row& row, attributes with = {}, dim features = hidden) {
+    return facts([&](trace& t) { t.apply(row, {rows(t, features)}, {}, {.with = with}); });
+  };
+  const auto why_changed = [&](const std::function<void(op_row&)>& change, attributes with = {}) {
+    return why(changed(ops::gelu, change), with);
+  };
+  CHECK(why_changed([](op_row& r) { r.dual = nullptr; }) == "it has no dual");
+  CHECK(why_changed([](op_row& r) { r.host.sizes = "tokens*width cp"; }) == "its kernels take cp");
+  CHECK(why_changed([](op_row&) {}, {.number = 2}) ==
+        "it is given the number 2, which its kernels of both targets do not take");
+  CHECK(why_changed([](op_row&) {}, {.rows = 2, .seq = 16}) ==
+        "it is told of sequences, and its kernels are not");
+  CHECK(why_changed([](op_row& r) { r.ports[0].name = "Y"; }) ==
+        "port Y has a name of other characters than a to z, digits and _");
+  CHECK(why_changed([](op_row& r) {
+          r.ports[1].name = "dy";
+          r.dual = stop_gradient;
+        }) == "port dy has the name of the gradient of y");
+  CHECK(why_changed([](op_row& r) {
+          r.rule = [](complaint& c, types in, type* out, const op&) {
+            out[0] = in[0];
+            for (axis a : axes)
+              if (in[0][a] != I) c.found(a, "the value", in[0], "all tokens", "gather them");
+          };
+        }) == "its typing rule keeps tokens together, and its kernels are not told of sequences");
+  CHECK(why_changed([](op_row& r) {
+          r.rule = [](complaint&, types in, type* out, const op&) {
+            out[0] = in[0];
+            for (axis a : axes)
+              if (in[0][a] == V(1)) out[0][a] = I;
+          };
+        }) == "where width are sharded, its typing rule makes y neither sharded nor a pending sum");
+  CHECK(facts([](trace& t) {
+          static const op_row sum = mine(ops::add);
+          const value a = rows(t), b = rows(t);
+          t.apply(sum, {a, b});
+        }) == "its typing rule takes pending sums only in all operands at once");
+  CHECK(why(mine(ops::row_max)) == "it takes a maximum");
+  static const op_row attention = mine(ops::attention);
+  CHECK(facts([](trace& t) {
+          const value q = rows(t, heads), k = rows(t, heads), v = rows(t, heads);
+          t.apply(attention, {q, k, v}, {}, {.with = {.rows = 4, .seq = 8}});
+        }) == "its typing rule shards heads together with kv_heads, and not alone");
+  static const op_row first = mine(ops::gelu), second = mine(ops::sigmoid);
+  const auto both = all_facts([](trace& t) { t.apply(second, {t.apply(first, {rows(t)})}); });
+  REQUIRE(both.size() == 2);
+  CHECK(both[1].unknown == "another row has its name");
+  const op_row half = changed(ops::gelu, [](op_row& r) {
+    r.dual = [](backward& b) { b.give("x", b.apply(ops::gelu, {b.gradient("y")})); };
+  });
+  CHECK(why(half) == "y(t w) x(t w) | y = x |  |  | x = gelu(dy)");
+}
+
+}  // namespace declared_facts_test

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with a user's ops are compared with the model like others: the kernels are taken for what the
+// op_rows declare, and everything else is shown.
+#include <doctest/doctest.h>
+
+#include <odd/plans.hpp>
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "refused.hpp"
+
+namespace own_rows_test {
+
+using namespace equivalence_tests;
+
+namespace {
+
+const subject& silu() {
+  static const subject s(find_plan(odd::plans(), "own_op", "tp2"), target::host);
+  return s;
+}
+const subject& penalties() {
+  static const subject s(find_plan(odd::plans(), "penalties", "pp3"), target::host);
+  return s;
+}
+
+void swap_reads(op& o, const std::string& a, const std::string& b) {
+  std::swap(subject::read_of(o, a), subject::read_of(o, b));
+}
+
+/// What is said of the program where the model's rows are changed.
+said with_rows(const std::function<void(std::vector<specification::row_facts>&)>& change) {
+  subject s = silu();
+  change(s.model.rows);
+  const equivalence e = s.check();
+  CHECK(!e.holds);
+  return placed_of(e.reasons.at(0)).what;
+}
+
+}  // namespace
+
+TEST_CASE("the model says what the op_rows of a user's ops declare") {
+  const auto& rows = silu().model.rows;
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].row == "silu");
+  CHECK(rows[0].rule == "y = x");
+  CHECK(rows[0].gradients == "x = step(dy, x)");
+  CHECK(rows[1].row == "step");
+  CHECK(rows[1].rule == "dx = dy' x");
+  REQUIRE(penalties().model.rows.size() == 2);
+  CHECK(penalties().model.rows[0].rule == "loss = sum(t w) x'");
+  CHECK(silu().check().holds);
+  CHECK(penalties().check().holds);
+}
+
+TEST_CASE("one fault in a program with a user's op is refused") {
+  check_refused(silu(), 7690, [](subject& s) { swap_reads(*s.find(0, "step", "step")[0], "dy", "x"); });
+  check_refused(silu(), [](subject& s) {  // the gradient of another layer's value
+    subject::read_of(*s.find(0, "step", "step")[0], "x") =
+        subject::read_of(*s.find(0, "step", "step")[1], "x");
+  });
+  check_refused(silu(), [](subject& s) { s.find(0, "silu", "silu")[0]->row = "step"; });
+  check_refused(silu(), [](subject& s) { s.find(0, "silu", "silu")[0]->row = "gelu"; });
+  check_refused(silu(), [](subject& s) { s.leave_out(0, *s.find(0, "silu", "silu")[1]); });
+  check_refused(silu(), said{7720, {"number", "2"}},
+                [](subject& s) { s.find(0, "silu", "silu")[0]->number = 2; });
+  check_refused(penalties(), [](subject& s) { s.find(0, "square_loss", "square_loss")[0]->number *= 2; });
+  check_refused(penalties(),
+                [](subject& s) { s.find(0, "square_loss_grad", "square_loss_grad")[0]->number *= 2; });
+  check_refused(penalties(), [](subject& s) {
+    op& o = *s.find(0, "square_loss", "square_loss")[0];
+    view& v = subject::port(o, "loss");
+    v.adds = !v.adds;
+  });
+}
+
+TEST_CASE("faults beside a user's op are refused") {
+  for (const std::string row : {"all_reduce", "reduce_scatter"}) {
+    bool is_there = false;
+    for (const op& o : silu().p.ranks[0].ops)
+      is_there |= o.kind == op_kind::collective && o.name.find(row) != std::string::npos;
+    if (!is_there) continue;
+    check_refused(silu(), [&](subject& s) {
+      for (rank_program& r : s.p.ranks)
+        for (op& o : r.ops)
+          if (o.kind == op_kind::collective && o.name.find(row) != std::string::npos) {
+            s.leave_out(static_cast<int>(&r - s.p.ranks.data()), o);
+            break;
+          }
+    });
+  }
+  check_refused(silu(), [](subject& s) { swap_reads(*s.find(0, "linear_dw", "linear_dw")[0], "dy", "x"); });
+}
+
+TEST_CASE("a certificate carries the rows of a user's ops; without them nothing is claimed") {
+  const std::string text = certificate({{silu().p, silu().order}}, silu().model);
+  CHECK(verify(text) == "");
+  certified read = read_certificate(text);
+  CHECK(certificate({{read.steps[0].program, read.steps[0].verdict}}, read.model) == text);
+  CHECK(check_equivalence(read.steps[0].program, read.steps[0].verdict, read.model).holds);
+  read.model.rows.clear();
+  const equivalence unknown = check_equivalence(read.steps[0].program, read.steps[0].verdict, read.model);
+  CHECK(!unknown.holds);
+  CHECK(unknown.has_unknown_row);
+  CHECK(placed_of(unknown.reasons.at(0)).what == said{7635, {"silu"}});
+  std::string damaged = text;
+  damaged.replace(damaged.find("[\"silu\","), 8, "[");
+  CHECK(rankc::test::said_in(verify(damaged)).id == 7154);
+}
+
+TEST_CASE("rows of a user's claim functions of their operands, under names of their own") {
+  using rows = std::vector<specification::row_facts>;
+  const auto rule = [](const std::string& text) { return with_rows([&](rows& r) { r[0].rule = text; }); };
+  const auto needs = [](const std::string& text) { return with_rows([&](rows& r) { r[0].needs = text; }); };
+  for (const char* text :
+       {"y = 1 * x", "y = 0", "y = x + x", "y = max(w) x", "y = gelu(x)", "y = number * x", "y = parts(w) x"})
+    CHECK_MESSAGE(rule(text) == said{7744, {"silu"}}, text);
+  for (const char* text : {"like gelu", "converts", "counts", "commutative", "positions"})
+    CHECK_MESSAGE(needs(text) == said{7744, {"silu"}}, text);
+  for (const char* name : {"gelu", "adamw", "sum_squares", "step", ""})
+    CHECK_MESSAGE(with_rows([&](rows& r) { r[0].row = name; }) ==
+                      said{7743, {name[0] == 's' && name[1] == 't' ? "step" : name}},
+                  name);
+  CHECK(needs("whole(w") == said{7714, {"silu", "(w"}});
+  CHECK(with_rows([](rows& r) { r[0].unknown = "it has no dual"; }) ==
+        said{7745, {"silu", "it has no dual"}});
+  CHECK(with_rows([](rows& r) { r[0].gradients = "x = step(x, dy)"; }).id == 7690);
+  CHECK(with_rows([](rows& r) { r[0].gradients = "_1 = step(dy, x); x = gelu_grad(_1, x)"; }).id == 7690);
+  CHECK(with_rows([](rows& r) { r[0].gradients = "x = step(dy, _1)"; }) == said{7713, {"silu", "_1"}});
+  CHECK(with_rows([](rows& r) { r[0].gradients = ""; }).id == 7530);
+}
+
+}  // namespace own_rows_test
