@@ -10,37 +10,58 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-/// Ops that are no rows of the table.
-constexpr std::string_view taken_names[]{"sum_squares", "adamw", "sgd"};
+constexpr std::size_t max_ports = 10, max_operands = 7, max_dims = 2;
 
-void check_name(const std::vector<line>& before, const std::string& row) {
-  const auto is_row = [&](const line& l) { return row == l.row; };
-  const bool is_taken =
-      row.empty() || find_fact(row) >= 0 || std::any_of(before.begin(), before.end(), is_row) ||
-      std::find(std::begin(taken_names), std::end(taken_names), row) != std::end(taken_names);
-  if (is_taken)
-    throw refusal("RC7743: the user's row \"{}\" has the name of another row; expected a name of its own",
-                  row);
+/// Whether letters are axes of operands, each once, and none of the result's.
+bool are_summed(const fact& f, const equation& e) {
+  const auto has = [&](int port, char letter) {
+    const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(port)].axes;
+    return std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) { return a.of == letter; });
+  };
+  return std::all_of(e.over.begin(), e.over.end(), [&](char letter) {
+    const bool is_of_operand =
+        std::any_of(e.operands.begin(), e.operands.end(), [&](int o) { return has(o, letter); });
+    return is_of_operand && !has(e.results[0], letter) &&
+           std::count(e.over.begin(), e.over.end(), letter) == 1;
+  });
 }
 
-/// Copies, sums, maxima and moves of data are known of rankc's rows alone.
-void check_is_function(const fact& f) {
-  const bool has_other_equation = std::any_of(f.equations.begin(), f.equations.end(), [](const equation& e) {
-    return e.is != equation::kind::function || e.how != joining::sum;
+/// Whether an equation makes a result of operands, each once.
+bool is_function(const fact& f, const equation& e) {
+  const bool are_operands = std::all_of(e.operands.begin(), e.operands.end(), [&](int o) {
+    return o >= f.results && o < static_cast<int>(f.ports.size()) &&
+           std::count(e.operands.begin(), e.operands.end(), o) == 1;
   });
+  return e.is == equation::kind::function && e.how == joining::sum && are_operands && !e.operands.empty() &&
+         e.operands.size() <= max_operands && are_summed(f, e);
+}
+
+/// Copies, sums of tensors, maxima and moves of data are known of rankc's rows alone.
+void check_is_function(const fact& f) {
   const bool has_other_need = f.positions || f.listed || f.documents || f.chunks || f.ring || f.shares ||
                               f.groups || f.commutative || f.arranges || f.owns || f.grouped || f.segments ||
                               f.counts || f.converts || f.parts || f.by >= 0 || f.is_like;
-  const bool is_whole = f.results > 0 && f.results == static_cast<int>(f.equations.size()) &&
-                        f.results < static_cast<int>(f.ports.size());
-  if (has_other_equation || has_other_need || !is_whole)
+  bool is_sound = !has_other_need && f.results > 0 && f.ports.size() <= max_ports &&
+                  f.results == static_cast<int>(f.equations.size());
+  for (const port& p : f.ports) is_sound = is_sound && p.axes.size() <= max_dims;
+  for (std::size_t k = 0; is_sound && k < f.equations.size(); ++k)
+    is_sound = f.equations[k].results[0] == static_cast<int>(k) && is_function(f, f.equations[k]);
+  if (!is_sound)
     throw refusal(
-        "RC7744: the facts of the user's row {} claim more than functions of its operands; expected, of each "
-        "result, its operands, those in which it is linear and the axes that it sums over",
+        "RC7744: the facts of the user's row {} are no functions; expected for each result, in the order of "
+        "the "
+        "ports, one equation with its operands, a ' behind those in which it is linear, and the axes that it "
+        "sums over",
         f.row);
 }
 
 }  // namespace
+
+bool is_taken(std::string_view row) {
+  constexpr std::string_view others[]{"sum_squares", "adamw", "sgd"};  // which have no line in the table
+  return row.empty() || find_fact(row) >= 0 ||
+         std::find(std::begin(others), std::end(others), row) != std::end(others);
+}
 
 fact_table::fact_table(const std::vector<specification::row_facts>& of_user) {
   std::vector<line> lines;
@@ -49,13 +70,18 @@ fact_table::fact_table(const std::vector<specification::row_facts>& of_user) {
       unknown_.try_emplace(r.row, r.unknown);
       continue;
     }
-    check_name(lines, r.row);
+    const auto is_row = [&](const line& l) { return r.row == l.row; };
+    if (is_taken(r.row) || std::any_of(lines.begin(), lines.end(), is_row))
+      throw refusal("RC7743: the name \"{}\" of a user's row is empty, or that of another row", r.row);
     lines.push_back({r.row.c_str(), r.ports.c_str(), r.rule.c_str(), r.needs.c_str(), r.attributes.c_str(),
                      r.gradients.c_str()});
   }
   if (lines.empty()) return;
   with_users_ = read_facts(lines, facts());
-  for (std::size_t i = facts().size(); i < with_users_.size(); ++i) check_is_function(with_users_[i]);
+  for (std::size_t i = facts().size(); i < with_users_.size(); ++i) {
+    check_is_function(with_users_[i]);
+    with_users_[i].of_user = true;
+  }
 }
 
 int fact_table::find(std::string_view row) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of all rows that a program may call: those of the table, and those of a user's op_rows, which come
-// with the model. A user's row is an uninterpreted function of its operands.
+// The facts of all rows that a program may call. Those of rankc's rows are in the table; those of a user's
+// rows come with the model. A user's row is an uninterpreted function of its operands.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
@@ -13,10 +13,13 @@
 
 namespace rankc::codegen::algebra {
 
+/// Whether an op of rankc's has the name, so that no row of a user's may.
+bool is_taken(std::string_view row);
+
 class fact_table {
  public:
-  /// Errors: refusal where the facts of a user's row cannot be read, claim more than a function of operands, or
-  /// are those of another row too.
+  /// Errors: refusal where the facts of a user's row cannot be read, or are no functions of its operands, or
+  /// its name is another row's.
   explicit fact_table(const std::vector<specification::row_facts>& of_user);
 
   const fact& operator[](int row) const { return all()[static_cast<std::size_t>(row)]; }

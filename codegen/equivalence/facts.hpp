@@ -14,23 +14,23 @@ namespace rankc::codegen::algebra {
 
 /// A line of the table, as it is written.
 ///
-/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes: "y(t o)
-/// x(t i)". Equal letters are the same elements of an axis. "h*d" are whole heads of d elements. A digit is a
-/// size.
+/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes:
+/// "y(t o) x(t i)". Equal letters are the same elements of an axis. "h*d" are whole heads of d elements. A
+/// digit is a size.
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is
-///   "x(t w):s"     rows may lie apart; the stride is the same in all ports with one letter; the rows of other
-///                  ports are contiguous
+///   "x(t w):s"     rows may lie apart; the stride is the same in all ports with one letter; the rows of
+///                  other ports are contiguous
 ///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or whole numbers (i32); other ports
 ///                  have floating-point numbers wider than fp8; "q(t w)/e4m3:s": the same, with a stride
 ///   "y(t w)^x,r"   the result may overwrite one of these operands; all other results and operands lie apart
 /// `rule`: an equation for each result, with ';' between them.
-///   "y = sum(i) x' w'"    a function of operands, summed over the axes in brackets; with none, each element of
-///                         the result is made alone; it is linear in each operand with a mark
+///   "y = sum(i) x' w'"    a function of operands, summed over the axes in brackets; with none, each element
+///                         of the result is made alone; it is linear in each operand with a mark
 ///   "top = max(v) x"      the maximum over an axis
 ///   "o = parts(j) q k v"  a softmax over the keys j, or its log-sum-exp, made of some keys at a time; its
 ///                         scores are of the first two operands
-///   "o = merge(a b) x y"  of two such parts x and y, whose log-sum-exps are a and b, the result over the keys
-///                         of both
+///   "o = merge(a b) x y"  of two such parts x and y, whose log-sum-exps are a and b, the result over the
+///                         keys of both
 ///   "y = x + b"           the sum of operands; one with other axes than the result is repeated along the
 ///                         rest, or is a part of the result
 ///   "y = number * x"      a multiple by the op's number; "y = 1 * x" is x itself
@@ -67,13 +67,13 @@ namespace rankc::codegen::algebra {
 ///   "counts"       its results are whole numbers, of whole numbers: no gradient passes through them,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
-///   "stops"        no gradient passes through the op,
+///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
 /// `attributes`: which of "seq" and "number" a result depends on, and "parts": the sizes of axes l and r. A
 /// result always depends on the sizes of the row's units: on d of "h*d".
-/// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results ("dy").
-/// Operands that it does not name have no gradient. A result whose gradient it does not use must have none.
-/// Names that begin with '_' are values on the way: "_0 = mul(dy, b); a = scale(_0)".
+/// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results, as
+/// "dy" of y. Operands that it does not name have no gradient. A result whose gradient it does not use must
+/// have none. Names that begin with '_' are intermediate: "_0 = mul(dy, b); a = scale(_0)".
 struct line {
   const char *row, *ports, *rule, *needs = "", *attributes = "", *gradients = "";
 };
@@ -112,12 +112,12 @@ struct equation {
   std::vector<int> weights;    // of a merge: the log-sum-exp of each operand
   int row = -1;                // of a call
 };
-/// An operand of a derivative: a port, the gradient of one, or a value on the way, counted behind the ports.
+/// An operand of a derivative: a port, the gradient of one, or an intermediate, counted behind the ports.
 struct factor {
   int port = -1;
   bool gradient = false;
 };
-/// Gradients of operands, or values on the way: the results of a row, or, without a row, another gradient itself.
+/// Gradients of operands, or intermediates: the results of a row, or, without a row, another gradient itself.
 struct derivative {
   std::vector<int> of;
   int row = -1;
@@ -136,14 +136,14 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       segments = false, counts = false, converts = false, stops = false, is_like = false;
+       segments = false, counts = false, converts = false, scratch = false, is_like = false, of_user = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
   bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read
   std::vector<derivative> derivatives;
-  std::vector<std::string> on_the_way;  // values of derivatives that are gradients of no operand
-  unsigned long long key = 0;           // of the row's name, or of that which it is like
+  std::vector<std::string> intermediates;  // of derivatives
+  unsigned long long key = 0;              // of the row's name, or of that which it is like
 };
 
 /// Index in facts() of a row; -1 where it has none.

@@ -89,6 +89,10 @@ std::vector<port> read_ports(const line& l) {
     all.push_back(port_reader(l, rest.substr(0, end)).read());
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (all[i].name == all[k].name)
+        throw refusal("RC7747: the facts of row {} have two ports {}", l.row, all[i].name);
   for (const port& p : all)
     for (const std::string& name : p.over)
       if (std::none_of(all.begin(), all.end(), [&](const port& of) { return of.name == name; }))

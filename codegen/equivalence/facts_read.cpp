@@ -185,6 +185,7 @@ class reader {
       if (before == "merge") e.is = equation::kind::merge;
       for (const std::string& name : arguments_of(f, right.substr(0, close + 1))) {
         if (before == "merge") e.weights.push_back(operand_of(f, name));
+        else if (name.size() != 1 || name[0] < 'a' || name[0] > 'z') refuse_text(f, right);
         else e.over += name;
       }
       operands = right.substr(close + 1);
@@ -206,20 +207,20 @@ class reader {
     for (const std::string& name : left) d.of.push_back(derived(f, name));
     return d;
   }
-  /// The place of a value on the way, behind the ports; -1: it is not known.
-  static int find_on_the_way(const fact& f, const std::string& name) {
-    const int at = find(f.on_the_way, name);
-    return at == static_cast<int>(f.on_the_way.size()) ? -1 : static_cast<int>(f.ports.size()) + at;
+  /// The place of an intermediate, behind the ports; -1: it is not known.
+  static int find_intermediate(const fact& f, const std::string& name) {
+    const int at = find(f.intermediates, name);
+    return at == static_cast<int>(f.intermediates.size()) ? -1 : static_cast<int>(f.ports.size()) + at;
   }
-  /// What an equation of gradients makes: the gradient of a port, or a value on the way.
+  /// What an equation of gradients makes: the gradient of a port, or an intermediate.
   static int derived(fact& f, const std::string& name) {
     if (!name.starts_with('_')) return port_of(f, name);
-    if (find_on_the_way(f, name) < 0) f.on_the_way.push_back(name);
-    return find_on_the_way(f, name);
+    if (find_intermediate(f, name) < 0) f.intermediates.push_back(name);
+    return find_intermediate(f, name);
   }
-  /// A port, behind a "d" the result of which it is the gradient, or a value on the way.
+  /// A port, behind a "d" the result of which it is the gradient, or an intermediate.
   static factor read_factor(const fact& f, const std::string& name) {
-    if (const int at = find_on_the_way(f, name); at >= 0) return {at, false};
+    if (const int at = find_intermediate(f, name); at >= 0) return {at, false};
     if (find(f.names, name) < static_cast<int>(f.ports.size())) return {find(f.names, name), false};
     if (!name.starts_with('d')) return {port_of(f, name), false};
     return {port_of(f, name.substr(1)), true};
@@ -245,7 +246,8 @@ void check_keys(const std::vector<fact>& all) {
   std::map<unsigned long long, std::string_view> rows;
   for (const fact& f : all)
     if (const auto [at, is_new] = rows.try_emplace(key_of(f.row), f.row); !is_new)
-      throw std::logic_error("the facts have one key for " + std::string(at->second) + " and " + f.row);
+      throw refusal("RC7746: rows {} and {} have the same key; expected rows whose names can be told apart",
+                    at->second, f.row);
 }
 
 /// Notes the attributes of an op that the checks of its row read, or those of a row that it calls.

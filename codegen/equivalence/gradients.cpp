@@ -51,11 +51,11 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   };
   bool reached = false;
   for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
-  if (!reached || f.equations[0].is == equation::kind::zero || f.counts || f.stops) return;
+  if (!reached || f.equations[0].is == equation::kind::zero || f.counts) return;
   const std::vector<term> ports = operands(use, o, f);
-  std::vector<term> on_the_way(f.on_the_way.size(), zero);
+  std::vector<term> intermediates(f.intermediates.size(), zero);
   const auto value_of = [&](std::size_t at) {
-    return at < f.ports.size() ? ports[at] : on_the_way[at - f.ports.size()];
+    return at < f.ports.size() ? ports[at] : intermediates[at - f.ports.size()];
   };
   const attributes with = attributes_of(l, o, f);
   std::vector<std::pair<std::size_t, term>> made;
@@ -75,7 +75,7 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     for (std::size_t i = 0; i < d.of.size(); ++i) {
       const auto at = static_cast<std::size_t>(d.of[i]);
       if (at < f.ports.size()) made.emplace_back(at, given[i]);
-      else on_the_way[at - f.ports.size()] = given[i];
+      else intermediates[at - f.ports.size()] = given[i];
     }
   }
   for (const auto& [port, gradient] : made) {
@@ -85,7 +85,7 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     if (!gradient.is_zero()) uses_[use].addends[value].push_back(gradient);
     know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
   }
-  for (std::size_t r = 0; r < results; ++r)
+  for (std::size_t r = 0; r < results && !f.of_user; ++r)  // a user's dual is taken as it is declared
     if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
         !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient_))
       throw refusal("RC7530: the table of facts has no derivative of {} by its result {}, which \"{}\" needs",

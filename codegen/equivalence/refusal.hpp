@@ -32,8 +32,9 @@ struct unknown_row : refusal {
                 row) {}
   unknown_row(std::string_view row, const std::string& why)
       : refusal(
-            "RC7745: the op_row of {} does not tell its facts, so the program is not compared with the "
-            "model: {}",
+            "RC7745: what {} computes does not follow from its op_row, so the program is not compared with "
+            "the model: "
+            "{}",
             row, why) {}
 };
 

@@ -103,7 +103,7 @@ bool is_of(const view& v, std::size_t write) {
 
 }  // namespace
 
-void check_scratch_bytes(const op& o, const kernel_set& calls) {
+void check_scratch_bytes(const op& o, const fact& f, const kernel_set& calls) {
   std::size_t areas = 0, bytes = 0;
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
     if (std::any_of(o.views.begin(), o.views.end(), [&](const view& v) { return is_of(v, w); })) continue;
@@ -112,10 +112,11 @@ void check_scratch_bytes(const op& o, const kernel_set& calls) {
   }
   const need* of =
       std::find_if(std::begin(needs), std::end(needs), [&](const need& n) { return n.row == o.row; });
-  const std::size_t expected = of == std::end(needs) ? 0 : 1;
+  const bool is_known = of != std::end(needs);
+  const std::size_t expected = is_known || f.scratch ? 1 : 0;
   if (areas != expected)
     throw refusal("RC7274: the op has {} areas of scratch; expected {}", areas, expected);
-  if (expected == 0) return;
+  if (!is_known) return;
   const std::size_t least = calls.on_host ? of->on_host(o) : of->on_gpu(o, calls);
   if (bytes < least)
     throw refusal("RC7275: the scratch of the op has {} bytes; expected at least {}, which the kernel uses",

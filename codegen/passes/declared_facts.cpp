@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <equivalence/fact_table.hpp>
 #include <fmt/format.h>
 
 #include <rankc/codegen/declared_facts.hpp>
@@ -15,67 +16,96 @@ namespace rankc::codegen {
 
 namespace {
 
+using row_facts = specification::row_facts;
+
 /// All rows, each once.
 class writer {
  public:
   void add_forward(const trace& t, const op& o) {
-    if (ops::is_known(o.kind)) return;
-    const std::size_t at = add(t, o);
-    if (!rows_[at].unknown.empty() || !with_duals_.insert(o.kind).second) return;
-    try {
-      add_dual(t, o, at);
-    } catch (const undeclared& why) {
-      rows_[at].unknown = why.what();
-    } catch (const row_dual::untold& why) {
-      rows_[at].unknown = why.what();
-    }
+    if (!ops::is_known(o.kind)) add(t, o, true);
   }
 
-  std::vector<specification::row_facts> take() { return std::move(rows_); }
+  std::vector<row_facts> take() {
+    for (bool is_changed = true; is_changed;) {
+      is_changed = false;
+      for (row_facts& f : rows_) is_changed |= spread_unknown(f);
+    }
+    return std::move(rows_);
+  }
 
  private:
-  /// Add the facts of an op's row, or compare them with those that follow from another op. Returns their place.
-  std::size_t add(const trace& t, const op& o) {
-    const auto [known, is_new] = seen_.try_emplace(o.kind, rows_.size());
-    const std::size_t at = known->second;
-    if (is_new) rows_.push_back({.row = std::string(o.kind->name), .unknown = name_taken(o)});
-    specification::row_facts& f = rows_[at];
-    if (!f.unknown.empty()) return at;
+  struct place {
+    const op_row* kind;
+    std::size_t index;
+  };
+
+  /// The facts of an op's row; what its dual applies is added too.
+  row_facts facts_of(const trace& t, const op& o, bool with_dual) {
     try {
-      const specification::row_facts of_op = row_facts_of(t, o, letters_);
-      if (is_new) f = of_op;
-      if (f.ports != of_op.ports || f.rule != of_op.rule || f.attributes != of_op.attributes)
-        throw undeclared("its ops differ in what they declare");
+      if (algebra::is_taken(o.kind->name)) throw undeclared("one of rankc's ops has its name");
+      row_facts f = row_facts_of(t, o, letters_);
+      if (!with_dual) return f;
+      if (!o.kind->dual) throw undeclared("it has no dual");
+      const row_dual dual(t, o);
+      f.gradients = dual.text();
+      for (const op& applied : dual.traced().ops) {
+        if (ops::is_known(applied.kind) || applied.kind == o.kind) continue;
+        add(dual.traced(), applied, false);
+        applied_[f.row].insert(std::string(applied.kind->name));
+      }
+      return f;
     } catch (const undeclared& why) {
-      f.unknown = why.what();
+      return {.row = std::string(o.kind->name), .unknown = why.what()};
+    } catch (const row_dual::untold& why) {
+      return {.row = std::string(o.kind->name), .unknown = why.what()};
     }
-    return at;
-  }
-  /// Why the facts of a new row cannot go by its name; empty: they can.
-  std::string name_taken(const op& o) const {
-    const bool is_taken =
-        std::any_of(rows_.begin(), rows_.end(), [&](const auto& other) { return other.row == o.kind->name; });
-    return is_taken ? "another row has its name" : "";
   }
 
-  /// The gradients of a row, and the rows by which they are made.
-  void add_dual(const trace& t, const op& o, std::size_t at) {
-    if (!o.kind->dual) throw undeclared("it has no dual");
-    const row_dual dual(t, o);
-    rows_[at].gradients = dual.text();
-    if (rows_[at].gradients.empty()) rows_[at].needs += rows_[at].needs.empty() ? "stops" : " stops";
-    for (const op& applied : dual.traced().ops) {
-      if (ops::is_known(applied.kind)) continue;
-      const specification::row_facts& of = rows_[add(dual.traced(), applied)];
-      if (!of.unknown.empty())
-        throw undeclared(fmt::format("its dual applies {}, and of that {}", of.row, of.unknown));
+  /// The same follows from every op of a row. Only the row of a forward op has gradients.
+  void add(const trace& t, const op& o, bool is_forward) {
+    const std::string name(o.kind->name);
+    const auto [known, is_new] = seen_.try_emplace(name, place{o.kind, rows_.size()});
+    const place at = known->second;
+    if (is_new) rows_.push_back({.row = name});
+    const row_facts f = facts_of(t, o, is_forward);
+    row_facts& row = rows_[at.index];
+    if (is_new) {
+      row = f;
+      if (is_forward) with_gradients_.insert(name);
+    } else if (row.unknown.empty()) {
+      row.unknown = find_difference(row, f, at.kind == o.kind, is_forward);
     }
+  }
+  std::string find_difference(row_facts& row, const row_facts& f, bool is_same, bool is_forward) {
+    if (!is_same) return "another row has its name";
+    if (!f.unknown.empty()) return f.unknown;
+    const bool is_alike = f.ports == row.ports && f.rule == row.rule && f.needs == row.needs &&
+                          f.attributes == row.attributes && merge_gradients(row, f, is_forward);
+    return is_alike ? "" : "its ops differ in what they declare";
+  }
+  bool merge_gradients(row_facts& known, const row_facts& f, bool is_forward) {
+    if (!is_forward) return true;
+    const bool is_first = with_gradients_.insert(f.row).second;
+    if (is_first) known.gradients = f.gradients;
+    return known.gradients == f.gradients;
+  }
+
+  /// A row whose dual applies a row without facts has none. Returns whether that is new.
+  bool spread_unknown(row_facts& f) {
+    if (!f.unknown.empty()) return false;
+    for (const row_facts& other : rows_)
+      if (!other.unknown.empty() && applied_[f.row].contains(other.row)) {
+        f.unknown = fmt::format("its dual applies {}, and {}", other.row, other.unknown);
+        return true;
+      }
+    return false;
   }
 
   alphabet letters_;
-  std::map<const op_row*, std::size_t> seen_;  // and the places of their facts
-  std::set<const op_row*> with_duals_;
-  std::vector<specification::row_facts> rows_;
+  std::vector<row_facts> rows_;
+  std::map<std::string, place> seen_;
+  std::map<std::string, std::set<std::string>> applied_;  // the rows that a row's dual applies
+  std::set<std::string> with_gradients_;
 };
 
 }  // namespace

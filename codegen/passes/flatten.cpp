@@ -342,15 +342,14 @@ static collective_kind kind_of(conversion c) {
   }
 }
 
-/// Whether a kernel takes the op's number, or the degree of cp.
-static bool takes_number(const kernel_row& kernel) {
-  for (std::string_view rest = kernel.sizes; !rest.empty();) {
-    const std::size_t end = std::min(rest.find_first_of(" *"), rest.size());
-    const std::string_view symbol = rest.substr(0, end);
-    if (symbol == "number" || symbol == "cp") return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+/// Numbers that kernels take. rankc's rows have rows and seq even where the kernels have their product.
+static void set_attributes(op& o, const node& n, const kernel_row& kernel) {
+  const bool has_sequences = n.row->header.empty() || kernel.takes("rows") || kernel.takes("seq");
+  if (has_sequences) {
+    o.rows = n.rows;
+    o.seq = n.seq;
   }
-  return false;
+  if (kernel.takes("number") || kernel.takes("cp")) o.number = n.number;
 }
 
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
@@ -405,13 +404,12 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.message = l_.find_message(o.name);
     o.does = kind_of(n.row->converts);
     o.rows = n.slab;
+    o.seq = n.seq;
     o.by_rows = n.by_rows;
   } else {
-    o.rows = n.rows;
     o.row = n.row->name;
-    if (takes_number(kernel_of(*n.row, b.setting.to))) o.number = n.number;
+    set_attributes(o, n, kernel_of(*n.row, b.setting.to));
   }
-  o.seq = n.seq;
   return o;
 }
 

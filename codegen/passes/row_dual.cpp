@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_dual.hpp"
 
+#include <equivalence/facts.hpp>
 #include <fmt/format.h>
 
 #include <rankc/ops/table.hpp>
@@ -35,11 +36,47 @@ row_dual::row_dual(const trace& t, const op& o) : op_(o) {
   backward b{trace_, op_};
   op_.kind->dual(b);
   if (!trace_.said.empty()) throw untold(std::string(trace_.said.front().view()));
-  for (const op& applied : trace_.ops)
-    for (const port& p : applied.kind->used_ports())
-      for (int d = 0; ops::is_known(applied.kind) && d < p.shape.ndim; ++d)
-        if (!p.shape.dim[d].unit.empty())
-          throw untold(fmt::format("its dual applies {}, which takes heads", applied.kind->name));
+  for (const op& applied : trace_.ops) check_applied(applied);
+}
+
+/// The check gives the ops of a dual the numbers and the sizes of the op itself.
+void row_dual::check_applied(const op& applied) const {
+  const op_row& row = *applied.kind;
+  const attributes &given = applied.with, &own = op_.with;
+  const auto refuse = [&](std::string_view what) {
+    throw untold(fmt::format("its dual gives {} {}", row.name, what));
+  };
+  if (!ops::is_known(&row)) {
+    if (given.number != own.number || given.rows != own.rows || given.seq != own.seq)
+      refuse("another number, rows or seq than its own");
+    return check_units(applied);
+  }
+  const algebra::fact& f = algebra::facts()[static_cast<std::size_t>(algebra::find_fact(row.name))];
+  if (!f.sizes.empty()) refuse("heads, or parts of features");
+  if (f.reads_number && given.number != own.number) refuse("another number than its own");
+  if (f.reads_seq ? given.seq != own.seq : given.seq != 0) refuse("another seq than it takes");
+  if (f.reads_rows ? given.rows != own.rows : given.rows != 0) refuse("other rows than it takes");
+}
+
+/// A user's row in a dual has the units of the op itself, by the same symbols.
+void row_dual::check_units(const op& applied) const {
+  const std::map<std::string_view, int> known = units_of(op_);
+  for (const auto& [symbol, unit] : units_of(applied))
+    if (const auto at = known.find(symbol); at == known.end() || at->second != unit)
+      throw untold(fmt::format("its dual applies {} to units of {} {}, which are not its own",
+                               applied.kind->name, unit, symbol));
+}
+std::map<std::string_view, int> row_dual::units_of(const op& o) const {
+  std::map<std::string_view, int> units;
+  std::size_t in = 0, out = 0;
+  for (const port& p : o.kind->used_ports()) {
+    if (!p.is_traced()) continue;
+    const int v = p.is_written() ? o.out[out++] : o.in[in++];
+    for (int d = 0; d < p.shape.ndim; ++d)
+      if (!p.shape.dim[d].unit.empty())
+        units[p.shape.dim[d].unit] = trace_.values[static_cast<std::size_t>(v)].shape[d].unit;
+  }
+  return units;
 }
 
 void row_dual::name_ports() {
@@ -68,14 +105,24 @@ bool row_dual::is_read(int value) const {
 /// "_0"
 std::string row_dual::name_of(int made) const { return fmt::format("_{}", made - first_made_); }
 
-/// A result that is the gradient of an operand has the name of its port; another one has a number.
+/// The operand whose gradient a value is; empty where it is read again, or is the gradient of several.
+std::string row_dual::operand_of(int made) const {
+  std::string name;
+  int operands = 0;
+  for (const auto& [operand, port_name] : operands_) {
+    if (trace_.gradients[static_cast<std::size_t>(operand)] != made) continue;
+    name = port_name;
+    ++operands;
+  }
+  return operands == 1 && !is_read(made) ? name : "";
+}
+
+/// A result that is the gradient of one operand has the name of its port; another one has a number.
 std::string row_dual::left_of(const op& o, int result) const {
-  const int made = o.out[result];
   if (const int w = o.adds_to[result]; w >= 0)
     return operands_.at(trace_.weights[static_cast<std::size_t>(w)].id);
-  for (const auto& [operand, name] : operands_)
-    if (trace_.gradients[static_cast<std::size_t>(operand)] == made && !is_read(made)) return name;
-  return name_of(made);
+  const std::string operand = operand_of(o.out[result]);
+  return operand.empty() ? name_of(o.out[result]) : operand;
 }
 
 std::string row_dual::assignments_of(const op& o, std::map<int, std::string>& names) const {
@@ -97,9 +144,7 @@ std::string row_dual::text() const {
   for (const auto& [operand, name] : operands_) {
     const int given = trace_.gradients[static_cast<std::size_t>(operand)];
     if (given < 0) continue;
-    const bool is_named = std::any_of(trace_.ops.begin(), trace_.ops.end(), [&](const op& o) {
-      return std::find(std::begin(o.out), std::end(o.out), given) != std::end(o.out) && !is_read(given);
-    });
+    const bool is_named = given >= first_made_ && operand_of(given) == name;
     if (!is_named) add(fmt::format("{} = {}", name, names.at(given)));
   }
   return text;

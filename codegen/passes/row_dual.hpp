@@ -22,12 +22,16 @@ class row_dual {
 
   /// What the dual has traced: its ops alone.
   const trace& traced() const { return trace_; }
-  /// "_0 = mul(dy, b); a = scale(_0)": gradients of operands, and values on the way, by rows.
+  /// "_0 = mul(dy, b); a = scale(_0)": gradients of operands, and intermediates, by rows.
   std::string text() const;
 
  private:
   void name_ports();
+  void check_applied(const op&) const;
+  void check_units(const op&) const;
+  std::map<std::string_view, int> units_of(const op&) const;
   bool is_read(int value) const;
+  std::string operand_of(int made) const;
   std::string left_of(const op&, int result) const;
   std::string assignments_of(const op&, std::map<int, std::string>& names) const;
 

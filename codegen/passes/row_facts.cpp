@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_facts.hpp"
 
+#include <equivalence/facts.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,17 +20,6 @@ template <class... Parts>
   throw undeclared(fmt::format(text, std::forward<Parts>(parts)...));
 }
 
-/// Whether a kernel of the row takes a size.
-bool takes(const op_row& row, std::string_view word) {
-  for (const kernel_row* k : {&row.host, &row.cuda})
-    for (std::string_view rest = k->sizes; !rest.empty();) {
-      const std::size_t end = std::min(rest.find_first_of(" *"), rest.size());
-      if (rest.substr(0, end) == word) return true;
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  return false;
-}
-
 /// Writes the facts of one row, from one of its ops.
 class row_writer {
  public:
@@ -46,6 +36,7 @@ class row_writer {
     specification::row_facts f{.row = std::string(row_.name)};
     for (const typed_port* p : all_) f.ports += (f.ports.empty() ? "" : " ") + port_text(*p);
     find_axes();
+    check_sequences();
     f.rule = rule_text();
     f.needs = needs_text();
     f.attributes = attributes_text();
@@ -71,16 +62,23 @@ class row_writer {
       give_up("port {} has a name of other characters than a to z, digits and _", p.of->name);
     if (p.of->as == use::rotary) give_up("it takes a rotary table");
     if (s.ndim == 2 && !s.dim[0].count.empty() && s.dim[0].count == s.dim[1].count)
-      give_up("the dims of port {} have one symbol", p.of->name);
+      give_up("both dims of port {} have the same symbol", p.of->name);
+    if (s.ndim == 2 && !s.dim[0].unit.empty() && !s.dim[1].unit.empty())
+      give_up("both dims of port {} have units", p.of->name);
     for (int d = 0; d < s.ndim; ++d)
       if (s.dim[d].number > 9) give_up("port {} has a dim of {} elements", p.of->name, s.dim[d].number);
   }
-  char letter_of(std::string_view symbol) { return symbol == tokens_ ? 't' : letters_.letter_of(symbol); }
+  char letter_of(std::string_view symbol) {
+    const char letter = symbol == tokens_ ? 't' : letters_.letter_of(symbol);
+    used_.insert(letter);
+    if (used_.size() > algebra::max_letters) give_up("it has more than {} symbols", algebra::max_letters);
+    return letter;
+  }
 
   std::string axis_text(const port_dim& d) {
     if (d.number) return std::to_string(d.number);
     std::string text(1, letter_of(d.count));
-    if (!d.unit.empty()) text += fmt::format("*{}", letters_.letter_of(d.unit));
+    if (!d.unit.empty()) text += fmt::format("*{}", letter_of(d.unit));
     return text;
   }
   static std::string_view type_text(element e) {
@@ -100,7 +98,7 @@ class row_writer {
     return text;
   }
 
-  /// Ask the typing rule about each symbol: an axis of its own, one that is summed over, or one that is whole.
+  /// Ask the typing rule about each symbol: may ranks shard it, and is the result a pending sum then?
   void find_axes() {
     summed_.resize(typing_.results().size());
     for (const typed_port& x : typing_.operands())
@@ -121,24 +119,45 @@ class row_writer {
       const typed_port& y = typing_.results()[r];
       const int d = y.find(symbol);
       if ((*made)[r] != (d < 0 ? P : V(d)))
-        give_up("where {} are sharded, its typing rule makes {} neither sharded nor a pending sum", symbol,
-                y.of->name);
+        give_up(
+            "if operands are sharded along {}, its typing rule makes {} neither sharded nor a pending sum",
+            symbol, y.of->name);
       if (d < 0) summed_[r] += letter_of(symbol);
     }
   }
-  /// An axis that the rule does not let ranks share out.
+  /// An axis that the rule does not let ranks shard.
   void add_whole(std::string_view symbol) {
     if (symbol == tokens_) {
+      are_tokens_whole_ = true;
       if (!takes_sequences())
-        give_up("its typing rule keeps {} together, and its kernels are not told of sequences", symbol);
+        give_up("its typing rule refuses operands sharded along {}, and no kernel takes rows or seq", symbol);
       return;
     }
+    std::vector<std::string_view> others;
     for (const std::string_view other : symbols_)
-      if (other != symbol && other != tokens_ && typing_.sharded({symbol, other}))
-        give_up("its typing rule shards {} together with {}, and not alone", symbol, other);
+      if (other != symbol && other != tokens_) others.push_back(other);
+    for (unsigned some = 1; some < 1u << others.size(); ++some) {
+      std::vector<std::string_view> together{symbol};
+      for (std::size_t i = 0; i < others.size(); ++i)
+        if (some >> i & 1) together.push_back(others[i]);
+      if (typing_.sharded(together))
+        give_up("its typing rule shards {}, and none of them alone", fmt::join(together, " and "));
+    }
     whole_ += letter_of(symbol);
   }
-  bool takes_sequences() const { return takes(row_, "rows") || takes(row_, "seq"); }
+  bool takes_sequences() const { return row_.takes("rows") || row_.takes("seq"); }
+  /// The kernels take whole sequences of the op's seq, as many as its rows.
+  void check_sequences() const {
+    if (!takes_sequences()) return;
+    std::int64_t tokens = 0;
+    for (const typed_port* p : all_)
+      if (p->find(tokens_) >= 0) tokens = p->is.shape[p->find(tokens_)].size;
+    if (std::int64_t{op_.with.rows} * op_.with.seq != tokens)
+      give_up("its kernels take rows or seq, and it is given {} sequences of {} for {} tokens", op_.with.rows,
+              op_.with.seq, tokens);
+    if (!are_tokens_whole_)
+      give_up("its kernels take rows or seq, and its typing rule takes operands sharded along {}", tokens_);
+  }
 
   /// "y = sum(i) x' w'; ..."
   std::string rule_text() const {
@@ -172,6 +191,11 @@ class row_writer {
 
   std::string needs_text() {
     std::string text = takes_sequences() ? "sequences" : "";
+    const std::span<const port> ports = row_.used_ports();
+    const auto areas =
+        std::count_if(ports.begin(), ports.end(), [](const port& p) { return p.as == use::scratch; });
+    if (areas > 1) give_up("it takes {} areas of scratch", areas);
+    if (areas == 1) text += text.empty() ? "scratch" : " scratch";
     const auto add = [&](std::string_view need, const std::string& letters) {
       if (letters.empty()) return;
       text += fmt::format("{}{}({})", text.empty() ? "" : " ", need, spaced(letters));
@@ -181,7 +205,7 @@ class row_writer {
       for (int d = 0; d < p->of->shape.ndim; ++d) {
         const port_dim& of = p->of->shape.dim[d];
         if (of.first.empty()) continue;
-        if (of.count == tokens_) give_up("it takes the place at which its {} begin", tokens_);
+        if (of.count == tokens_) give_up("a port asks for {}@{}", tokens_, of.first);
         if (const char letter = letter_of(of.count); first.find(letter) == std::string::npos) first += letter;
       }
     add("whole", whole_);
@@ -191,20 +215,13 @@ class row_writer {
 
   std::string attributes_text() const {
     for (const std::string_view word : {"cp", "ring"})
-      if (takes(row_, word)) give_up("its kernels take {}", word);
+      if (row_.takes(word)) give_up("its kernels take {}", word);
     if (op_.with.scaling != rope_scaling{}) give_up("it is given a scaling of rotary positions");
-    if (op_.with.rows && !takes_sequences()) give_up("it is told of sequences, and its kernels are not");
-    const bool on_host = takes_number(row_.host), on_gpu = takes_number(row_.cuda);
-    if (op_.with.number != 0 && !(on_host && on_gpu))
-      give_up("it is given the number {}, which its kernels of both targets do not take", op_.with.number);
-    std::string text = takes_sequences() || op_.with.seq ? "seq" : "";
-    if (on_host || on_gpu) text += text.empty() ? "number" : " number";
+    if (op_.with.number != 0 && row_.host.takes("number") != row_.cuda.takes("number"))
+      give_up("it is given the number {}, and the kernel of one target alone takes it", op_.with.number);
+    std::string text = takes_sequences() ? "seq" : "";
+    if (row_.takes("number")) text += text.empty() ? "number" : " number";
     return text;
-  }
-  static bool takes_number(const kernel_row& k) {
-    op_row alone;
-    alone.host = k;
-    return takes(alone, "number");
   }
 
   const op& op_;
@@ -216,6 +233,8 @@ class row_writer {
   std::set<std::string_view> symbols_;  // of the operands
   std::vector<std::string> summed_;     // of each result: letters of the axes summed over
   std::string whole_;
+  bool are_tokens_whole_ = false;
+  std::set<char> used_;  // letters of the row's axes
 };
 
 }  // namespace

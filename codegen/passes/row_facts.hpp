@@ -17,8 +17,7 @@ struct undeclared : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Letters for the symbols of all rows of the user's: a symbol has the same letter in all of them, since a row
-/// and its gradient share the sizes of their axes.
+/// Letters for the symbols of a user's rows. The same symbol has the same letter in every row.
 class alphabet {
  public:
   /// Errors: undeclared where no letter is left.

@@ -39,7 +39,7 @@ class row_typing {
   bool takes_maximum() const { return takes_maximum_; }
 
  private:
-  using placements = std::vector<std::optional<placement>>;  // of operands; none: R or I
+  using placements = std::vector<std::optional<placement>>;  // of operands; no value: R and I are tried
   answer ask(const placements&, const std::vector<placement>& gradients) const;
   answer ask_exactly(const std::vector<placement>&, const std::vector<placement>& gradients) const;
 

@@ -3,6 +3,7 @@
 // pass has been over them.
 #include <rankc/codegen/declared_facts.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/ops/table.hpp>
 #include <rankc/plan/check_linears.hpp>
 
 namespace rankc::codegen {
@@ -15,9 +16,12 @@ specification::op recorded(const rankc::op& o) {
     if (v >= 0) made.in.push_back(v);
   for (int v : o.out)
     if (v >= 0) made.out.push_back(v);
-  made.rows = o.with.rows;
-  made.seq = o.with.seq;
-  made.number = o.with.number;
+  const bool is_of_user = !ops::is_known(o.kind);
+  if (!is_of_user || o.kind->takes("rows") || o.kind->takes("seq")) {
+    made.rows = o.with.rows;
+    made.seq = o.with.seq;
+  }
+  if (!is_of_user || o.kind->takes("number")) made.number = o.with.number;
   made.scaling = o.with.scaling;
   return made;
 }

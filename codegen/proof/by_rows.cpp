@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row-pipelined collectives: a collective and its GEMM run concurrently, in parts. Any part of one may
-// overlap any part of the other. So the later op writes no bytes that the earlier op uses, and the ops between
-// them touch none that the collective uses. Only the first op may wait for others, and others may wait only
-// for the last: any other op may end before the rows of other ranks have arrived.
+// overlap any part of the other. So the later op writes no bytes that the earlier op uses, and the ops
+// between them touch none that the collective uses. Only the first op may wait for others, and others may
+// wait only for the last: any other op may end before the rows of other ranks have arrived.
 #include "passes.hpp"
 
 #include <algorithm>

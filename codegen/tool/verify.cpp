@@ -72,12 +72,19 @@ void print_draw(const draw& d, std::ostream& out) {
       d.of.primes[0], d.of.primes[1], d.seed, std::ceil(std::log2(d.chance)));
 }
 
-/// What is trusted: the sentences of the file, and what the model says of a user's rows.
+/// "the kernel of the user's row silu computes y = x of y(t w) x(t w); its gradients are x = step(dy, x)"
+std::string trusted_of(const codegen::specification::row_facts& r) {
+  std::string text = fmt::format("the kernel of the user's row {} computes {} of {}", r.row, r.rule, r.ports);
+  if (!r.needs.empty()) text += fmt::format("; it needs {}", r.needs);
+  if (!r.attributes.empty()) text += fmt::format("; it depends on {}", r.attributes);
+  if (!r.gradients.empty()) text += fmt::format("; its gradients are {}", r.gradients);
+  return text;
+}
+
+/// What is trusted: the sentences of the file, and the facts of a user's rows.
 std::vector<std::string> trusted_by(const codegen::certified& c) {
   std::vector<std::string> all = c.trusted;
-  for (const codegen::specification::row_facts& r : c.model.rows)
-    all.push_back(fmt::format("the kernel of the user's row {} computes {}: {}{}", r.row, r.ports, r.rule,
-                              r.gradients.empty() ? "" : "; its gradients are " + r.gradients));
+  for (const codegen::specification::row_facts& r : c.model.rows) all.push_back(trusted_of(r));
   return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a user's row follow from its op_row. Those of copies of rankc's rows are what the table of facts
-// says of them, which was written by hand.
+// The facts of a user's row follow from its op_row. Copies of rankc's rows get the lines of the table of
+// facts, which were written by hand.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/declared_facts.hpp>
@@ -97,6 +97,35 @@ constexpr op_row bend{.name = "bend",
                       .cuda = {"bend", "tokens*width number"},
                       .header = "mine.hpp"};
 
+/// A row that refuses operands sharded along their tokens.
+void whole_tokens(complaint& c, types in, type* out, const op&) {
+  out[0] = in[0];
+  for (axis a : axes)
+    if (in[0][a] == V(0)) c.found(a, "the value", in[0], "all tokens", "gather them");
+}
+const op_row of_sequences = changed(ops::gelu, [](op_row& r) {
+  r.host.sizes = r.cuda.sizes = "rows seq width";
+  r.rule = whole_tokens;
+  r.dual = stop_gradient;
+});
+const op_row of_groups = [] {
+  op_row row = changed(bend_grad, [](op_row& r) {
+    for (port& p : r.ports)
+      if (p.as != use::none) p.shape = "tokens groups*size";
+    r.host.sizes = r.cuda.sizes = "tokens*groups";
+  });
+  row.name = "of_groups";
+  return row;
+}();
+
+/// Why no facts follow from a row on one value.
+std::string why(const op_row& row, attributes with = {}, dim features = hidden) {
+  return facts([&](trace& t) { t.apply(row, {rows(t, features)}, {}, {.with = with}); });
+}
+std::string why_changed(const std::function<void(op_row&)>& change, attributes with = {}) {
+  return why(changed(ops::gelu, change), with);
+}
+
 }  // namespace
 
 TEST_CASE("copies of rankc's rows have the facts of the table") {
@@ -154,51 +183,63 @@ TEST_CASE("a dual may apply several ops, and give a gradient in parts") {
   CHECK(text_of(made[1]) == "dx(t w) dy(t w) x(t w) | dx = dy' x |  | number | ");
 }
 
-TEST_CASE(
-    "an op through which no gradient flows stops them; one that is told of sequences takes whole ones") {
-  const op_row stop = changed(ops::gelu, [](op_row& r) { r.dual = stop_gradient; });
-  CHECK(facts([&](trace& t) { t.apply(stop, {rows(t)}); }) == "y(t w) x(t w) | y = x | stops |  | ");
-  const op_row along = changed(ops::gelu, [](op_row& r) {
-    r.host.sizes = r.cuda.sizes = "rows seq width";
-    r.dual = stop_gradient;
+TEST_CASE("a gradient that a dual gives to two operands is that of both") {
+  const op_row both = changed(bend, [](op_row& r) {
+    r.dual = [](backward& b) {
+      const value g = b.apply(bend_grad, {b.gradient("y"), b["y"]});
+      b.give("a", g);
+      b.give("b", g);
+    };
   });
-  CHECK(facts([&](trace& t) { t.apply(along, {rows(t)}, {}, {.with = {.rows = 4, .seq = 8}}); }) ==
-        "y(t w) x(t w) | y = x | sequences stops | seq | ");
+  CHECK(facts([&](trace& t) {
+          const value a = rows(t), b = rows(t);
+          t.apply(both, {a, b});
+        }) == "y(t w) a(t w) b(t w) | y = a b |  | number | _0 = bend_grad(dy, y); a = _0; b = _0");
 }
 
-TEST_CASE("why no facts follow from an op_row") {
-  const auto why = [](const op_row& row, attributes with = {}, dim features = hidden) {
-    return facts([&](trace& t) { t.apply(row, {rows(t, features)}, {}, {.with = with}); });
-  };
-  const auto why_changed = [&](const std::function<void(op_row&)>& change, attributes with = {}) {
-    return why(changed(ops::gelu, change), with);
-  };
-  CHECK(why_changed([](op_row& r) { r.dual = nullptr; }) == "it has no dual");
+TEST_CASE("a dual that gives nothing lets no gradient through; a kernel of sequences takes whole ones") {
+  const op_row stop = changed(ops::gelu, [](op_row& r) { r.dual = stop_gradient; });
+  CHECK(facts([&](trace& t) { t.apply(stop, {rows(t)}); }) == "y(t w) x(t w) | y = x |  |  | ");
+  CHECK(facts([&](trace& t) {
+          t.apply(stop, {rows(t)}, {}, {.with = {.rows = 2, .seq = 16, .number = 3}});
+        }) == "y(t w) x(t w) | y = x |  |  | ");  // its kernels take none of them
+  CHECK(facts([&](trace& t) { t.apply(of_sequences, {rows(t)}, {}, {.with = {.rows = 4, .seq = 8}}); }) ==
+        "y(t w) x(t w) | y = x' | sequences | seq | ");
+}
+
+TEST_CASE("why no facts follow from the kernels, the attributes or the names of an op_row") {
   CHECK(why_changed([](op_row& r) { r.host.sizes = "tokens*width cp"; }) == "its kernels take cp");
-  CHECK(why_changed([](op_row&) {}, {.number = 2}) ==
-        "it is given the number 2, which its kernels of both targets do not take");
-  CHECK(why_changed([](op_row&) {}, {.rows = 2, .seq = 16}) ==
-        "it is told of sequences, and its kernels are not");
+  CHECK(why_changed([](op_row& r) { r.cuda.sizes = "tokens*width number"; }, {.number = 2}) ==
+        "it is given the number 2, and the kernel of one target alone takes it");
+  CHECK(why(of_sequences, {.seq = 8}) ==
+        "its kernels take rows or seq, and it is given 0 sequences of 8 for 32 tokens");
+  CHECK(why_changed([](op_row& r) { r.host.sizes = "tokens*width seq"; }, {.rows = 4, .seq = 8}) ==
+        "its kernels take rows or seq, and its typing rule takes operands sharded along tokens");
   CHECK(why_changed([](op_row& r) { r.ports[0].name = "Y"; }) ==
         "port Y has a name of other characters than a to z, digits and _");
   CHECK(why_changed([](op_row& r) {
           r.ports[1].name = "dy";
           r.dual = stop_gradient;
         }) == "port dy has the name of the gradient of y");
-  CHECK(why_changed([](op_row& r) {
-          r.rule = [](complaint& c, types in, type* out, const op&) {
-            out[0] = in[0];
-            for (axis a : axes)
-              if (in[0][a] != I) c.found(a, "the value", in[0], "all tokens", "gather them");
-          };
-        }) == "its typing rule keeps tokens together, and its kernels are not told of sequences");
+  CHECK(why_changed([](op_row& r) { r.name = "copy"; }) == "one of rankc's ops has its name");
+  CHECK(why_changed([](op_row& r) { r.name = "adamw"; }) == "one of rankc's ops has its name");
+  static const op_row first = mine(ops::gelu), second = mine(ops::sigmoid);
+  const auto both = all_facts([](trace& t) { t.apply(second, {t.apply(first, {rows(t)})}); });
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].unknown == "another row has its name");
+}
+
+TEST_CASE("why no facts follow from the typing rule of an op_row") {
+  CHECK(why_changed([](op_row& r) { r.rule = whole_tokens; }) ==
+        "its typing rule refuses operands sharded along tokens, and no kernel takes rows or seq");
   CHECK(why_changed([](op_row& r) {
           r.rule = [](complaint&, types in, type* out, const op&) {
             out[0] = in[0];
             for (axis a : axes)
               if (in[0][a] == V(1)) out[0][a] = I;
           };
-        }) == "where width are sharded, its typing rule makes y neither sharded nor a pending sum");
+        }) ==
+        "if operands are sharded along width, its typing rule makes y neither sharded nor a pending sum");
   CHECK(facts([](trace& t) {
           static const op_row sum = mine(ops::add);
           const value a = rows(t), b = rows(t);
@@ -209,15 +250,93 @@ TEST_CASE("why no facts follow from an op_row") {
   CHECK(facts([](trace& t) {
           const value q = rows(t, heads), k = rows(t, heads), v = rows(t, heads);
           t.apply(attention, {q, k, v}, {}, {.with = {.rows = 4, .seq = 8}});
-        }) == "its typing rule shards heads together with kv_heads, and not alone");
-  static const op_row first = mine(ops::gelu), second = mine(ops::sigmoid);
-  const auto both = all_facts([](trace& t) { t.apply(second, {t.apply(first, {rows(t)})}); });
-  REQUIRE(both.size() == 2);
-  CHECK(both[1].unknown == "another row has its name");
+        }) == "its typing rule shards heads and kv_heads, and none of them alone");
+  const op_row of_ten = changed(ops::rms_norm, [](op_row& r) {
+    r.ports[0].shape = "tokens a*b";
+    r.ports[1].shape = "tokens c*d";
+    r.ports[2].shape = "tokens e*f";
+    r.ports[3].shape = "g*h";
+  });
+  trace t;
+  const value x = rows(t);
+  const value gain = weight(t, "g", {hidden});
+  t.apply(ops::rms_norm, {x, gain}, {}, {.with = {.number = 1e-5}});
+  t.ops.back().kind = &of_ten;
+  t.forward_ops = 1;
+  CHECK(text_of(codegen::declared_facts({t}).at(0)) == "it has more than 8 symbols");
+}
+
+TEST_CASE("why no facts follow from the dual of an op_row") {
+  CHECK(why_changed([](op_row& r) { r.dual = nullptr; }) == "it has no dual");
+  CHECK(why_changed([](op_row& r) {
+          r.dual = [](backward& b) {
+            b.give("x", b.t.apply(ops::scale, {b.gradient("y")}, {}, {.with = {.number = -2}}));
+          };
+        }) == "its dual gives scale another number than its own");
+  CHECK(why(changed(of_sequences,
+                    [](op_row& r) {
+                      r.dual = [](backward& b) { b.give("x", b.apply(ops::mul, {b.gradient("y"), b["x"]})); };
+                    }),
+            {.rows = 4, .seq = 8}) == "its dual gives mul another seq than it takes");
+  static const op_row other = changed(bend_grad, [](op_row& r) { r.host.sizes = "tokens*width cp"; });
+  CHECK(why_changed([](op_row& r) {
+          r.dual = [](backward& b) { b.give("x", b.apply(other, {b.gradient("y"), b["x"]})); };
+          r.name = "outer";
+        }) == "its dual applies mine, and its kernels take cp");
+  const op_row in_heads = changed(ops::gelu, [](op_row& r) {
+    r.ports[0].shape = r.ports[1].shape = "tokens heads*dim";
+    r.dual = [](backward& b) { b.give("x", b.apply(of_groups, {b.gradient("y"), b["x"]})); };
+  });
+  CHECK(why(in_heads, {}, heads) == "its dual applies of_groups to units of 4 size, which are not its own");
   const op_row half = changed(ops::gelu, [](op_row& r) {
     r.dual = [](backward& b) { b.give("x", b.apply(ops::gelu, {b.gradient("y")})); };
   });
   CHECK(why(half) == "y(t w) x(t w) | y = x |  |  | x = gelu(dy)");
+}
+
+TEST_CASE("rows whose ops differ, or that share a row without facts, have none") {
+  const op_row by_number = changed(bend, [](op_row& r) {
+    r.dual = [](backward& b) {
+      if (b.of.with.number > 2) b.give("a", b.gradient("y"));
+      else b.give("b", b.gradient("y"));
+    };
+  });
+  CHECK(facts([&](trace& t) {
+          const value a = rows(t), b = rows(t);
+          t.apply(by_number, {a, b}, {}, {.with = {.number = 2}});
+          t.apply(by_number, {a, b}, {}, {.with = {.number = 3}});
+        }) == "its ops differ in what they declare");
+  const op_row needy = changed(bend, [](op_row& r) {
+    r.rule = [](complaint& c, types in, type* out, const op& o) {
+      bend.rule(c, in, out, o);
+      for (axis a : axes)
+        if (o.with.number > 2 && in[0][a] == V(1)) c.found(a, "a", in[0], "whole rows", "gather them");
+    };
+  });
+  CHECK(facts([&](trace& t) {
+          const value a = rows(t), b = rows(t);
+          t.apply(needy, {a, b}, {}, {.with = {.number = 2}});
+          t.apply(needy, {a, b}, {}, {.with = {.number = 3}});
+        }) == "its ops differ in what they declare");
+  static const op_row shared = changed(bend_grad, [](op_row& r) { r.cuda.sizes = "tokens*width"; });
+  const auto with_shared = [](const char* name) {
+    op_row row = changed(bend, [](op_row& r) {
+      r.dual = [](backward& b) { b.give("a", b.apply(shared, {b.gradient("y"), b["a"]})); };
+    });
+    row.name = name;
+    return row;
+  };
+  const op_row relu = with_shared("relu"), threshold = with_shared("threshold");
+  const auto made = all_facts([&](trace& t) {
+    const value a = rows(t), b = rows(t);
+    t.apply(relu, {a, b});
+    t.apply(threshold, {a, b}, {}, {.with = {.number = 3}});
+  });
+  REQUIRE(made.size() == 3);
+  const std::string why_shared = "it is given the number 3, and the kernel of one target alone takes it";
+  CHECK(made[0].unknown == "its dual applies mine, and " + why_shared);
+  CHECK(made[1].unknown == why_shared);
+  CHECK(made[2].unknown == "its dual applies mine, and " + why_shared);
 }
 
 }  // namespace declared_facts_test

@@ -107,8 +107,11 @@ inline constexpr op_row square_loss_row{
     .name = "square_loss",
     .ports = {sum("loss", ""), in("x", "tokens width")},
     .rule =
-        [](complaint&, types in, type* out, const op&) {
-          for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+        [](complaint& c, types in, type* out, const op&) {
+          for (axis a : axes) {
+            if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V", rules::reduce_first);
+            out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+          }
         },
     .dual = [](backward& b) { b.give("x", b.apply(square_loss_grad_row, {b["x"]})); },
     .flops = no_flops,

@@ -71,11 +71,11 @@ struct specification {
   /// The facts of a row of the user's, in the words of `struct line` of equivalence/facts.hpp.
   struct row_facts {
     std::string row, ports = "", rule = "", needs = "", attributes = "", gradients = "";
-    std::string unknown = "";  // why the op_row has no facts: what it declares does not tell them
+    std::string unknown = "";  // why no facts follow from the op_row; empty: they do
   };
   std::vector<layer> layers;
   std::vector<use> uses;
-  std::int64_t tokens = 0;      // of a step
+  std::int64_t tokens = 0;  // of a step
   update optimizer = {};
   std::vector<row_facts> rows = {};  // of the user's
 

@@ -159,29 +159,16 @@ constexpr void check_vocabulary(report& out, const trace& t, std::string_view la
   }
 }
 
-/// Whether a kernel of an op is told of sequences.
-constexpr bool takes_sequences(const op_row& row) {
-  for (const kernel_row* k : {&row.host, &row.cuda})
-    for (std::string_view word : {"rows", "seq"})
-      for (std::size_t at = k->sizes.find(word); at != k->sizes.npos; at = k->sizes.find(word, at + 1)) {
-        const std::size_t end = at + word.size();
-        const bool begins = at == 0 || k->sizes[at - 1] == ' ' || k->sizes[at - 1] == '*';
-        if (begins && (end == k->sizes.size() || k->sizes[end] == ' ' || k->sizes[end] == '*')) return true;
-      }
-  return false;
-}
-
-/// Whether another row has the name: programs and certificates know rows by their names.
-constexpr bool is_named_alike(const op_row& row, const op_row* other) {
-  return other != &row && other->name == row.name;
-}
-/// Complain of a user's row that has the name of one of rankc's, or of another one of the user's.
+/// Complain of a user's row whose name programs and certificates cannot tell from another row's.
 constexpr void check_row_name(complaint& c, const op_row& row, const std::vector<const op_row*>& of_user) {
-  const char* const other = "has the name of its op_row; give the op_row a name of its own";
+  const auto is_alike = [&](const op_row* other) { return other != &row && other->name == row.name; };
+  if (!c.said && !is_identifier(row.name))
+    c.begin() << "the name of its op_row is no identifier; give letters, digits and '_', and no digit first";
   for (const op_row* known : ops::all)
-    if (!c.said && is_named_alike(row, known)) c.begin() << "one of rankc's ops " << other;
+    if (!c.said && is_alike(known)) c.begin() << "one of rankc's ops has this name; give the op_row another";
   for (const op_row* seen : of_user)
-    if (!c.said && is_named_alike(row, seen)) c.begin() << "another op of the layer " << other;
+    if (!c.said && is_alike(seen))
+      c.begin() << "another op_row of the layer has this name; give each a name of its own";
 }
 
 /// RC225: a user's op whose row lacks what lowering asks of it. (rankc's own rows are held to it by a test.)
@@ -195,7 +182,7 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
     complaint c{o.kind->name, {}, o.from};
     check_row(c, *o.kind, false);
     check_row_name(c, *o.kind, seen);
-    if (!c.said && d.cp > 1 && takes_sequences(*o.kind))
+    if (!c.said && d.cp > 1 && (o.kind->takes("rows") || o.kind->takes("seq")))
       c.begin() << "its kernel is told of sequences, and with cp=" << d.cp
                 << " a rank has chunks of them; take a kernel of tokens, or cp=1";
     if (c.said) refuse(out, 225) << c.text.view();

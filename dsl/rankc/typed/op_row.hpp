@@ -141,6 +141,16 @@ struct kernel_row {
   // ranks of a ring
   std::string_view sizes = "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
+
+  /// Whether the kernel takes a symbol, alone or in a product.
+  constexpr bool takes(std::string_view symbol) const {
+    for (std::string_view rest = sizes; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find_first_of(" *"));
+      if (word == symbol) return true;
+      rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : rest.size());
+    }
+    return false;
+  }
 };
 
 /// A change of placement alone, and how it is made.
@@ -188,6 +198,8 @@ struct op_row {
   const op_row* of_chunks =
       nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
+  /// Whether the kernel of either target takes a symbol.
+  constexpr bool takes(std::string_view symbol) const { return host.takes(symbol) || cuda.takes(symbol); }
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {
     int n = 0;

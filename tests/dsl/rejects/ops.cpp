@@ -115,8 +115,7 @@ static_assert(valid<parameter_for_a_value>);
 
 inline constexpr op_row namesake = like_gelu([](op_row& r) { r.name = "sigmoid"; });
 inline constexpr auto name_of_a_known_op = modelled<namesake>;
-// error: RC225: ops.cpp:1: sigmoid: one of rankc's ops has the name of its op_row; give the op_row a name of its
-//        own
+// error: RC225: ops.cpp:1: sigmoid: one of rankc's ops has this name; give the op_row another
 static_assert(valid<name_of_a_known_op>);
 
 inline constexpr op_row gradient_of_twin = [] {
@@ -131,6 +130,16 @@ inline constexpr op_row twin = [] {
   return row;
 }();
 inline constexpr auto two_ops_of_one_name = modelled<twin>;
-// error: RC225: ops.cpp:1: mine: another op of the layer has the name of its op_row; give the op_row a name of
-//        its own
+// error: RC225: ops.cpp:1: mine: another op_row of the layer has this name; give each a name of its own
 static_assert(valid<two_ops_of_one_name>);
+
+inline constexpr op_row call = like_gelu([](op_row& r) { r.name = "mine(x)"; });
+inline constexpr auto name_that_is_no_identifier = modelled<call>;
+// error: RC225: ops.cpp:1: mine(x): the name of its op_row is no identifier; give letters, digits and '_', and
+//        no digit first
+static_assert(valid<name_that_is_no_identifier>);
+
+inline constexpr op_row in_place = like_gelu([](op_row& r) { r.ports[1].name = "y"; });
+inline constexpr auto two_ports_of_one_name = modelled<in_place>;
+// error: RC225: ops.cpp:1: mine: two ports are named 'y'
+static_assert(valid<two_ports_of_one_name>);
