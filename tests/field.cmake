@@ -63,6 +63,7 @@ add_executable(rankc_field_test
   equivalence/field/mutants_test.cpp)
 target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)
+rankc_every_mutant(equivalence/field rankc_field_test "*the checker accepts n*")
 
 # Beside the checker over terms.
 if(TARGET rankc::equivalence)

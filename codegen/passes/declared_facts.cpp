@@ -21,7 +21,7 @@ using row_facts = specification::row_facts;
 /// All rows, each once.
 class writer {
  public:
-  void add_forward(const trace& t, const op& o) {
+  void add_forward(const trace& t, const rankc::op& o) {
     if (!ops::is_known(o.kind)) add(t, o, true);
   }
 
@@ -40,7 +40,7 @@ class writer {
   };
 
   /// The facts of an op's row; what its dual applies is added too.
-  row_facts facts_of(const trace& t, const op& o, bool with_dual) {
+  row_facts facts_of(const trace& t, const rankc::op& o, bool with_dual) {
     try {
       if (algebra::is_taken(o.kind->name)) throw undeclared("one of rankc's ops has its name");
       row_facts f = row_facts_of(t, o, letters_);
@@ -48,7 +48,7 @@ class writer {
       if (!o.kind->dual) throw undeclared("it has no dual");
       const row_dual dual(t, o);
       f.gradients = dual.text();
-      for (const op& applied : dual.traced().ops) {
+      for (const rankc::op& applied : dual.traced().ops) {
         if (ops::is_known(applied.kind) || applied.kind == o.kind) continue;
         add(dual.traced(), applied, false);
         applied_[f.row].insert(std::string(applied.kind->name));
@@ -62,7 +62,7 @@ class writer {
   }
 
   /// The same follows from every op of a row. Only the row of a forward op has gradients.
-  void add(const trace& t, const op& o, bool is_forward) {
+  void add(const trace& t, const rankc::op& o, bool is_forward) {
     const std::string name(o.kind->name);
     const auto [known, is_new] = seen_.try_emplace(name, place{o.kind, rows_.size()});
     const place at = known->second;

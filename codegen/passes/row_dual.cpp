@@ -10,7 +10,7 @@
 
 namespace rankc::codegen {
 
-row_dual::row_dual(const trace& t, const op& o) : op_(o) {
+row_dual::row_dual(const trace& t, const rankc::op& o) : op_(o) {
   trace_.recipe = t.recipe;
   trace_.backward_of = o.from;
   for (int& v : op_.in) {
@@ -36,11 +36,11 @@ row_dual::row_dual(const trace& t, const op& o) : op_(o) {
   backward b{trace_, op_};
   op_.kind->dual(b);
   if (!trace_.said.empty()) throw untold(std::string(trace_.said.front().view()));
-  for (const op& applied : trace_.ops) check_applied(applied);
+  for (const rankc::op& applied : trace_.ops) check_applied(applied);
 }
 
 /// The check gives the ops of a dual the numbers and the sizes of the op itself.
-void row_dual::check_applied(const op& applied) const {
+void row_dual::check_applied(const rankc::op& applied) const {
   const op_row& row = *applied.kind;
   const attributes &given = applied.with, &own = op_.with;
   const auto refuse = [&](std::string_view what) {
@@ -59,14 +59,14 @@ void row_dual::check_applied(const op& applied) const {
 }
 
 /// A user's row in a dual has the units of the op itself, by the same symbols.
-void row_dual::check_units(const op& applied) const {
+void row_dual::check_units(const rankc::op& applied) const {
   const std::map<std::string_view, int> known = units_of(op_);
   for (const auto& [symbol, unit] : units_of(applied))
     if (const auto at = known.find(symbol); at == known.end() || at->second != unit)
       throw untold(fmt::format("its dual applies {} to units of {} {}, which are not its own",
                                applied.kind->name, unit, symbol));
 }
-std::map<std::string_view, int> row_dual::units_of(const op& o) const {
+std::map<std::string_view, int> row_dual::units_of(const rankc::op& o) const {
   std::map<std::string_view, int> units;
   std::size_t in = 0, out = 0;
   for (const port& p : o.kind->used_ports()) {
@@ -97,7 +97,7 @@ void row_dual::name_ports() {
 }
 
 bool row_dual::is_read(int value) const {
-  return std::any_of(trace_.ops.begin(), trace_.ops.end(), [&](const op& o) {
+  return std::any_of(trace_.ops.begin(), trace_.ops.end(), [&](const rankc::op& o) {
     return std::find(std::begin(o.in), std::end(o.in), value) != std::end(o.in);
   });
 }
@@ -118,14 +118,14 @@ std::string row_dual::operand_of(int made) const {
 }
 
 /// A result that is the gradient of one operand has the name of its port; another one has a number.
-std::string row_dual::left_of(const op& o, int result) const {
+std::string row_dual::left_of(const rankc::op& o, int result) const {
   if (const int w = o.adds_to[result]; w >= 0)
     return operands_.at(trace_.weights[static_cast<std::size_t>(w)].id);
   const std::string operand = operand_of(o.out[result]);
   return operand.empty() ? name_of(o.out[result]) : operand;
 }
 
-std::string row_dual::assignments_of(const op& o, std::map<int, std::string>& names) const {
+std::string row_dual::assignments_of(const rankc::op& o, std::map<int, std::string>& names) const {
   std::string left, given;
   for (int r = 0; r < o.kind->count(true); ++r) {
     left += (r ? " " : "") + left_of(o, r);
@@ -140,7 +140,7 @@ std::string row_dual::text() const {
   std::map<int, std::string> names = names_;
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : "; ") + one; };
-  for (const op& o : trace_.ops) add(assignments_of(o, names));
+  for (const rankc::op& o : trace_.ops) add(assignments_of(o, names));
   for (const auto& [operand, name] : operands_) {
     const int given = trace_.gradients[static_cast<std::size_t>(operand)];
     if (given < 0) continue;

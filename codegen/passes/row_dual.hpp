@@ -18,7 +18,7 @@ class row_dual {
 
   /// Apply the dual to an op like this one, whose operands are all different values.
   /// Errors: untold.
-  row_dual(const trace&, const op&);
+  row_dual(const trace&, const rankc::op&);
 
   /// What the dual has traced: its ops alone.
   const trace& traced() const { return trace_; }
@@ -27,19 +27,19 @@ class row_dual {
 
  private:
   void name_ports();
-  void check_applied(const op&) const;
-  void check_units(const op&) const;
-  std::map<std::string_view, int> units_of(const op&) const;
+  void check_applied(const rankc::op&) const;
+  void check_units(const rankc::op&) const;
+  std::map<std::string_view, int> units_of(const rankc::op&) const;
   bool is_read(int value) const;
   std::string operand_of(int made) const;
-  std::string left_of(const op&, int result) const;
-  std::string assignments_of(const op&, std::map<int, std::string>& names) const;
+  std::string left_of(const rankc::op&, int result) const;
+  std::string assignments_of(const rankc::op&, std::map<int, std::string>& names) const;
 
   std::string name_of(int made) const;
 
   trace trace_;
   int first_made_ = 0;  // of the values that the dual makes
-  op op_;
+  rankc::op op_;
   std::map<int, std::string> names_;     // of values that the dual is given
   std::map<int, std::string> operands_;  // ports of the operands
 };

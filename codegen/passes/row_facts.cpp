@@ -23,7 +23,7 @@ template <class... Parts>
 /// Writes the facts of one row, from one of its ops.
 class row_writer {
  public:
-  row_writer(const trace& t, const op& o, alphabet& letters)
+  row_writer(const trace& t, const rankc::op& o, alphabet& letters)
       : op_(o), row_(*o.kind), letters_(letters), typing_(t, o) {
     if (row_.converts != conversion::none) give_up("it moves data between ranks");
     find_tokens();
@@ -224,7 +224,7 @@ class row_writer {
     return text;
   }
 
-  const op& op_;
+  const rankc::op& op_;
   const op_row& row_;
   alphabet& letters_;
   const row_typing typing_;
@@ -248,7 +248,7 @@ char alphabet::letter_of(std::string_view symbol) {
   return letters_.emplace(std::string(symbol), free[letters_.size()]).first->second;
 }
 
-specification::row_facts row_facts_of(const trace& t, const op& o, alphabet& letters) {
+specification::row_facts row_facts_of(const trace& t, const rankc::op& o, alphabet& letters) {
   return row_writer(t, o, letters).write();
 }
 

@@ -29,6 +29,6 @@ class alphabet {
 
 /// The facts of an op's row but for its gradients.
 /// Errors: undeclared.
-specification::row_facts row_facts_of(const trace&, const op&, alphabet&);
+specification::row_facts row_facts_of(const trace&, const rankc::op&, alphabet&);
 
 }  // namespace rankc::codegen

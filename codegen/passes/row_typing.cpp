@@ -15,7 +15,7 @@ int find_any(const typed_port& p, const std::vector<std::string_view>& counts) {
 }
 
 /// A result before the rule has placed it: a parameter's gradient begins with the parameter's placements.
-type unplaced(const typed_port& result, placement gradient) {
+type unplaced(const typed_port& result, rankc::placement gradient) {
   if (result.is_gradient) {
     type made = result.is;
     made[asked] = gradient;
@@ -36,7 +36,7 @@ int typed_port::find(std::string_view count) const {
   return -1;
 }
 
-row_typing::row_typing(const trace& t, const op& o) : op_(o) {
+row_typing::row_typing(const trace& t, const rankc::op& o) : op_(o) {
   for (const port& p : o.kind->used_ports()) {
     if (!p.is_traced()) continue;
     if (!p.is_written()) {
@@ -54,7 +54,7 @@ answer row_typing::sharded(const std::vector<std::string_view>& counts) const {
     const int d = find_any(x, counts);
     given.push_back(d < 0 ? std::nullopt : std::optional(V(d)));
   }
-  std::vector<placement> gradients;
+  std::vector<rankc::placement> gradients;
   for (const typed_port& y : results_)
     gradients.push_back(find_any(y, counts) < 0 ? I : V(find_any(y, counts)));
   return ask(given, gradients);
@@ -64,13 +64,13 @@ answer row_typing::pending(int operand) const {
   placements given(operands_.size());
   for (std::size_t i = 0; i < given.size(); ++i)
     if (operand < 0 ? operands_[i].may_be_pending() : static_cast<int>(i) == operand) given[i] = P;
-  return ask(given, std::vector<placement>(results_.size(), I));
+  return ask(given, std::vector<rankc::placement>(results_.size(), I));
 }
 
 /// Where a placement is left open, the first combination of R and I that the rule takes counts.
-answer row_typing::ask(const placements& given, const std::vector<placement>& gradients) const {
+answer row_typing::ask(const placements& given, const std::vector<rankc::placement>& gradients) const {
   std::vector<std::size_t> open;
-  std::vector<placement> all;
+  std::vector<rankc::placement> all;
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) open.push_back(i);
     all.push_back(given[i].value_or(R));
@@ -82,8 +82,8 @@ answer row_typing::ask(const placements& given, const std::vector<placement>& gr
   return std::nullopt;
 }
 
-answer row_typing::ask_exactly(const std::vector<placement>& given,
-                               const std::vector<placement>& gradients) const {
+answer row_typing::ask_exactly(const std::vector<rankc::placement>& given,
+                               const std::vector<rankc::placement>& gradients) const {
   std::vector<type> in, out;
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     in.push_back(operands_[i].is);
@@ -93,7 +93,7 @@ answer row_typing::ask_exactly(const std::vector<placement>& given,
   complaint c{op_.kind->name, {}, op_.from};
   op_.kind->rule(c, in, out.data(), op_);
   if (c.said) return std::nullopt;
-  std::vector<placement> made;
+  std::vector<rankc::placement> made;
   for (const type& y : out) {
     made.push_back(y[asked]);
     takes_maximum_ |= y.pending_max;

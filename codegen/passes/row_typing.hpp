@@ -22,11 +22,11 @@ struct typed_port {
 };
 
 /// How the rule places the results over the axis; none: it refuses the operands.
-using answer = std::optional<std::vector<placement>>;
+using answer = std::optional<std::vector<rankc::placement>>;
 
 class row_typing {
  public:
-  row_typing(const trace&, const op&);
+  row_typing(const trace&, const rankc::op&);
 
   const std::vector<typed_port>& results() const { return results_; }
   const std::vector<typed_port>& operands() const { return operands_; }
@@ -39,11 +39,13 @@ class row_typing {
   bool takes_maximum() const { return takes_maximum_; }
 
  private:
-  using placements = std::vector<std::optional<placement>>;  // of operands; no value: R and I are tried
-  answer ask(const placements&, const std::vector<placement>& gradients) const;
-  answer ask_exactly(const std::vector<placement>&, const std::vector<placement>& gradients) const;
+  using placements =
+      std::vector<std::optional<rankc::placement>>;  // of operands; no value: R and I are tried
+  answer ask(const placements&, const std::vector<rankc::placement>& gradients) const;
+  answer ask_exactly(const std::vector<rankc::placement>&,
+                     const std::vector<rankc::placement>& gradients) const;
 
-  const op& op_;
+  const rankc::op& op_;
   std::vector<typed_port> results_, operands_;
   mutable bool takes_maximum_ = false;
 };

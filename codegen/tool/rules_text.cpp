@@ -257,10 +257,12 @@ constexpr rule_text texts[]{
      "a model of an embedding, one block and a head on pp=2", "Write repeat{count, layer}, or take pp=1."},
     {228, "shards lie in an order that has kernels",
      "A dim is sharded in contiguous parts; one with order = shard_order::zig_zag is typed, and is not "
-     "sharded in this version.",
-     "Which elements a rank has decides what attention, positions and gathers do with them.",
-     "a parameter sharded over tp along dim{\"ffn\", 64, 1, \"\", shard_order::zig_zag}",
-     "Leave the order out."},
+     "sharded in this version. all_gather and reduce_scatter are along the tokens.",
+     "Which elements a rank has decides what attention, positions and gathers do with them. A collective of "
+     "NCCL puts the members' parts one behind the other, which are whole rows.",
+     "a parameter sharded over tp along dim{\"ffn\", 64, 1, \"\", shard_order::zig_zag}; "
+     "all_gather(x, axis::tp, \"ffn\") of rows of ffn features",
+     "Leave the order out; gather tokens, or multiply by a weight that is sharded along the same features."},
     {230, "a plan has a model", "The member .model is given.",
      "The layers of the model are what a plan lowers.",
      "plan{.dims = ..., .schedule = ..., .recipe = ..., .cluster = ...}",

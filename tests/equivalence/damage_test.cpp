@@ -12,6 +12,7 @@
 #include <string>
 
 #include "plans.hpp"
+#include "../some_of.hpp"
 #include "subject.hpp"
 
 namespace damage_test {
@@ -38,7 +39,8 @@ TEST_CASE("a damaged certificate crashes neither the checker of the proof nor th
   const std::string text = certificate({{sound.p, sound.order}}, sound.model);
   std::mt19937 random(1);
   int unverified = 0, refused = 0, unharmed = 0;
-  for (int n = 0; n < 1000; ++n) {
+  const int damages = rankc::test::some_of(1000);
+  for (int n = 0; n < damages; ++n) {
     std::string damaged = text;
     for (unsigned k = 0; k <= random() % 2; ++k) damage(damaged, random);
     if (!verify(damaged).empty()) {
@@ -50,9 +52,9 @@ TEST_CASE("a damaged certificate crashes neither the checker of the proof nor th
     CHECK(e.holds == e.reasons.empty());
     ++(e.holds ? unharmed : refused);
   }
-  CHECK(unverified > 500);
-  CHECK(refused > 150);
-  CHECK(unharmed < 200);  // names, numbers of actions, the hash
+  CHECK(unverified * 2 > damages);
+  CHECK(refused * 7 > damages);
+  CHECK(unharmed * 5 < damages);  // names, numbers of actions, the hash
 }
 
 }  // namespace damage_test

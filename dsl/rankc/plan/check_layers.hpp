@@ -189,6 +189,23 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
   }
 }
 
+/// RC228: parts that are gathered or scattered along the features, for which there are no kernels: those of
+/// collectives are of whole rows.
+constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d) {
+  for (const op& o : t.ops) {
+    const bool is_of_rows = o.along <= 0 || ranks_along(d, o.over) == 1;
+    const conversion by = o.kind->converts;
+    if (is_of_rows || (by != conversion::all_gather && by != conversion::reduce_scatter)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    complaint::put_dim(c.begin() << "over " << name(o.over) << " it is along ",
+                       t.values[o.in[0]].shape[o.along]);
+    refuse(out, 228) << c.text.view()
+                     << "; this version gathers and scatters rows: take the dim of the tokens, or a product "
+                        "whose weight is sharded along the same features";
+    return;
+  }
+}
+
 /// RC228: shards in an order for which there are no kernels.
 constexpr void check_orders(report& out, const trace& t, const parallel_dims& d) {
   const auto refuse_order = [&](complaint c, const type& v) {

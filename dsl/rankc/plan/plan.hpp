@@ -215,6 +215,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t, d);
     detail::check_orders(out, t, d);
+    detail::check_gathers(out, t, d);
     detail::check_tokens_alone(out, t, d);
     detail::check_behind(out, t, layer.name, given, recipe.precision);
     parameters.add(out, t, layer.name, repeated, number, count);

@@ -39,7 +39,10 @@ constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
   bool reads = false;
   for (const port& p : row.used_ports()) {
     if (c.said) return;
-    if (row.ports + row.find(p.name) != &p) c.begin() << "two ports are named '" << p.name << "'";
+    if (row.ports + row.find(p.name) != &p) {
+      c.begin() << "two ports are named '" << p.name << "'";
+      return;
+    }
     reads |= p.is_read();
     if (reads && !p.is_read())
       c.begin() << "port '" << p.name << "' stands behind an input; a kernel takes its outputs first";

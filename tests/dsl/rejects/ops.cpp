@@ -139,7 +139,10 @@ inline constexpr auto name_that_is_no_identifier = modelled<call>;
 //        no digit first
 static_assert(valid<name_that_is_no_identifier>);
 
-inline constexpr op_row in_place = like_gelu([](op_row& r) { r.ports[1].name = "y"; });
-inline constexpr auto two_ports_of_one_name = modelled<in_place>;
-// error: RC225: ops.cpp:1: mine: two ports are named 'y'
+inline constexpr op_row twice = like_gelu([](op_row& r) {
+  r.ports[2] = r.ports[1];
+  r.ports[1] = ports::scratch("x");
+});
+inline constexpr auto two_ports_of_one_name = modelled<twice>;
+// error: RC225: ops.cpp:1: mine: two ports are named 'x'
 static_assert(valid<two_ports_of_one_name>);

@@ -1179,6 +1179,21 @@ inline constexpr auto rc228_order_without_kernels = layered<in_order<faulty>>;
 // error: RC228: typed.cpp:@order_of_column@: parameter 'w1': it is sharded along ffn=64 in zig-zag order;
 //        this version has kernels for contiguous shards: leave the dim's order out
 static_assert(valid<rc228_order_without_kernels>);
+struct gathered_features : layer {
+  static constexpr dim again{"again", 64};
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = gelu(linear(enter_tp(x, c), column(t, "w1")));
+    if (!faulty) return x + leave_tp(linear(h, row(t, "w2")), c);
+    value all = all_gather(h, axis::tp, "ffn");  // @gathered_features@
+    value w2 = t.parameter("w2", {again, ffn}, {{axis::tp, "again"}}, initial::normal, 0.02);
+    return x + leave_tp(linear(linear(all, w2), row(t, "w3", hidden, again)), c);
+  }
+};
+inline constexpr auto rc228_gather_of_features = layered<gathered_features>;
+// error: RC228: typed.cpp:@gathered_features@: all_gather: over tp it is along ffn=64; this version gathers
+//        and scatters rows: take the dim of the tokens, or a product whose weight is sharded along the same
+//        features
+static_assert(valid<rc228_gather_of_features>);
 // On one rank there are no shards.
 inline constexpr plan one_rank_in_order{.model = around<in_order<true>>{},
                                         .schedule = one_microbatch,

@@ -6,6 +6,8 @@
 #include "check_report.hpp"
 #include "checker.hpp"
 
+#include "../../some_of.hpp"
+
 namespace checker_test {
 
 using namespace field;
@@ -16,7 +18,7 @@ const report& judged() {
   static const report r = [] {
     std::vector<rankc::plan_data> plans = tiny_plans();
     for (rankc::plan_data& p : drawn_plans(3, 14, 4)) plans.push_back(std::move(p));
-    return judge_mutants(subjects_of(plans), check_terms, 600, 2);
+    return judge_mutants(subjects_of(plans), check_terms, rankc::test::some_of(600), 2);
   }();
   return r;
 }
@@ -29,9 +31,9 @@ TEST_CASE(
     "f64") {
   const report& r = judged();
   check_report(r);
-  CHECK(r.total.mutants == 600);
-  CHECK(r.total.proven_wrong > 333);
-  CHECK(r.total.accepted > 33);
+  CHECK(r.total.mutants == rankc::test::some_of(600));
+  CHECK(r.total.proven_wrong * 9 > r.total.mutants * 5);
+  CHECK(r.total.accepted * 18 > r.total.mutants);
   CHECK(r.total.refused_equal < r.total.mutants / 8);
   // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
   // sums is none there.
@@ -49,10 +51,10 @@ TEST_CASE("mutants of programs with operands of eight bits: the checker accepts 
     for (const auto& rank : s.program.ranks)
       for (const auto& o : rank.ops) rounds += o.row.find("_fp8") != o.row.npos;
   CHECK(rounds > 300);
-  const report r = judge_mutants(all, check_terms, 300, 4);
+  const report r = judge_mutants(all, check_terms, rankc::test::some_of(300), 4);
   check_report(r);
-  CHECK(r.total.mutants == 300);
-  CHECK(r.total.proven_wrong > 150);
+  CHECK(r.total.mutants == rankc::test::some_of(300));
+  CHECK(r.total.proven_wrong * 2 > r.total.mutants);
 }
 
 }  // namespace checker_test

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "../../some_of.hpp"
+
 namespace experts_test {
 
 using namespace field;
@@ -21,6 +23,7 @@ using namespace rankc::codegen;
 
 /// `alike`: most of a hundred mutants that may differ over the field and be equal in f64.
 report judged(const std::vector<rankc::plan_data>& plans, int count, int alike = 1) {
+  count = rankc::test::some_of(count);
   const report r = judge_mutants(subjects_of(plans), check_terms, count, 6);
   check_report(r);
   CHECK(r.total.mutants == count);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that plant many faults plant a part of them, and all where RANKC_EVERY_MUTANT is set, as in `long`.
+#pragma once
+#include <cstdlib>
+
+namespace rankc::test {
+
+/// A third of many, or all of them.
+inline int some_of(int all) {
+  static const bool is_every = std::getenv("RANKC_EVERY_MUTANT") != nullptr;
+  return is_every ? all : (all + 2) / 3;
+}
+
+}  // namespace rankc::test
