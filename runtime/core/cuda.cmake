@@ -24,6 +24,7 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/device/check.cpp
   core/cuda/device/stream_words.cpp
   core/cuda/device/tensor_map.cpp
+  core/cuda/elementwise/embedding_grad.cu
   core/cuda/engine/access.cpp
   core/cuda/engine/context.cpp
   core/cuda/engine/driver.cpp
@@ -38,11 +39,12 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/linear/linear_tuning.cpp
   core/cuda/linear/product_choices.cpp
   core/cuda/progress/injected.cpp
+  core/cuda/progress/mark_stores.cu
   core/cuda/progress/marks.cpp)
 add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)
 
 # CUDA sources compiled several at once: most of their time are the headers that they share. CMake has unity builds of CUDA from
-# 3.31 on.
+# 3.31 on. Attention and what uses cub take longest, each alone; tests have marks of their own.
 function(rankc_unite name)
   list(TRANSFORM ARGN REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/core/cuda/\\1\"" OUTPUT_VARIABLE lines)
   list(JOIN lines "\n" text)
@@ -63,7 +65,6 @@ rankc_unite(elementwise
   elementwise/activations_gated.cu
   elementwise/bias.cu
   elementwise/embedding.cu
-  elementwise/embedding_grad.cu
   elementwise/gates.cu
   elementwise/optimizer.cu
   elementwise/rope.cu)
@@ -87,7 +88,6 @@ rankc_unite(other
   loss/cross_entropy.cu
   loss/cross_entropy_fused.cu
   loss/softmax.cu
-  progress/mark_stores.cu
   progress/trace.cu)
 target_include_directories(rankc_runtime_cuda PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/core> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

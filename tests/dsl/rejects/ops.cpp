@@ -135,8 +135,8 @@ static_assert(valid<two_ops_of_one_name>);
 
 inline constexpr op_row call = like_gelu([](op_row& r) { r.name = "mine(x)"; });
 inline constexpr auto name_that_is_no_identifier = modelled<call>;
-// error: RC225: ops.cpp:1: mine(x): the name of its op_row is no identifier; give letters, digits and '_', and
-//        no digit first
+// error: RC225: ops.cpp:1: mine(x): the name of its op_row is no identifier; give letters, digits and '_',
+//        and no digit first
 static_assert(valid<name_that_is_no_identifier>);
 
 inline constexpr op_row twice = like_gelu([](op_row& r) {
