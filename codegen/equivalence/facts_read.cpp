@@ -212,7 +212,7 @@ class reader {
     const int at = find(f.intermediates, name);
     return at == static_cast<int>(f.intermediates.size()) ? -1 : static_cast<int>(f.ports.size()) + at;
   }
-  /// What an equation of gradients makes: the gradient of a port, or an intermediate.
+  /// The left side of an equation of gradients: the gradient of a port, or an intermediate.
   static int derived(fact& f, const std::string& name) {
     if (!name.starts_with('_')) return port_of(f, name);
     if (find_intermediate(f, name) < 0) f.intermediates.push_back(name);

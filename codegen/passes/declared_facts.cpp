@@ -90,7 +90,7 @@ class writer {
     return known.gradients == f.gradients;
   }
 
-  /// A row whose dual applies a row without facts has none. Returns whether that is new.
+  /// The facts of a row are unknown if its dual applies a row of unknown facts. Returns whether that is new.
   bool spread_unknown(row_facts& f) {
     if (!f.unknown.empty()) return false;
     for (const row_facts& other : rows_)

@@ -20,7 +20,7 @@ class row_dual {
   /// Errors: untold.
   row_dual(const trace&, const rankc::op&);
 
-  /// What the dual has traced: its ops alone.
+  /// A trace of the ops of the dual alone.
   const trace& traced() const { return trace_; }
   /// "_0 = mul(dy, b); a = scale(_0)": gradients of operands, and intermediates, by rows.
   std::string text() const;

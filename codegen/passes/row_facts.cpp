@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -26,9 +25,9 @@ class row_writer {
   row_writer(const trace& t, const rankc::op& o, alphabet& letters)
       : op_(o), row_(*o.kind), letters_(letters), typing_(t, o) {
     if (row_.converts != conversion::none) give_up("it moves data between ranks");
-    find_tokens();
     for (const auto* side : {&typing_.results(), &typing_.operands()})
       for (const typed_port& p : *side) all_.push_back(&p);
+    for (const typed_port* p : all_) find_tokens(*p);
     for (const typed_port* p : all_) check_dims(*p);
   }
 
@@ -45,15 +44,12 @@ class row_writer {
 
  private:
   /// The first dim of a value that is no parameter counts tokens.
-  void find_tokens() {
-    for (const auto* side : {&typing_.operands(), &typing_.results()})
-      for (const typed_port& p : *side) {
-        if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) continue;
-        const port_dim& d = p.of->shape.dim[0];
-        if (d.number || !d.unit.empty() || (!tokens_.empty() && d.count != tokens_))
-          give_up("the first dims of its ports are not all one number of tokens");
-        tokens_ = d.count;
-      }
+  void find_tokens(const typed_port& p) {
+    if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) return;
+    const port_dim& d = p.of->shape.dim[0];
+    if (d.number || !d.unit.empty() || (!tokens_.empty() && d.count != tokens_))
+      give_up("the first dims of its ports are not all one number of tokens");
+    tokens_ = d.count;
   }
   void check_dims(const typed_port& p) const {
     const port_shape& s = p.of->shape;
@@ -105,20 +101,19 @@ class row_writer {
       for (int d = 0; d < x.of->shape.ndim; ++d)
         if (!x.of->shape.dim[d].count.empty()) symbols_.insert(x.of->shape.dim[d].count);
     for (const std::string_view symbol : symbols_) find_axis(symbol);
-    if (typing_.takes_maximum()) give_up("it takes a maximum");
     for (const typed_port& y : typing_.results())
       for (int d = 0; d < y.of->shape.ndim; ++d)
-        if (const std::string_view symbol = y.of->shape.dim[d].count;
-            !symbol.empty() && !symbols_.contains(symbol))
+        if (const auto symbol = y.of->shape.dim[d].count; !symbol.empty() && !symbols_.contains(symbol))
           give_up("no operand has the {} of result {}", symbol, y.of->name);
   }
   void find_axis(std::string_view symbol) {
     const answer made = typing_.sharded({symbol});
     if (!made) return add_whole(symbol);
-    for (std::size_t r = 0; r < made->size(); ++r) {
+    if (made->has_maximum) give_up("it takes a maximum");
+    for (std::size_t r = 0; r < made->at.size(); ++r) {
       const typed_port& y = typing_.results()[r];
       const int d = y.find(symbol);
-      if ((*made)[r] != (d < 0 ? P : V(d)))
+      if (made->at[r] != (d < 0 ? P : V(d)))
         give_up(
             "if operands are sharded along {}, its typing rule makes {} neither sharded nor a pending sum",
             symbol, y.of->name);
@@ -163,7 +158,7 @@ class row_writer {
   std::string rule_text() const {
     if (typing_.operands().empty()) give_up("it has no operands");
     std::vector<std::vector<bool>> linear(typing_.results().size());
-    const auto is_sum = [](const answer& made, std::size_t r) { return made && (*made)[r] == P; };
+    const auto is_sum = [](const answer& made, std::size_t r) { return made && made->at[r] == P; };
     const answer of_all = typing_.pending(-1);
     for (std::size_t i = 0; i < typing_.operands().size(); ++i) {
       const bool may_be = typing_.operands()[i].may_be_pending();

@@ -93,10 +93,10 @@ answer row_typing::ask_exactly(const std::vector<rankc::placement>& given,
   complaint c{op_.kind->name, {}, op_.from};
   op_.kind->rule(c, in, out.data(), op_);
   if (c.said) return std::nullopt;
-  std::vector<rankc::placement> made;
+  placed_results made;
   for (const type& y : out) {
-    made.push_back(y[asked]);
-    takes_maximum_ |= y.pending_max;
+    made.at.push_back(y[asked]);
+    made.has_maximum |= y.pending_max;
   }
   return made;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op_row's typing rule says about one axis of ranks: how results are placed where operands are
-// sharded along a dim, or are pending sums.
+// Asks an op_row's typing rule how it places results over one axis of ranks, if operands are sharded along a
+// dim or are pending sums.
 #pragma once
 #include <rankc/typed/trace.hpp>
 
@@ -15,14 +15,19 @@ struct typed_port {
   const port* of;
   type is;
   bool is_gradient = false;  // a result that is the gradient of a parameter
-  /// The dim that a symbol counts; -1: it has none.
+  /// The dim that a symbol counts; -1: no dim does.
   int find(std::string_view count) const;
   /// Whether it may be a sum that is still pending.
   bool may_be_pending() const { return of->as != use::parameter && of->holds != element::index; }
 };
 
-/// How the rule places the results over the axis; none: it refuses the operands.
-using answer = std::optional<std::vector<rankc::placement>>;
+/// How the rule places the results over the axis.
+struct placed_results {
+  std::vector<rankc::placement> at;
+  bool has_maximum = false;  // a result that is pending is a maximum
+};
+/// None: the rule refuses the operands.
+using answer = std::optional<placed_results>;
 
 class row_typing {
  public:
@@ -35,8 +40,6 @@ class row_typing {
   answer sharded(const std::vector<std::string_view>& counts) const;
   /// Where one operand, or (-1) every one that may be, is a pending sum.
   answer pending(int operand) const;
-  /// Whether a result that the rule calls pending is a maximum.
-  bool takes_maximum() const { return takes_maximum_; }
 
  private:
   using placements =
@@ -47,7 +50,6 @@ class row_typing {
 
   const rankc::op& op_;
   std::vector<typed_port> results_, operands_;
-  mutable bool takes_maximum_ = false;
 };
 
 }  // namespace rankc::codegen

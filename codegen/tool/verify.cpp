@@ -81,7 +81,7 @@ std::string trusted_of(const codegen::specification::row_facts& r) {
   return text;
 }
 
-/// What is trusted: the sentences of the file, and the facts of a user's rows.
+/// The sentences of the file about what is trusted, and the facts of a user's rows.
 std::vector<std::string> trusted_by(const codegen::certified& c) {
   std::vector<std::string> all = c.trusted;
   for (const codegen::specification::row_facts& r : c.model.rows) all.push_back(trusted_of(r));

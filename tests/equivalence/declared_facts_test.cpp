@@ -59,7 +59,7 @@ op_row mine(op_row row) {
   row.header = "mine.hpp";
   return row;
 }
-/// One with ports and kernels of its own.
+/// The same with a change.
 op_row changed(const op_row& like, const std::function<void(op_row&)>& change) {
   op_row row = mine(like);
   change(row);

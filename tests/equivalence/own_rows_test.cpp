@@ -35,7 +35,7 @@ void swap_reads(op& o, const std::string& a, const std::string& b) {
 /// The ops of rank 0 of a row.
 std::vector<op*> called(subject& s, const std::string& row) { return s.find(0, "", row); }
 
-/// What is said of the program where the model's rows are changed.
+/// The sentence that refuses the program if the model's rows are changed.
 said with_rows(const std::function<void(std::vector<specification::row_facts>&)>& change) {
   subject s = silu();
   change(s.model.rows);
