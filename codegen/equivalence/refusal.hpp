@@ -33,8 +33,7 @@ struct unknown_row : refusal {
   unknown_row(std::string_view row, const std::string& why)
       : refusal(
             "RC7745: what {} computes does not follow from its op_row, so the program is not compared with "
-            "the model: "
-            "{}",
+            "the model: {}",
             row, why) {}
 };
 

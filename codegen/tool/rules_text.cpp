@@ -238,10 +238,11 @@ constexpr rule_text texts[]{
      "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a "
-     "typing rule, a dual, its operations, a kernel for each target and the header that declares them. With "
-     "cp above 1 no kernel of your own is told of rows or seq: a rank has chunks of sequences.",
-     "A plan that compiles must build and run.", "t.apply(my_op, {x}, {}, rules::elementwise(true))",
-     "Write it in ops that there are."},
+     "typing rule, a dual, its operations, a kernel for each target and the header that declares them. Its "
+     "name is no other row's of the layer and none of rankc's. With cp above 1 no kernel of your own is "
+     "told of rows or seq: a rank has chunks of sequences.",
+     "A plan that compiles must build and run; certificates tell rows apart by their names.",
+     "t.apply(my_op, {x}, {}, rules::elementwise(true))", "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
      "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is "
      "a sum over the tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard "
