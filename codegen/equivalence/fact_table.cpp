@@ -36,12 +36,12 @@ bool is_function(const fact& f, const equation& e) {
          e.operands.size() <= max_operands && are_summed(f, e);
 }
 
-/// Copies, sums of tensors, maxima and moves of data are known of rankc's rows alone.
+/// A user's row may not claim to copy, to add tensors, to take a maximum or to move data.
 void check_is_function(const fact& f) {
-  const bool has_other_need = f.positions || f.listed || f.documents || f.chunks || f.ring || f.shares ||
-                              f.groups || f.commutative || f.arranges || f.owns || f.grouped || f.segments ||
-                              f.counts || f.converts || f.parts || f.by >= 0 || f.is_like;
-  bool is_sound = !has_other_need && f.results > 0 && f.ports.size() <= max_ports &&
+  const bool has_other_need = std::any_of(f.needs.begin(), f.needs.end(), [](const std::string& need) {
+    return need != "whole" && need != "first" && need != "sequences" && need != "scratch";
+  });
+  bool is_sound = !has_other_need && !f.parts && f.results > 0 && f.ports.size() <= max_ports &&
                   f.results == static_cast<int>(f.equations.size());
   for (const port& p : f.ports) is_sound = is_sound && p.axes.size() <= max_dims;
   for (std::size_t k = 0; is_sound && k < f.equations.size(); ++k)

@@ -23,6 +23,7 @@ namespace rankc::codegen::algebra {
 ///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or whole numbers (i32); other ports
 ///                  have floating-point numbers wider than fp8; "q(t w)/e4m3:s": the same, with a stride
 ///   "y(t w)^x,r"   the result may overwrite one of these operands; all other results and operands lie apart
+///
 /// `rule`: an equation for each result, with ';' between them.
 ///   "y = sum(i) x' w'"    a function of operands, summed over the axes in brackets; with none, each element
 ///                         of the result is made alone; it is linear in each operand with a mark
@@ -37,6 +38,7 @@ namespace rankc::codegen::algebra {
 ///   "y = 0"               zeros
 ///   "u = linear(x, w)"    the results of another row, in order, from these operands; names that are no ports
 ///                         are intermediate
+///
 /// `needs`: conditions on the elements of operands, in words:
 ///   "whole(w)"     all elements of the axis are there,
 ///   "first(v)"     the op takes the index at which its part of the axis begins, and the part begins there,
@@ -69,8 +71,10 @@ namespace rankc::codegen::algebra {
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
 ///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
+///
 /// `attributes`: which of "seq" and "number" a result depends on, and "parts": the sizes of axes l and r. A
 /// result always depends on the sizes of the row's units: on d of "h*d".
+///
 /// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results, as
 /// "dy" of y. Operands that it does not name have no gradient. A result whose gradient it does not use must
 /// have none. Names that begin with '_' are intermediate: "_0 = mul(dy, b); a = scale(_0)".
@@ -136,8 +140,9 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       segments = false, counts = false, converts = false, scratch = false, is_like = false, of_user = false;
-  int by = -1;  // of an operand that says where slots lie
+       segments = false, counts = false, converts = false, scratch = false, of_user = false;
+  int by = -1;                     // of an operand that says where slots lie
+  std::vector<std::string> needs;  // their words
   bool seq = false, number = false, parts = false;
   std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
   bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read

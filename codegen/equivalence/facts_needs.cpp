@@ -59,6 +59,7 @@ class needs_reader {
 
   void read() {
     for (std::string word = take_word(); !word.empty(); word = take_word()) {
+      fact_.needs.push_back(word);
       if (const auto plain = plain_needs.find(word); plain != plain_needs.end()) {
         for (const flag of : plain->second) fact_.*of = true;
       } else if (word == "whole") {
@@ -69,7 +70,6 @@ class needs_reader {
         fact_.by = port_of(fact_, take_brackets());
       } else if (word == "like") {
         const std::string other = take_word();
-        fact_.is_like = true;
         fact_.key = all_[static_cast<std::size_t>(find_row(all_, other, fact_))].key;
       } else {
         refuse(word);

@@ -85,7 +85,8 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     if (!gradient.is_zero()) uses_[use].addends[value].push_back(gradient);
     know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
   }
-  for (std::size_t r = 0; r < results && !f.of_user; ++r)  // a user's dual is taken as it is declared
+  if (f.of_user) return;  // its dual is taken as it is declared
+  for (std::size_t r = 0; r < results; ++r)
     if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
         !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient_))
       throw refusal("RC7530: the table of facts has no derivative of {} by its result {}, which \"{}\" needs",

@@ -11,6 +11,7 @@
 
 #include "row_dual.hpp"
 #include "row_facts.hpp"
+#include "undeclared.hpp"
 
 namespace rankc::codegen {
 
@@ -42,10 +43,10 @@ class writer {
   /// The facts of an op's row; what its dual applies is added too.
   row_facts facts_of(const trace& t, const rankc::op& o, bool with_dual) {
     try {
-      if (algebra::is_taken(o.kind->name)) throw undeclared("one of rankc's ops has its name");
+      if (algebra::is_taken(o.kind->name)) give_up("one of rankc's ops has its name");
       row_facts f = row_facts_of(t, o, letters_);
       if (!with_dual) return f;
-      if (!o.kind->dual) throw undeclared("it has no dual");
+      if (!o.kind->dual) give_up("it has no dual");
       const row_dual dual(t, o);
       f.gradients = dual.text();
       for (const rankc::op& applied : dual.traced().ops) {
@@ -55,8 +56,6 @@ class writer {
       }
       return f;
     } catch (const undeclared& why) {
-      return {.row = std::string(o.kind->name), .unknown = why.what()};
-    } catch (const row_dual::untold& why) {
       return {.row = std::string(o.kind->name), .unknown = why.what()};
     }
   }

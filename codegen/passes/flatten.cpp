@@ -8,6 +8,7 @@
 #include "contents.hpp"
 #include "lanes.hpp"
 #include "passes.hpp"
+#include "row_attributes.hpp"
 #include "roles.hpp"
 
 namespace rankc::codegen {
@@ -342,10 +343,8 @@ static collective_kind kind_of(conversion c) {
   }
 }
 
-/// Numbers that kernels take. rankc's rows have rows and seq even where the kernels have their product.
 static void set_attributes(op& o, const node& n, const kernel_row& kernel) {
-  const bool has_sequences = n.row->header.empty() || kernel.takes("rows") || kernel.takes("seq");
-  if (has_sequences) {
+  if (records_sequences(*n.row)) {
     o.rows = n.rows;
     o.seq = n.seq;
   }

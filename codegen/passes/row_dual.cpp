@@ -8,6 +8,9 @@
 
 #include <algorithm>
 
+#include "traced_ports.hpp"
+#include "undeclared.hpp"
+
 namespace rankc::codegen {
 
 row_dual::row_dual(const trace& t, const rankc::op& o) : op_(o) {
@@ -35,7 +38,7 @@ row_dual::row_dual(const trace& t, const rankc::op& o) : op_(o) {
   first_made_ = static_cast<int>(trace_.values.size());
   backward b{trace_, op_};
   op_.kind->dual(b);
-  if (!trace_.said.empty()) throw untold(std::string(trace_.said.front().view()));
+  if (!trace_.said.empty()) give_up("{}", trace_.said.front().view());
   for (const rankc::op& applied : trace_.ops) check_applied(applied);
 }
 
@@ -43,9 +46,7 @@ row_dual::row_dual(const trace& t, const rankc::op& o) : op_(o) {
 void row_dual::check_applied(const rankc::op& applied) const {
   const op_row& row = *applied.kind;
   const attributes &given = applied.with, &own = op_.with;
-  const auto refuse = [&](std::string_view what) {
-    throw untold(fmt::format("its dual gives {} {}", row.name, what));
-  };
+  const auto refuse = [&](std::string_view what) { give_up("its dual gives {} {}", row.name, what); };
   if (!ops::is_known(&row)) {
     if (given.number != own.number || given.rows != own.rows || given.seq != own.seq)
       refuse("another number, rows or seq than its own");
@@ -63,36 +64,29 @@ void row_dual::check_units(const rankc::op& applied) const {
   const std::map<std::string_view, int> known = units_of(op_);
   for (const auto& [symbol, unit] : units_of(applied))
     if (const auto at = known.find(symbol); at == known.end() || at->second != unit)
-      throw untold(fmt::format("its dual applies {} to units of {} {}, which are not its own",
-                               applied.kind->name, unit, symbol));
+      give_up("its dual applies {} to units of {} {}, which are not its own", applied.kind->name, unit,
+              symbol);
 }
 std::map<std::string_view, int> row_dual::units_of(const rankc::op& o) const {
   std::map<std::string_view, int> units;
-  std::size_t in = 0, out = 0;
-  for (const port& p : o.kind->used_ports()) {
-    if (!p.is_traced()) continue;
-    const int v = p.is_written() ? o.out[out++] : o.in[in++];
-    for (int d = 0; d < p.shape.ndim; ++d)
-      if (!p.shape.dim[d].unit.empty())
-        units[p.shape.dim[d].unit] = trace_.values[static_cast<std::size_t>(v)].shape[d].unit;
-  }
+  for (const traced_port& p : traced_ports(o))
+    for (int d = 0; d < p.of->shape.ndim; ++d)
+      if (const std::string_view unit = p.of->shape.dim[d].unit; !unit.empty())
+        units[unit] = trace_.values[static_cast<std::size_t>(p.value)].shape[d].unit;
   return units;
 }
 
 void row_dual::name_ports() {
-  std::size_t in = 0, out = 0;
-  for (const port& p : op_.kind->used_ports()) {
-    if (!p.is_traced()) continue;
-    const int v = p.is_written() ? op_.out[out++] : op_.in[in++];
-    names_[v] = p.name;
-    if (!p.is_written()) {
-      operands_[v] = p.name;
+  for (const traced_port& p : traced_ports(op_)) {
+    names_[p.value] = p.of->name;
+    if (p.result < 0) {
+      operands_[p.value] = p.of->name;
       continue;
     }
-    const std::string gradient = fmt::format("d{}", p.name);
+    const std::string gradient = fmt::format("d{}", p.of->name);
     if (op_.kind->find(gradient) >= 0)
-      throw untold(fmt::format("port {} has the name of the gradient of {}", gradient, p.name));
-    names_[trace_.gradients[static_cast<std::size_t>(v)]] = gradient;
+      give_up("port {} has the name of the gradient of {}", gradient, p.of->name);
+    names_[trace_.gradients[static_cast<std::size_t>(p.value)]] = gradient;
   }
 }
 

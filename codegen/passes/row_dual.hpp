@@ -4,20 +4,14 @@
 #include <rankc/typed/backward.hpp>
 
 #include <map>
-#include <stdexcept>
 #include <string>
 
 namespace rankc::codegen {
 
 class row_dual {
  public:
-  /// Why the gradients cannot be written down.
-  struct untold : std::runtime_error {
-    using std::runtime_error::runtime_error;
-  };
-
   /// Apply the dual to an op like this one, whose operands are all different values.
-  /// Errors: untold.
+  /// Errors: undeclared where the gradients cannot be written down.
   row_dual(const trace&, const rankc::op&);
 
   /// A trace of the ops of the dual alone.

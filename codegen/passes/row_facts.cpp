@@ -8,16 +8,13 @@
 #include <set>
 #include <vector>
 
+#include "row_attributes.hpp"
 #include "row_typing.hpp"
+#include "undeclared.hpp"
 
 namespace rankc::codegen {
 
 namespace {
-
-template <class... Parts>
-[[noreturn]] void give_up(fmt::format_string<Parts...> text, Parts&&... parts) {
-  throw undeclared(fmt::format(text, std::forward<Parts>(parts)...));
-}
 
 /// Writes the facts of one row, from one of its ops.
 class row_writer {
@@ -124,7 +121,7 @@ class row_writer {
   void add_whole(std::string_view symbol) {
     if (symbol == tokens_) {
       are_tokens_whole_ = true;
-      if (!takes_sequences())
+      if (!takes_sequences(row_))
         give_up("its typing rule refuses operands sharded along {}, and no kernel takes rows or seq", symbol);
       return;
     }
@@ -140,10 +137,9 @@ class row_writer {
     }
     whole_ += letter_of(symbol);
   }
-  bool takes_sequences() const { return row_.takes("rows") || row_.takes("seq"); }
   /// The kernels take whole sequences of the op's seq, as many as its rows.
   void check_sequences() const {
-    if (!takes_sequences()) return;
+    if (!takes_sequences(row_)) return;
     std::int64_t tokens = 0;
     for (const typed_port* p : all_)
       if (p->find(tokens_) >= 0) tokens = p->is.shape[p->find(tokens_)].size;
@@ -185,7 +181,7 @@ class row_writer {
   }
 
   std::string needs_text() {
-    std::string text = takes_sequences() ? "sequences" : "";
+    std::string text = takes_sequences(row_) ? "sequences" : "";
     const std::span<const port> ports = row_.used_ports();
     const auto areas =
         std::count_if(ports.begin(), ports.end(), [](const port& p) { return p.as == use::scratch; });
@@ -214,7 +210,7 @@ class row_writer {
     if (op_.with.scaling != rope_scaling{}) give_up("it is given a scaling of rotary positions");
     if (op_.with.number != 0 && row_.host.takes("number") != row_.cuda.takes("number"))
       give_up("it is given the number {}, and the kernel of one target alone takes it", op_.with.number);
-    std::string text = takes_sequences() ? "seq" : "";
+    std::string text = takes_sequences(row_) ? "seq" : "";
     if (row_.takes("number")) text += text.empty() ? "number" : " number";
     return text;
   }

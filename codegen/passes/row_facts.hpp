@@ -6,16 +6,10 @@
 #include <rankc/typed/trace.hpp>
 
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace rankc::codegen {
-
-/// Why a row has no facts.
-struct undeclared : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Letters for the symbols of a user's rows. The same symbol has the same letter in every row.
 class alphabet {

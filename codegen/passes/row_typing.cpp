@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_typing.hpp"
 
+#include "traced_ports.hpp"
+
 namespace rankc::codegen {
 
 namespace {
@@ -37,14 +39,10 @@ int typed_port::find(std::string_view count) const {
 }
 
 row_typing::row_typing(const trace& t, const rankc::op& o) : op_(o) {
-  for (const port& p : o.kind->used_ports()) {
-    if (!p.is_traced()) continue;
-    if (!p.is_written()) {
-      operands_.push_back({&p, t.values[static_cast<std::size_t>(o.in[operands_.size()])]});
-      continue;
-    }
-    const std::size_t result = results_.size();
-    results_.push_back({&p, t.values[static_cast<std::size_t>(o.out[result])], o.adds_to[result] >= 0});
+  for (const traced_port& p : traced_ports(o)) {
+    const bool is_gradient = p.result >= 0 && o.adds_to[p.result] >= 0;
+    (p.result < 0 ? operands_ : results_)
+        .push_back({p.of, t.values[static_cast<std::size_t>(p.value)], is_gradient});
   }
 }
 

@@ -26,7 +26,7 @@ struct placed_results {
   std::vector<rankc::placement> at;
   bool has_maximum = false;  // a result that is pending is a maximum
 };
-/// None: the rule refuses the operands.
+/// Empty if the rule refuses the operands.
 using answer = std::optional<placed_results>;
 
 class row_typing {

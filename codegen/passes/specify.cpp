@@ -6,6 +6,9 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/plan/check_linears.hpp>
 
+#include "row_attributes.hpp"
+#include "traced_ports.hpp"
+
 namespace rankc::codegen {
 
 namespace {
@@ -16,28 +19,23 @@ specification::op recorded(const rankc::op& o) {
     if (v >= 0) made.in.push_back(v);
   for (int v : o.out)
     if (v >= 0) made.out.push_back(v);
-  const bool is_of_user = !ops::is_known(o.kind);
-  if (!is_of_user || o.kind->takes("rows") || o.kind->takes("seq")) {
+  if (records_sequences(*o.kind)) {
     made.rows = o.with.rows;
     made.seq = o.with.seq;
   }
-  if (!is_of_user || o.kind->takes("number")) made.number = o.with.number;
+  if (ops::is_known(o.kind) || o.kind->takes("number")) made.number = o.with.number;
   made.scaling = o.with.scaling;
   return made;
 }
 
 /// The units in which an op takes dims of its values.
 void record_units(const trace& t, const rankc::op& o, std::vector<specification::tensor>& values) {
-  std::size_t in = 0, out = 0;
-  for (const port& p : o.kind->used_ports()) {
-    if (!p.is_traced()) continue;
-    const int v = p.is_written() ? o.out[out++] : o.in[in++];
-    for (int d = 0; v >= 0 && d < t.values[v].ndim && d < p.shape.ndim; ++d) {
-      if (p.shape.dim[d].unit.empty()) continue;
-      specification::tensor& taken = values[static_cast<std::size_t>(v)];
-      (d + 1 == t.values[v].ndim ? taken.unit : taken.unit_of_rows) = t.values[v].shape[d].unit;
+  for (const traced_port& p : traced_ports(o))
+    for (int d = 0; p.value >= 0 && d < t.values[p.value].ndim && d < p.of->shape.ndim; ++d) {
+      if (p.of->shape.dim[d].unit.empty()) continue;
+      specification::tensor& taken = values[static_cast<std::size_t>(p.value)];
+      (d + 1 == t.values[p.value].ndim ? taken.unit : taken.unit_of_rows) = t.values[p.value].shape[d].unit;
     }
-  }
 }
 
 /// How the recipe rounds what products of a layer multiply, one after the other: by their sizes on a rank.

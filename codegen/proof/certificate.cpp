@@ -245,7 +245,7 @@ std::string step_text(const program& p, const verdict& v) {
   return out + "\n],\n\"ranks\": [" + ranks + "\n]}";
 }
 
-/// The facts of a user's rows, a row a line; none of rows that do not tell them.
+/// The facts of a user's rows, a row a line, without the rows of unknown facts.
 std::string row_facts_text(const std::vector<specification::row_facts>& rows) {
   std::string out;
   for (const auto& r : rows)

@@ -119,10 +119,11 @@ TEST_CASE("rows of a user's claim functions of their operands, under names of th
     return why == said{7744, {"silu"}} || why.id == 7713;  // or it names a port that the row does not have
   };
   const auto needs = [](const std::string& text) { return with_rows([&](rows& r) { r[0].needs = text; }); };
-  for (const char* text :
-       {"y = 1 * x", "y = 0", "y = x + x", "y = max(w) x", "y = gelu(x)", "y = number * x", "y = parts(w) x"})
+  for (const char* text : {"y = 1 * x", "y = 0", "y = x + x", "y = max(w) x", "y = gelu(x)", "y = number * x",
+                           "y = parts(w) x", "y = y", "x = x", "y = x x", "y = sum(q) x", "y = sum(w) x",
+                           "y = x x x x x x x x x x x x x x x x x x"})
     CHECK_MESSAGE(is_no_function(rule(text)), text);
-  for (const char* text : {"like gelu", "converts", "counts", "commutative", "positions"})
+  for (const char* text : {"like gelu", "converts", "counts", "commutative", "positions", "whole(w) grouped"})
     CHECK_MESSAGE((needs(text) == said{7744, {"silu"}}), text);
   for (const std::string name : {"gelu", "adamw", "sum_squares", ""}) {
     const said expected{7743, {name}};

@@ -189,8 +189,8 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
   }
 }
 
-/// RC228: parts that are gathered or scattered along the features, for which there are no kernels: those of
-/// collectives are of whole rows.
+/// RC228: an all_gather or a reduce_scatter along the features. A collective concatenates the members' whole
+/// buffers, which are rows.
 constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d) {
   for (const op& o : t.ops) {
     const bool is_of_rows = o.along <= 0 || ranks_along(d, o.over) == 1;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user's ops of many kinds: their programs are proven to compute the model, on both targets, alone and by tp.
+#include <doctest/doctest.h>
+
+#include <odd/models.hpp>
+#include <rankc/make_plan.hpp>
+
+#include "subject.hpp"
+
+namespace own_rows_kinds_test {
+
+using namespace rankc;
+
+namespace {
+
+constexpr op_row shaped(std::string_view name, std::string_view host, std::string_view cuda) {
+  op_row row;
+  row.name = name;
+  row.ports[0] = ports::out("y", "tokens width");
+  row.ports[1] = ports::in("x", "tokens width");
+  row.rule = rules::elementwise<false>;
+  row.flops = no_flops;
+  row.host = {"mine", host};
+  row.cuda = {"mine", cuda};
+  row.header = "mine.hpp";
+  return row;
+}
+
+/// Told of sequences on the host alone; its gradient, too.
+constexpr void of_sequences(complaint& c, types in, type* out, const op& o) {
+  rules::gradient_of_elementwise(c, in, out, o);
+  rules::whole_sequences(c, "the value", in[0]);
+}
+constexpr op_row told_grad = [] {
+  op_row row = shaped("told_grad", "rows seq width", "tokens*width");
+  row.ports[2] = row.ports[1];
+  row.ports[2].name = "z";
+  row.rule = of_sequences;
+  return row;
+}();
+constexpr op_row told = [] {
+  op_row row = shaped("told", "rows seq width", "tokens*width");
+  row.rule = [](complaint& c, types in, type* out, const op& o) {
+    rules::elementwise<false>(c, in, out, o);
+    rules::whole_sequences(c, "the value", in[0]);
+  };
+  row.dual = [](backward& b) { b.give("x", b.apply(told_grad, {b.gradient("y"), b["x"]})); };
+  return row;
+}();
+
+constexpr op_row scratched = [] {
+  op_row row = shaped("scratched", "tokens*width", "tokens*width");
+  row.ports[2] = row.ports[1];
+  row.ports[1] = ports::scratch("work");
+  row.host.scratch =
+      row.cuda.scratch = [](const op_sizes&, const kernel_setting&) { return std::size_t{64}; };
+  row.dual = [](backward& b) { b.give("x", b.apply(ops::mul, {b.gradient("y"), b["y"]})); };
+  return row;
+}();
+
+/// Its second result is used by its gradient, and has none.
+constexpr op_row masked = [] {
+  op_row row = shaped("masked", "tokens*width", "tokens*width");
+  row.ports[2] = row.ports[1];
+  row.ports[1] = ports::out("mask", "tokens width");
+  row.rule = [](complaint& c, types in, type* out, const op& o) {
+    rules::elementwise<false>(c, in, out, o);
+    out[1] = out[0];
+  };
+  row.dual = [](backward& b) { b.give("x", b.apply(ops::mul, {b.gradient("y"), b["mask"]})); };
+  return row;
+}();
+
+template <const op_row& Op>
+struct applied {
+  static constexpr std::string_view name = "applied";
+  constexpr value forward(trace& t, value x, const odd::context& c) const {
+    value u = odd::up(t, enter_tp(rms_norm(x, odd::gain(t)), c), "u", odd::ffn);
+    const attributes sequences{.rows = c.rows, .seq = c.seq};
+    value y = t.apply(Op, {u}, {}, {.with = Op.takes("rows") ? sequences : attributes{}});
+    return x + leave_tp(odd::down(t, y, "d", odd::ffn), c);
+  }
+};
+
+template <const op_row& Op>
+void check_holds() {
+  for (const int tp : {1, 2}) {
+    const plan_data plan =
+        make_plan("kinds", odd::make(repeat{2, applied<Op>{}}), {.world = tp, .tp = tp}, schedules::gpipe{2},
+                  training{.seq = 8, .global_batch = 4, .precision = f32}, clusters::cpu);
+    REQUIRE(plan.diagnostics.empty());
+    for (const auto to : {codegen::target::host, codegen::target::cuda}) {
+      CAPTURE(Op.name);
+      CAPTURE(tp);
+      CHECK(equivalence_tests::subject(plan, to).reason() == "");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernels that take sequences on one target, scratch, and results without a gradient") {
+  check_holds<told>();
+  check_holds<scratched>();
+  check_holds<masked>();
+}
+
+}  // namespace own_rows_kinds_test
