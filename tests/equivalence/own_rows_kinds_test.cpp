@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's ops of many kinds: their programs are proven to compute the model, on both targets, alone and by tp.
+// Programs with a user's ops of many kinds compute the model, on both targets, alone and with tp.
 #include <doctest/doctest.h>
 
 #include <odd/models.hpp>
