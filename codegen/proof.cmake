@@ -12,9 +12,6 @@ add_library(rankc_proof STATIC
   proof/starts.cpp
   proof/clocks.cpp
   proof/accesses.cpp
-  proof/sum_facts.cpp
-  proof/shard_groups.cpp
-  proof/sums.cpp
   proof/prove.cpp
   proof/certificate.cpp
   proof/verify_json.cpp
@@ -27,9 +24,6 @@ add_library(rankc_proof STATIC
   proof/verify_ends.cpp
   proof/verify_memory.cpp
   proof/verify_by_rows.cpp
-  proof/verify_sums.cpp
-  proof/verify_totals.cpp
-  proof/verify_demanded.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof UNITY_BUILD ON)

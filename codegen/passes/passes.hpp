@@ -117,8 +117,6 @@ class flattener {
   /// They wait for one another by their places in the item.
   std::vector<op> flatten(const item&);
   op end(bool train);
-  /// What a step sums up, with communicators by the links of the rank.
-  std::vector<sum> sums(bool train) const;
   /// The values that a message carries, as its sender knows them; or those that a receive writes.
   const std::map<int, std::vector<int>>& sent() const { return sent_; }
   const std::map<int, std::vector<int>>& received() const { return received_; }
@@ -130,7 +128,6 @@ class flattener {
     std::size_t begin, bytes;
     content what;
     element_type type;
-    byte_range range() const { return {begin, begin + bytes}; }
   };
   place resolve(const item&, const layer_call&, int value) const;
   place locate(const item&, const layer_call&, const actual&) const;
@@ -156,15 +153,6 @@ class flattener {
   void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
-  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space,
-                  int parameter) const;
-  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied,
-                                    bool of_experts = false, const placement* experts = nullptr) const;
-  int count_sums(const stage_plan&, const layer_use&, int parameter) const;
-  byte_range collected(int parameter) const;
-  bool is_tied(const placed_parameter&) const;
-  sum sum_of_loss() const;
-  sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   void make_collective(op&, const item&, std::size_t data) const;

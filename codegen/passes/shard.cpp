@@ -57,7 +57,6 @@ class sharder {
         for (gathering* g : {&own, &experts})
           if (!g->parts.empty()) keep(std::move(*g), here);
       }
-    r_.sums_take_turns = turns_.stages_share_sums();
     r_.gathered_elements = turns_.weights.elements();
     r_.summed_elements = turns_.sums.elements();
     if (adds_sums()) r_.arriving_elements = turns_.arriving.elements();

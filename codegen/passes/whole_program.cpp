@@ -175,7 +175,6 @@ struct flat_rank {
   std::vector<op> ops;
   std::map<int, std::vector<int>> sent, received;
   int values;
-  std::vector<sum> sums;
 };
 
 flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
@@ -200,7 +199,7 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   }
   all.push_back(f.end(train));
   for (int w : s.end_waits) all.back().waits.push_back(last_op[w]);
-  return {std::move(all), f.sent(), f.received(), f.values(), f.sums(train)};
+  return {std::move(all), f.sent(), f.received(), f.values()};
 }
 
 /// Rows of a parameter before those that a rank keeps, of experts or of others.
@@ -270,14 +269,12 @@ program expand_all(const lowered& l, bool train) {
         name_of[values[part]] =
             chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message).at(part);
     }
-    rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
+    rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r};
     const auto communicator_of = [&](int link, const std::string& what) {
       const int index = l.communicator_of[r].at(static_cast<std::size_t>(link));
       if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, what));
       return chosen.communicator(index);
     };
-    for (sum& s : out.sums)
-      for (sum::relation& o : s.over) o.communicator = communicator_of(o.communicator, s.name);
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];

@@ -25,6 +25,10 @@ struct fault {
   bool operator==(const fault&) const = default;
 };
 
+struct byte_range {
+  std::size_t begin, end;
+};
+
 struct interval {
   int first, last;  // cells [first, last)
 };

@@ -88,9 +88,7 @@ class rank_text {
       program_ += i == 0 ? "\n" : ",\n";
       add(rank_.ops[i], rank < v.position.size() ? v.position[rank][i] : -1);
     }
-    program_ += "\n], \"sums\": [";
-    for (const sum& x : rank_.sums) add(x);
-    program_ += "]}";
+    program_ += "\n]}";
   }
 
   const std::string& program() const { return program_; }
@@ -146,20 +144,6 @@ class rank_text {
       add(e);
     }
     program_ += ']';
-  }
-
-  void add(const sum& s) {
-    fmt::format_to(to(), "{}\n{{\"kind\":\"{}\",\"name\":{},\"at\":[{},{}],\"over\":[",
-                   &s == rank_.sums.data() ? "" : ",", sum_kind_names[static_cast<int>(s.kind)],
-                   quoted(s.name), s.at.begin, s.at.end);
-    for (const auto& o : s.over)
-      fmt::format_to(to(), "{}[{},\"{}\"]", &o == s.over.data() ? "" : ",", communicators_.of(o.communicator),
-                     placement_letters[static_cast<int>(o.as)]);
-    const byte_range& from = s.collected == byte_range{} ? s.at : s.collected;
-    fmt::format_to(to(), "],\"from\":[{},{}],\"terms\":{},\"updates\":[", from.begin, from.end, s.terms);
-    for (const auto& u : s.updates)
-      fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
-    fmt::format_to(to(), "],\"counted\":{}}}", s.counted);
   }
 
   void add(const op& o, int position) {
@@ -305,7 +289,7 @@ std::string mesh_text(const program& p) {
 /// Of the steps of one plan, as text.
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   return fmt::format(
-      "{}9\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
+      "{}10\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
       "{},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       certificate_begin, quoted(of.plan), of.plan_hash, fmt::join(trusted, "\",\n\""), world_of(of),

@@ -65,9 +65,6 @@ void check_contents(const program&, findings&);
 /// Collectives that go at once with a product are neighbours of one, and neither writes what the other needs.
 void check_by_rows(const program&, findings&);
 
-/// The facts about sums fit together.
-void check_sum_facts(const program&, findings&);
-
 /// The n-th send meets the n-th receive, the n-th collective of every member meets the others'.
 joint_events match(const op_table&, findings&);
 
@@ -125,9 +122,5 @@ void check_communicators(const op_table&, const clocks&, int rank, findings&);
 /// Every byte that an op of the rank reads holds the value it names, from the op's start to its end, and no
 /// other op writes a byte that it writes meanwhile.
 void check_accesses(const op_table&, const clocks&, int rank, findings&);
-
-/// Gradients, loss and norm hold every contribution once where they are read. Of ops in an order in which
-/// they can happen, whose reads find what they name.
-void check_sums(const op_table&, const joint_events&, const std::vector<int>& sequence, findings&);
 
 }  // namespace rankc::codegen::proof

@@ -38,21 +38,6 @@ class rank_reader {
     const routine& r = d_.routines[static_cast<std::size_t>(w_.routine)];
     rank_program p{.ops = {}, .arena_bytes = r.arena_bytes, .number = w_.number};
     for (const instruction& i : r.instructions) p.ops.push_back(read(i));
-    for (const verifying::total& t : r.totals) {
-      sum s{.kind = static_cast<sum_kind>(index_of(sum_kind_names, t.kind)),
-            .name = t.name,
-            .at = {t.begin, t.end},
-            .over = {},
-            .terms = t.terms,
-            .updates = {},
-            .counted = t.counted};
-      for (const auto& [group, letter] : t.over)
-        s.over.push_back({w_.groups.at(static_cast<std::size_t>(group)),
-                          static_cast<placement>(index_of(placement_letters, std::string(1, letter)))});
-      for (const auto& [begin, end] : t.updates) s.updates.push_back({begin, end});
-      if (t.from != std::pair(t.begin, t.end)) s.collected = {t.from.first, t.from.second};
-      p.sums.push_back(std::move(s));
-    }
     return p;
   }
 

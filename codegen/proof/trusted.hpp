@@ -8,10 +8,6 @@ namespace rankc::codegen {
 inline constexpr std::string_view trusted[]{
     "each op reads and writes the bytes that it names and no others, and may write over the reads that it "
     "names",
-    "the sums are those of the plan: of each parameter's gradient, of the loss and of the norm the bytes, "
-    "the number of contributions, and the letter over each communicator: P where the members' contributions "
-    "are summed, R where they are the same, S where they are shards, D where a sum of them is "
-    "reduce-scattered",
     "the table of facts (codegen/equivalence/facts.cpp) is true of the kernels, and collectives do what "
     "their names say",
     "the model is the one that the plan's author means, as it was traced on one device",

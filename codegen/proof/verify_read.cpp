@@ -15,7 +15,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 9";
+constexpr const char* format = "rankc certificate 10";
 
 bool is_list_of(const json& j, std::size_t count) { return j.is_array() && j.size() == count; }
 
@@ -29,29 +29,6 @@ std::vector<range> to_ranges(const json& j, bool writes, const std::string& wher
                  to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64", "e4m3", "e5m2", "e4m3_rows"}, where),
                  writes ? to_int(item[4], where) : -1};
   });
-}
-
-std::pair<std::uint64_t, std::uint64_t> to_stretch(const json& j, const std::string& where) {
-  if (!is_list_of(j, 2)) refuse("RC7117: certificate: {} must have bytes [begin, end]", where);
-  return {to_size(j[0], where), to_size(j[1], where)};
-}
-
-total to_total(const json& j) {
-  expect_fields(j, {"kind", "name", "at", "over", "from", "terms", "updates", "counted"}, "a sum");
-  total t;
-  t.name = to_text(j["name"], "name");
-  const auto where = "sum \"" + t.name + "\"";
-  t.kind = to_word(j["kind"], {"gradient", "loss", "norm", "choices"}, where);
-  std::tie(t.begin, t.end) = to_stretch(j["at"], where);
-  t.over = to_list(j["over"], where, [&](const json& o) {
-    if (!is_list_of(o, 2)) refuse("RC7118: certificate: {} must be over pairs [communicator, letter]", where);
-    return std::pair(to_int(o[0], where), to_word(o[1], {"P", "R", "S", "D"}, where)[0]);
-  });
-  t.from = to_stretch(j["from"], where);
-  t.terms = to_int(j["terms"], where);
-  t.updates = to_list(j["updates"], where, [&](const json& u) { return to_stretch(u, where); });
-  t.counted = to_flag(j["counted"], where + ": counted");
-  return t;
 }
 
 port_view to_view(const json& j, const std::string& where) {
@@ -230,7 +207,8 @@ class reader {
             std::pair("rankc certificate 7", "ops that run while rows move"),
             std::pair("rankc certificate 8",
                       "tables and padding that a step leaves, the rounding of each op, and the target of its "
-                      "kernels")})
+                      "kernels"),
+            std::pair("rankc certificate 9", "steps without lists of sums")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
@@ -285,11 +263,10 @@ class reader {
   }
 
   routine to_routine(const json& j) {
-    expect_fields(j, {"arena_bytes", "ops", "sums"}, "a program");
+    expect_fields(j, {"arena_bytes", "ops"}, "a program");
     if (!j["ops"].is_array() || !j["ops"].empty() || taken_ == bodies_.size())
       refuse("RC7136: certificate: the ops of a program must be a list of objects");
-    return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++]),
-            to_list(j["sums"], "sums", to_total)};
+    return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++])};
   }
 
   document to_step(const json& j) {

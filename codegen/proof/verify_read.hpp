@@ -65,22 +65,10 @@ struct instruction {
   int by_rows = 0;  // to the product it goes with, in instructions
 };
 
-/// Something that is summed up, and what is said of it.
-struct total {
-  std::string kind, name;
-  std::uint64_t begin, end;
-  std::vector<std::pair<int, char>> over;        // communicator in the numbers of the routine; P, R, S or D
-  std::pair<std::uint64_t, std::uint64_t> from;  // where contributions are added up
-  int terms;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> updates;
-  bool counted;
-};
-
 /// What one rank or several run.
 struct routine {
   std::uint64_t arena_bytes;
   std::vector<instruction> instructions;
-  std::vector<total> totals;
 };
 
 /// A rank: what it runs, and what the numbers in there mean to it.

@@ -54,12 +54,6 @@ void check_represented(const document&);
 void check_by_rows(const document&);
 /// The memory of ops among which those that go at once have been found right.
 void check_memory(const document&, const schedule&);
-/// Gradients, loss and norm; the memory must have been found right.
-void check_totals(const document&, const schedule&);
-/// The part of it that concerns the ops of a rank alone.
-void follow_totals(const document&, int rank);
-/// That the sums of a model are named: the loss, and of training the norm and each trained gradient.
-void check_demanded(const document&, const specification&);
 
 inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
 inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }

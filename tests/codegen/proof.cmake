@@ -3,7 +3,6 @@ add_library(rankc_proof_testing STATIC
   codegen/proof/pipeline_program.cpp
   codegen/proof/random_program.cpp
   codegen/proof/execution_model.cpp
-  codegen/proof/execution_sums.cpp
   codegen/proof/mutations.cpp
   codegen/proof/judge.cpp)
 target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime/core")
@@ -14,9 +13,7 @@ target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializer
 add_executable(rankc_proof_test
   codegen/proof/prove_test.cpp
   codegen/proof/races_test.cpp
-  codegen/proof/sums_test.cpp
   codegen/proof/certificate_test.cpp
-  codegen/proof/demanded_test.cpp
   codegen/proof/by_rows_test.cpp
   codegen/proof/mutations_test.cpp)
 find_package(nlohmann_json REQUIRED)

@@ -28,8 +28,7 @@ TEST_CASE("shards by hand compute their model, and their certificate says so") {
     const verdict order = prove(x.p);
     REQUIRE_MESSAGE(order.ok, order.reasons.at(0));
     const std::string text = certificate({{x.p, order}}, model_of_two());
-    CHECK(verify(certificate(x.p, order)) == "");
-    CHECK(placed_of(verify(text)).what == said{7284, {"train"}});  // it names no sums, which a model asks for
+    CHECK(verify(text) == "");
     const certified c = read_certificate(text);
     CHECK(check_equivalence(c.steps[0].program, c.steps[0].verdict, c.model).holds);
   }

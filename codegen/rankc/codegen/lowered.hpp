@@ -300,7 +300,6 @@ struct pipeline_rank {
   std::size_t parameter_elements = 0, trained_elements = 0;  // those that are trained first
   std::size_t gathered_elements = 0, summed_elements = 0, arriving_elements = 0;
   std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
-  bool sums_take_turns = false;       // whole gradients of several stages, in one place
   std::vector<bucket> buckets;
   /// Elements that the rank keeps of some parameters.
   std::size_t shard_elements(const std::vector<gathering::part>&) const;

@@ -192,46 +192,10 @@ struct op {
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 
-/// How a tensor relates to those of the same name on the other members of a communicator: each is a part of
-/// their sum, all are the same, or each is another shard: the letters of the typed language, P, R, S. D: each
-/// is a part of a sum that a reduce_scatter deals out, and a shard from then on.
-enum class placement { partial, replicated, sharded, dealt };
-inline constexpr const char* placement_letters[]{"P", "R", "S", "D"};
-
-enum class sum_kind { gradient, loss, norm, choices };
-inline constexpr const char* sum_kind_names[]{"gradient", "loss", "norm", "choices"};
-/// Whether an update is made of it.
-constexpr bool is_of_parameter(sum_kind k) { return k == sum_kind::gradient || k == sum_kind::choices; }
-
-struct byte_range {
-  std::size_t begin = 0, end = 0;
-  auto operator<=>(const byte_range&) const = default;
-};
-
-/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss,
-/// the norm of the gradients, or how often experts were chosen, which is in no norm. These are facts about
-/// the plan, and what the sums of a program are held to.
-struct sum {
-  sum_kind kind = sum_kind::gradient;
-  std::string name;  // the same on all ranks that have a part in it: "layers.2.wq"
-  byte_range at;
-  struct relation {
-    int communicator;
-    placement as;
-  };
-  std::vector<relation> over;       // what a contribution is over each communicator whose members have one
-  int terms = 0;                    // contributions of this rank; of a norm: gradients that it counts
-  std::vector<byte_range> updates;  // of a gradient: what is written once it is whole, and must be by the end
-  bool counted = true;  // of a gradient: in the norm, which counts each parameter on one of its holders
-  byte_range collected =
-      {};  // where contributions are added up, if they are dealt out to `at` from elsewhere
-};
-
 struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
   int number = -1;  // among the ranks of the world; -1: its index
-  std::vector<sum> sums = {};
 };
 
 struct communicator {

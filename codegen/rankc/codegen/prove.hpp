@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that a lowered program cannot hang, cannot mismatch a message, cannot read a wrong byte and cannot
-// write a byte from two ops at once, read or not, in whatever way its streams interleave, and that gradients,
-// loss and norm are whole where they are used. It
-// asks for more than one transport would: that the program cannot hang holds with no buffering of sends at
-// all, that it cannot race holds with any amount of it.
+// Proves that a lowered program cannot hang, cannot mismatch a message, cannot read a wrong byte, and cannot
+// write a byte from two ops at once, read or not, in whatever way its streams interleave. It asks for more than
+// one transport would: that the program cannot hang holds with no buffering of sends at all, that it cannot race
+// holds with any amount of it. That the values are the model's is the claim of equivalence.hpp.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -21,14 +20,7 @@ struct verdict {
   std::vector<std::vector<int>> position;
 };
 
-/// Prove a program, or say why it is wrong: structure, matching, deadlock, order on a communicator, races,
-/// sums.
-///
-/// A contribution to a sum is a part of it over the communicators whose letter is P, and holds for the rank
-/// alone; a reduction over one of them makes the sum whole there, once. Contributions add up while nothing is
-/// reduced. What reads a sum without adding to it finds all contributions of all ranks in it; weights and
-/// moments are written by that alone. What a kernel does with what it reads, and the letters, are facts of
-/// the program and not shown here.
+/// Prove a program, or say why it is wrong: structure, matching, deadlock, order on a communicator, races.
 ///
 /// An op starts when its stream and the ops in `waits` have ended; it touches its bytes at any time from then
 /// to its end. A receive or a collective ends after every side has started; a shift after the member that it

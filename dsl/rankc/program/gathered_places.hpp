@@ -53,8 +53,6 @@ class gathered_places {
     for (std::size_t p = 0; p < at.size(); ++p) end = std::max(end, at[p] + most_[p]);
     return end;
   }
-  /// Whether something was put there.
-  constexpr bool has(std::size_t place) const { return place < most_.size() && most_[place] > 0; }
 
  private:
   static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
@@ -204,7 +202,6 @@ class layer_turns {
                       : place{static_cast<std::size_t>(stages_.weights[stage]),
                               static_cast<std::size_t>(stages_.sums[stage])};
     ++count_;
-    shares_sums_ |= !by_layers_ && is_stage && sums.has(now_.sums);
     if (by_layers_ || is_stage) {
       weights.restart(now_.weights);
       sums.restart(now_.sums);
@@ -224,14 +221,12 @@ class layer_turns {
     return {weights.take(in.weights, elements), sums.take(in.sums, trained ? elements : 0)};
   }
   constexpr std::size_t arrive(std::size_t elements) { return arriving.take(now_.sums, elements); }
-  /// Whether gradients of several stages have had one place.
-  constexpr bool stages_share_sums() const { return shares_sums_; }
 
  private:
   static constexpr std::size_t apart(const parallel_dims& d, std::size_t layers) {
     return reshards_after_layer(d) ? layers : static_cast<std::size_t>(-1);
   }
-  bool by_layers_, shares_sums_ = false;
+  bool by_layers_;
   std::size_t count_ = 0;
   int stage_ = -1;
   place now_{};

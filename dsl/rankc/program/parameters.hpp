@@ -27,7 +27,7 @@ struct layer_parameter {
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
-  bool sum_over_dp = false, sum_over_shards = false;
+  bool sum_over_dp = false;
   bool shared = false;      // with another layer: one tensor
   bool trainable = true;    // else no gradient of it is made
   load_balance balances{};  // a bias of experts' scores
@@ -89,8 +89,6 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   p.differs_over_ep = p.experts && repeats_tokens(d);
   p.sum_over_dp =
       !p.differs_over_replicas && (is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp)));
-  p.sum_over_shards =
-      p.experts ? p.shards > 1 : is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
   return p;
 }
 

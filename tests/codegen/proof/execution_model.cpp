@@ -31,8 +31,6 @@ execution_model::execution_model(const program& p) : program_(p) {
   link();
   find_pairs();
   lay_out();
-  find_sums();
-  expect_sums();
 }
 
 /// What cannot even be run.
@@ -177,8 +175,6 @@ std::string execution_model::run(const interleaving& how) {
   queue_.clear();
   time_ = 0;
   unfinished_.assign(program_.ranks.size(), 0);
-  known_.assign(program_.ranks.size(), {});
-  updated_.assign(program_.ranks.size(), {});
   for (auto& c : cells_) {
     c.reading = c.writing = 0;
     c.possible.clear();
@@ -249,8 +245,6 @@ void execution_model::start(int i) {
   }
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) ++cells_[c].reading;
-  check_updates(i);
-  if (o.source->kind != op_kind::collective) add_up(i);
   if (o.first_of >= 0) ++pairs_[o.first_of].started;
   if (o.channel >= 0) communicate(i);
   if (o.first_of >= 0 || o.last_of >= 0) return finish(i);
@@ -277,11 +271,33 @@ void execution_model::gather(int i) {
   members.push_back(i);
   meet(members.front(), i);
   const bool all = members.size() == program_.communicators[o.communicator].ranks.size();
-  if (all) reduce(members);
+  if (all) check_bytes(members);
   if (o.by_rows > 0) return;
   if (is_shift(o.does)) return shift(members, i);
   if (!all) return;
   for (int m : members) enable(m, true);
+}
+
+/// Each member reads and writes as many bytes as it says, of one type.
+void execution_model::check_bytes(const std::vector<int>& members) {
+  const auto total = [](const std::vector<access>& list) {
+    std::size_t n = 0;
+    for (const access& a : list) n += a.end - a.begin;
+    return n;
+  };
+  const communicator& group =
+      program_.communicators[static_cast<std::size_t>(ops_[members[0]].source->communicator)];
+  const auto n = static_cast<std::size_t>(std::max(group.size, static_cast<int>(members.size())));
+  for (int m : members) {
+    const op& o = *ops_[m].source;
+    const std::size_t reads = o.bytes * (o.does == collective_kind::reduce_scatter ? n : 1);
+    std::size_t writes = o.bytes;
+    if (o.does == collective_kind::all_gather) writes *= n;
+    else if (o.does == collective_kind::all_to_all) writes *= 2;
+    if (total(o.reads) != reads || total(o.writes) != writes) harm(o.name + " moves other bytes than it has");
+    if (!o.reads.empty() && !o.writes.empty() && o.reads[0].type != o.writes[0].type)
+      harm(o.name + " makes another type of what it reads");
+  }
 }
 
 /// What a member gives lies in a buffer, or in the next one's hands. Ends the members that waited for the one

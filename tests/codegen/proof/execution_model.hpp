@@ -3,9 +3,7 @@
 // wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
 // messages meet in the order in which they start, and bytes are garbage from a write's start to its end, for
 // readers and for other writers. A collective ends when all members have started, but a shift when the
-// neighbours have, and a row-pipelined one with the pair that it belongs to. What is summed up the model
-// counts, contribution by contribution: each must be in a gradient, the loss and the norm once where they are
-// used.
+// neighbours have, and a row-pipelined one with the pair that it belongs to.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -38,13 +36,6 @@ class execution_model {
     int first, last;  // cells, over all ranks
     int value, type, replaces;
   };
-  /// What is known of a value at the place of a sum: how often each contribution is in it. Of a gradient or
-  /// the loss a contribution is known by its rank, of a norm by the tensor that it counts.
-  using addends = std::map<int, int>;
-  struct use_of_sum {
-    int sum;
-    int read = -1, write = -1;  // indices
-  };
   struct state {
     const op* source;
     int rank;
@@ -53,9 +44,7 @@ class execution_model {
     int channel = -1;
     int first_of = -1, last_of = -1;  // row-pipelined pairs
     std::vector<span> reads, writes;
-    std::vector<use_of_sum> sums;
-    std::vector<std::pair<int, int>> updates;  // sum, index among its updates
-    int missing = 0;                           // of a run, as all below
+    int missing = 0;  // of a run, as all below
     bool started = false, ended = false;
     int start_time = 0;
     std::vector<std::pair<int, int>> held;  // what `writes` will hold: value and type
@@ -95,14 +84,7 @@ class execution_model {
   void shift(const std::vector<int>& members, int arrived);
   void finish(int);
   void meet(int, int);
-  void find_sums();
-  void expect_sums();
-  std::vector<int> related(int rank, const std::string& name, bool shards) const;
-  const sum* find(int rank, const std::string& name) const;
-  int tensor(int rank, const sum&);
-  void add_up(int);
-  void reduce(const std::vector<int>& members);
-  void check_updates(int);
+  void check_bytes(const std::vector<int>& members);
   std::uint64_t priority(int event) const;
   void harm(std::string text) {
     if (harm_.empty()) harm_ = std::move(text);
@@ -115,12 +97,7 @@ class execution_model {
   std::map<std::pair<int, std::pair<int, int>>, int> channel_index_;
   std::vector<channel> channels_;
   std::vector<pair_group> pairs_;
-  std::vector<std::vector<addends>> expected_;  // of each rank's sums
-  std::vector<std::vector<int>> tensor_of_;     // of each rank's sums
-  std::map<std::string, int> tensors_;
-  std::vector<std::map<int, addends>> known_;                // of each rank's values, during a run
-  std::vector<std::map<std::pair<int, int>, int>> updated_;  // how often, of each rank
-  std::vector<int> unfinished_;                              // ops per rank
+  std::vector<int> unfinished_;  // ops per rank
   std::vector<std::pair<std::uint64_t, int>> queue_;
   interleaving how_;
   int time_ = 0;

@@ -185,122 +185,6 @@ struct mutator {
     return {"change type", at(i)};
   }
 
-  // ---- of all ranks that an op concerns: what is left is as consistent as it was
-
-  static bool has_sum(const rank_program& r, const op& o) {
-    return o.kind == op_kind::collective &&
-           std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) {
-             return std::any_of(r.sums.begin(), r.sums.end(),
-                                [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
-           });
-  }
-  /// Turn to the reduction of a sum.
-  bool turn_to_reduction() {
-    return turn_to([&](const op& o) { return has_sum(p.ranks[rank], o); });
-  }
-  int fresh_value() const {
-    int most = 0;
-    for (const auto& r : p.ranks)
-      for (const auto& o : r.ops)
-        for (const auto* list : {&o.reads, &o.writes})
-          for (const auto& a : *list) most = std::max(most, a.value);
-    return most + 1;
-  }
-  /// Each op, by rank, that meets the op turned to.
-  template <class Each>
-  void each_member(Each each) {
-    const int message = ops[i].message, group = ops[i].communicator;
-    for (int r : std::vector<int>(p.communicators[group].ranks))
-      for (int k = 0; k < static_cast<int>(p.ranks[r].ops.size()); ++k)
-        if (const op& o = p.ranks[r].ops[k];
-            o.kind == op_kind::collective && o.message == message && o.communicator == group) {
-          each(p.ranks[r].ops, k);
-          break;
-        }
-  }
-  mutation remove_reduction() {
-    if (!turn_to_reduction()) return {};
-    const auto text = at(i);
-    each_member(skip);
-    return {"remove reduction", text};
-  }
-  mutation double_reduction() {
-    if (!turn_to_reduction()) return {};
-    const auto text = at(i);
-    int fresh = fresh_value();
-    each_member([&](std::vector<op>& of, int k) {
-      op again = of[k];
-      again.waits.clear();
-      for (std::size_t a = 0; a < again.writes.size(); ++a) {
-        again.reads[a].value = of[k].writes[a].value;
-        again.writes[a].value = fresh;
-        rename_reads(of, of[k].writes[a].value, fresh++);
-      }
-      testing::renumber_waits(of, [&](int w) { return w + (w >= k); });
-      of.insert(of.begin() + k + 1, std::move(again));
-    });
-    return {"double reduction", text};
-  }
-  static bool same_members(const communicator& a, const communicator& b) {
-    return std::is_permutation(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end());
-  }
-  /// On all ranks that have the reduction, over their communicators of another kind.
-  mutation change_reduction() {
-    if (!turn_to_reduction()) return {};
-    const auto kind = [&](int c) {
-      return p.communicators[c].name.substr(0, p.communicators[c].name.find(' '));
-    };
-    const auto wanted = kind(below(static_cast<int>(p.communicators.size())));
-    const int message = ops[i].message;
-    if (wanted == kind(ops[i].communicator)) return {};
-    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
-      for (op& o : p.ranks[r].ops) {
-        if (o.kind != op_kind::collective || o.message != message) continue;
-        const auto mine = [&](const communicator& c) {
-          return kind(static_cast<int>(&c - p.communicators.data())) == wanted &&
-                 std::count(c.ranks.begin(), c.ranks.end(), r) == 1;
-        };
-        const auto other = std::find_if(p.communicators.begin(), p.communicators.end(), mine);
-        if (other == p.communicators.end() || same_members(*other, p.communicators[o.communicator]))
-          return {};
-        o.communicator = static_cast<int>(other - p.communicators.begin());
-      }
-    return {"change reduction", at(i)};
-  }
-  /// Before the last contribution instead of after it.
-  mutation reduce_early() {
-    if (!turn_to([&](const op& o) { return has_sum(p.ranks[rank], o) && o.writes.size() == 1; })) return {};
-    const auto text = at(i);
-    int fresh = fresh_value();
-    bool moved = true;
-    each_member([&](std::vector<op>& of, int k) {
-      op reduction = of[k];
-      const auto writes = [&](int value) {
-        return [value](const op& o) {
-          return std::any_of(o.writes.begin(), o.writes.end(),
-                             [&](const access& a) { return a.value == value; });
-        };
-      };
-      const auto last = std::find_if(of.begin(), of.end(), writes(reduction.reads[0].value));
-      access* before = nullptr;
-      for (auto& a : last->reads)
-        if (a.begin == reduction.reads[0].begin) before = &a;
-      if (last->kind != op_kind::compute || before == nullptr) return void(moved = false);
-      for (auto& a : last->writes)
-        if (a.value == reduction.reads[0].value) a.value = reduction.writes[0].value;
-      reduction.waits = {
-          static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
-      reduction.reads[0].value = before->value;
-      reduction.writes[0].value = fresh;
-      before->value = fresh++;
-      const int to = static_cast<int>(last - of.begin());
-      take_out(of, k);
-      testing::renumber_waits(of, [&](int w) { return w + (w >= to); });
-      of.insert(of.begin() + to, std::move(reduction));
-      of[to + 1].waits.push_back(to);
-    });
-    return moved ? mutation{"reduce early", text} : mutation{};
-  }
   mutation change_collective_bytes() {
     if (!turn_to([](const op& o) { return o.kind == op_kind::collective; })) return {};
     const int message = ops[i].message;
@@ -352,10 +236,6 @@ constexpr mutation (mutator::* all_mutations[])() = {&mutator::drop,
                                                      &mutator::shift_buffer,
                                                      &mutator::change_value,
                                                      &mutator::change_type,
-                                                     &mutator::remove_reduction,
-                                                     &mutator::double_reduction,
-                                                     &mutator::change_reduction,
-                                                     &mutator::reduce_early,
                                                      &mutator::change_collective_bytes,
                                                      &mutator::write_over_input};
 

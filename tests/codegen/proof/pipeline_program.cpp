@@ -186,38 +186,7 @@ struct stage_rank {
     return ranks;
   }
 
-  /// What the sums of the step are held to. Layers are sharded over tp.
-  void declare_sums() {
-    const auto over = [&](placement dp, placement tp) {
-      std::vector<sum::relation> relations;
-      if (shape.dp > 1) relations.push_back({all.communicator(data_group(), data_ranks()), dp});
-      if (shape.tp > 1) relations.push_back({all.communicator(tensor_group(), tensor_ranks()), tp});
-      return relations;
-    };
-    const auto bytes = [](const access& a) { return byte_range{a.begin, a.end}; };
-    for (int l = 0; l < shape.layers; ++l)
-      rank.sum_up({sum_kind::gradient,
-                   std::to_string(p) + ": layer " + std::to_string(l),
-                   bytes(gradients[l]),
-                   over(placement::partial, placement::sharded),
-                   shape.microbatches,
-                   {bytes(weights[l]), bytes(moments[l])},
-                   true});
-    auto of_norm = over(placement::replicated, placement::replicated);
-    if (shape.pp > 1) of_norm.push_back({all.communicator(model_group(), model_ranks()), placement::partial});
-    rank.sum_up({sum_kind::norm, "norm", bytes(norm), of_norm, shape.layers, {}, false});
-    if (last())
-      rank.sum_up({sum_kind::loss,
-                   "loss",
-                   bytes(loss),
-                   over(placement::partial, placement::replicated),
-                   shape.microbatches,
-                   {},
-                   false});
-  }
-
   void finish() {
-    declare_sums();
     if (last()) data_sum("reduce loss", loss);
     compute("norm", gradients, {fresh(norm)});
     all_reduce("norm over tp", stream::compute, tensor_group(), tensor_ranks(), norm);

@@ -50,7 +50,6 @@ class rank_builder {
     program_.ops.push_back(std::move(o));
   }
 
-  void sum_up(sum s) { program_.sums.push_back(std::move(s)); }
   rank_program finish() { return std::move(program_); }
 
  private:
