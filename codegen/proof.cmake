@@ -1,6 +1,5 @@
-# Proves a lowered program free of deadlock and races, writes the certificate and checks it again.
+# Proves a lowered program free of deadlock and races.
 find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_proof STATIC
   proof/structure.cpp
@@ -12,19 +11,7 @@ add_library(rankc_proof STATIC
   proof/starts.cpp
   proof/clocks.cpp
   proof/accesses.cpp
-  proof/prove.cpp
-  proof/certificate.cpp
-  proof/verify_json.cpp
-  proof/verify_model.cpp
-  proof/verify_read.cpp
-  proof/read_certificate.cpp
-  proof/verify_schedule.cpp
-  proof/verify_operands.cpp
-  proof/verify_represented.cpp
-  proof/verify_ends.cpp
-  proof/verify_memory.cpp
-  proof/verify_by_rows.cpp
-  proof/verify.cpp)
+  proof/prove.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof UNITY_BUILD ON)
 target_include_directories(rankc_proof PUBLIC
@@ -32,4 +19,4 @@ target_include_directories(rankc_proof PUBLIC
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(rankc_proof PUBLIC cxx_std_20)
 target_link_libraries(rankc_proof PRIVATE
-  fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
+  fmt::fmt $<BUILD_INTERFACE:rankc_warnings>)

@@ -30,7 +30,7 @@ add_library(rankc_tool_commands STATIC
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp
-  tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
+  tool/init.cpp tool/tokens.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}" "${plans_page}" "${messages}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
@@ -47,7 +47,8 @@ if(RANKC_SENTENCEPIECE_INCLUDE AND RANKC_SENTENCEPIECE_LIBRARY)
   target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}")
 endif()
 
-add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp tool/search_flags.cpp)
+add_executable(rankc_tool tool/main.cpp tool/beside.cpp tool/dims_flags.cpp tool/search_flags.cpp)
+add_dependencies(rankc_tool rankc_verify_program)
 add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)

@@ -1,7 +1,7 @@
 # The check that rank programs compute the model: on lowered programs, on changed ones, and on programs made by hand.
 add_library(rankc_equivalence_testing STATIC equivalence/subject.cpp equivalence/plans.cpp)
 target_include_directories(rankc_equivalence_testing PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
-target_link_libraries(rankc_equivalence_testing PUBLIC rankc::codegen rankc::equivalence PRIVATE rankc_warnings)
+target_link_libraries(rankc_equivalence_testing PUBLIC rankc::codegen rankc::equivalence rankc::verify PRIVATE rankc_warnings)
 target_compile_options(rankc_equivalence_testing PRIVATE $<$<CONFIG:Release>:-O1>)
 set_source_files_properties(equivalence/plans.cpp equivalence/field/plans.cpp equivalence/field/plans_experts.cpp PROPERTIES COMPILE_OPTIONS -O0)
 

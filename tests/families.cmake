@@ -79,7 +79,7 @@ rankc_family_counts(odd 42 293)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
-target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc::verify rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
 add_test(NAME odd COMMAND rankc_odd_test)
 
 # Models with experts.
@@ -88,7 +88,7 @@ rankc_family_programs(experts host 4)
 rankc_family_counts(experts 9 118)
 add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
-target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc::verify rankc_experts_host rankc_test_host_main rankc_test_json)
 add_test(NAME experts COMMAND rankc_experts_test)
 
 # Models whose experts are spread over ranks that share out their columns too.
@@ -97,7 +97,7 @@ rankc_family_programs(columns host 2)
 rankc_family_counts(columns 5 38)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
-target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc_columns_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc::verify rankc_columns_host rankc_test_host_main rankc_test_json)
 add_test(NAME columns COMMAND rankc_columns_test)
 
 # Models whose experts are spread over ranks that have the same tokens.
@@ -106,7 +106,7 @@ rankc_family_programs(independent host 2)
 rankc_family_counts(independent 3 26)
 add_executable(rankc_independent_test families/split_test.cpp families/check_lowered.cpp independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp)
 target_include_directories(rankc_independent_test PRIVATE programs families)
-target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc_independent_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc::verify rankc_independent_host rankc_test_host_main rankc_test_json)
 add_test(NAME independent COMMAND rankc_independent_test)
 
 # Models whose routers have losses.
@@ -115,7 +115,7 @@ rankc_family_programs(balance host 3)
 rankc_family_counts(balance 5 48)
 add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
-target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc_balance_host rankc_test_host_main)
+target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc::verify rankc_balance_host rankc_test_host_main)
 add_test(NAME balance COMMAND rankc_balance_test)
 
 # Models whose routers choose of groups of experts, or with a bias.
@@ -124,7 +124,7 @@ rankc_family_programs(routing host 4)
 rankc_family_counts(routing 5 56)
 add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp routing/bias_test.cpp routing/lowering_test.cpp)
 target_include_directories(rankc_routing_test PRIVATE programs families)
-target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc_routing_host rankc_test_host_main)
+target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc::verify rankc_routing_host rankc_test_host_main)
 add_test(NAME routing COMMAND rankc_routing_test)
 
 # Plans that recompute, beside the same plans that keep everything.
@@ -132,7 +132,7 @@ rankc_family(recompute recompute/plans.cpp)
 rankc_family_programs(recompute host 4)
 add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
 target_include_directories(rankc_recompute_test PRIVATE programs)
-target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc_recompute_host rankc_test_host_main)
+target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
 
 # Plans that train parts of low rank, or not everything.
@@ -140,7 +140,7 @@ rankc_family(lora lora/plans.cpp)
 rankc_family_programs(lora host 3)
 add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp)
 target_include_directories(rankc_lora_test PRIVATE programs)
-target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc_lora_host rankc_test_host_main)
+target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc::verify rankc_lora_host rankc_test_host_main)
 add_test(NAME lora COMMAND rankc_lora_test)
 
 # Plans whose linear layers are in eight bits.
@@ -149,7 +149,7 @@ rankc_family_programs(fp8 host 2)
 add_executable(rankc_fp8_test fp8/losses_test.cpp fp8/lowering_test.cpp)
 target_include_directories(rankc_fp8_test PRIVATE programs)
 target_compile_definitions(rankc_fp8_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
-target_link_libraries(rankc_fp8_test PRIVATE rankc_fp8_plans rankc::codegen rankc_fp8_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_fp8_test PRIVATE rankc_fp8_plans rankc::codegen rankc::verify rankc_fp8_host rankc_test_host_main rankc_test_json)
 add_test(NAME fp8 COMMAND rankc_fp8_test)
 
 # Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
@@ -158,7 +158,7 @@ rankc_family_programs(sequences host 4)
 rankc_family_counts(sequences 5 72)
 add_executable(rankc_sequences_test families/split_test.cpp sequences/lowering_test.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
-target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc_sequences_host rankc_test_host_main)
+target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc::verify rankc_sequences_host rankc_test_host_main)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 
 # Plans whose sequences are of documents.
@@ -167,7 +167,7 @@ rankc_family_programs(documents host 2)
 rankc_family_counts(documents 5 29)
 add_executable(rankc_documents_test families/gradients_test.cpp families/split_test.cpp documents/lowering_test.cpp documents/packed_test.cpp)
 target_include_directories(rankc_documents_test PRIVATE programs)
-target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc_documents_host rankc_test_host_main)
+target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
 add_test(NAME documents COMMAND rankc_documents_test)
 
 # Plans by their optimizer.
@@ -175,7 +175,7 @@ rankc_family(optimizer optimizer/plans.cpp)
 rankc_family_programs(optimizer host 3)
 add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_test.cpp optimizer/checkpoint_test.cpp optimizer/lowering_test.cpp)
 target_include_directories(rankc_optimizer_test PRIVATE programs)
-target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc_optimizer_host rankc_test_host_main)
+target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc::verify rankc_optimizer_host rankc_test_host_main)
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
 
 # Models in Hugging Face's files.

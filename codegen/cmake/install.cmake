@@ -3,10 +3,10 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 
-install(TARGETS rankc_dsl rankc_proof rankc_equivalence rankc_codegen rankc_runtime_host rankc_launch rankc_trainer
+install(TARGETS rankc_dsl rankc_certificate rankc_proof rankc_equivalence rankc_verify rankc_codegen rankc_runtime_host rankc_launch rankc_trainer
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
-  install(TARGETS rankc_tool EXPORT rankcTargets)
+  install(TARGETS rankc_tool rankc_verify_program EXPORT rankcTargets)
 endif()
 install(EXPORT rankcTargets NAMESPACE rankc:: DESTINATION "${package}")
 

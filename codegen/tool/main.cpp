@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "beside.hpp"
 #include "calibrate.hpp"
 #include "check.hpp"
 #include "commands.hpp"
@@ -103,7 +104,11 @@ int main(int argc, char** argv) {
   };
   if (*starting) return written(init(folder, name, std::cout, std::cerr));
   if (*calibrating) return written(calibrate(file, std::cout, std::cerr));
-  if (*verifying) return written(verify(file, seed, std::cout, std::cerr));
+  if (*verifying) {
+    std::vector<std::string> arguments{"--", file};
+    if (seed) arguments = {"--seed", std::to_string(*seed), "--", file};
+    return become("rankc-verify", arguments, std::cerr);
+  }
   if (*explaining) return written(explain(id, std::cout, std::cerr));
   if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
   if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));

@@ -6,7 +6,7 @@ add_library(rankc_proof_testing STATIC
   codegen/proof/mutations.cpp
   codegen/proof/judge.cpp)
 target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime/core")
-target_link_libraries(rankc_proof_testing PUBLIC rankc::proof PRIVATE rankc_warnings)
+target_link_libraries(rankc_proof_testing PUBLIC rankc::proof rankc::certificate rankc::verify PRIVATE rankc_warnings)
 # Designated initializers leave out the lists that stay empty.
 target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializers)
 
@@ -17,6 +17,7 @@ add_executable(rankc_proof_test
   codegen/proof/by_rows_test.cpp
   codegen/proof/mutations_test.cpp)
 find_package(nlohmann_json REQUIRED)
+target_compile_definitions(rankc_proof_test PRIVATE RANKC_SOURCES="${PROJECT_SOURCE_DIR}")
 target_link_libraries(rankc_proof_test PRIVATE
   rankc_proof_testing rankc::proof nlohmann_json::nlohmann_json rankc_test_main)
 set_target_properties(rankc_proof_test PROPERTIES computes ON)

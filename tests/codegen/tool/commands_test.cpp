@@ -25,6 +25,7 @@
 #include "../../said.hpp"
 #include "../../scratch_folder.hpp"
 #include "commands.hpp"
+#include <verify/report.hpp>
 #include "tokens.hpp"
 
 namespace rankc::tool {
@@ -52,7 +53,7 @@ result run_init(const fs::path& folder, const std::string& name = "") {
 }
 result run_verify(const fs::path& file, std::optional<std::uint64_t> seed = {}) {
   std::ostringstream out, errors;
-  const int code = verify(file, seed, out, errors);
+  const int code = codegen::report(file, seed, out, errors);
   return {code, out.str(), errors.str()};
 }
 
@@ -244,7 +245,7 @@ TEST_CASE("verify ends with 1 where a certificate is refused, and prints no clai
   CHECK(other.arguments[2] != "");
 
   std::string bad = good;
-  bad.replace(bad.find("rankc certificate 9"), 19, "rankc certificate X");
+  bad.replace(bad.find("rankc certificate 10"), 20, "rankc certificate X");
   write(file, bad);
   CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify(bad)}});
   write(file, "");

@@ -34,8 +34,7 @@ struct judged {
   }
 };
 
-/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of
-/// all, the program says nothing of what its sums are to be, so that nothing but its ops tells.
+/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model.
 fault draw_fault(judged& j, std::mt19937& random) {
   fault f;
   if (const unsigned of = random() % 8; of == 0) {
@@ -51,9 +50,6 @@ fault draw_fault(judged& j, std::mt19937& random) {
   } else {
     f = make_fault(j.program, static_cast<int>(random() % static_cast<unsigned>(count_faults())), random);
   }
-  if (random() % 2) return f;
-  for (rankc::codegen::rank_program& r : j.program.ranks) r.sums.clear();
-  f.text += ", sums unsaid";
   return f;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structure, meetings and order. Given the certificate's order, that nothing hangs is one comparison per
 // edge. What concerns the ops alone is checked once for all ranks that run them.
-#include "verify_schedule.hpp"
+#include "schedule.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -16,27 +16,27 @@ namespace {
 
 class schedule_checker {
  public:
-  explicit schedule_checker(const document& d) : d_(d), result_(d) {}
+  explicit schedule_checker(const step& d) : d_(d), result_(d) {}
 
   schedule check() {
     check_groups();
-    std::vector<bool> seen(d_.routines.size());
+    std::vector<bool> seen(d_.programs.size());
     for (int r = 0; r < ranks(); ++r) {
-      if (!seen[d_.workers[r].routine]) check_shape(r);
-      seen[d_.workers[r].routine] = true;
+      if (!seen[d_.ranks[r].program]) check_shape(r);
+      seen[d_.ranks[r].program] = true;
       check_messages(r);
     }
     if (const auto unused = std::find(seen.begin(), seen.end(), false); unused != seen.end())
       verifying::refuse("RC7155: certificate: program {} is run by no rank", unused - seen.begin());
     meet();
-    for (const auto& r : d_.routines) result_.causes.push_back(causes_of(r));
+    for (const auto& r : d_.programs) result_.causes.push_back(causes_of(r));
     for (int r = 0; r < ranks(); ++r) check_order(r);
     return std::move(result_);
   }
 
  private:
-  int ranks() const { return static_cast<int>(d_.workers.size()); }
-  const instruction& at(id i) const { return verifying::at(d_, i); }
+  int ranks() const { return static_cast<int>(d_.ranks.size()); }
+  const listed_op& at(id i) const { return verifying::at(d_, i); }
   template <class... T>
   [[noreturn]] void refuse(id i, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
                            const T&... facts) const {
@@ -45,7 +45,7 @@ class schedule_checker {
 
   void check_groups() const {
     if (ranks() == 0) verifying::refuse("RC7156: certificate: a step has no ranks");
-    for (const auto& g : d_.groups) {
+    for (const auto& g : d_.communicators) {
       const std::set<int> distinct(g.ranks.begin(), g.ranks.end());
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())
@@ -64,19 +64,19 @@ class schedule_checker {
   }
 
   void check_shape(int r) const {
-    const auto& w = routine_of(d_, r);
-    const int n = static_cast<int>(w.instructions.size());
-    std::vector<const std::string*> types(d_.workers[r].values.size());
+    const auto& w = program_of(d_, r);
+    const int n = static_cast<int>(w.ops.size());
+    std::vector<int> types(d_.ranks[r].values.size(), -1);
     if (n < 2)
       verifying::refuse("RC7160: certificate, rank {}: {} ops are too few for a begin and an end", r, n);
     for (int i = 0; i < n; ++i) {
       const id me{r, i};
-      const instruction& s = at(me);
-      if ((s.kind == "begin") != (i == 0))
+      const listed_op& s = at(me);
+      if ((s.kind == op_kind::begin) != (i == 0))
         refuse(me,
                "RC7161: certificate, rank {}: op \"{}\" breaks the rule that the first op, and no other, is "
                "a begin");
-      if ((s.kind == "end") != (i == n - 1))
+      if ((s.kind == op_kind::end) != (i == n - 1))
         refuse(me,
                "RC7162: certificate, rank {}: op \"{}\" breaks the rule that the last op, and no other, is "
                "an end");
@@ -100,28 +100,28 @@ class schedule_checker {
                    x.begin, x.end, x.value, w.arena_bytes);
       for (const auto* ranges : {&s.reads, &s.writes})
         for (const auto& x : *ranges)
-          if (const std::string*& type = types[x.value]; type && *type != x.type)
+          if (int& type = types[x.value]; type >= 0 && type != static_cast<int>(x.type))
             refuse(me,
                    "RC7167: certificate, rank {}: op \"{}\" uses bytes {}..{} as {}, but their value is {}",
-                   x.begin, x.end, x.type, *type);
-          else type = &x.type;
+                   x.begin, x.end, element_type_names[static_cast<int>(x.type)], element_type_names[type]);
+          else type = static_cast<int>(x.type);
       check_overwriting(me);
-      if (s.point_to_point) check_move(me);
+      if (is_message(s)) check_move(me);
     }
   }
 
   /// No write meets a read of the same op but the one that it is made over, byte for byte.
   void check_overwriting(id me) const {
-    const instruction& s = at(me);
+    const listed_op& s = at(me);
     const int reads = static_cast<int>(s.reads.size());
-    for (const range& w : s.writes) {
+    for (const access& w : s.writes) {
       if (w.replaces < -1 || w.replaces >= reads)
         refuse(me,
                "RC7168: certificate, rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, but it "
                "has {} reads",
                w.begin, w.end, w.replaces, reads);
       for (int i = 0; i < reads; ++i) {
-        const range& x = s.reads[i];
+        const access& x = s.reads[i];
         const bool exact =
             w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
         const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
@@ -136,62 +136,66 @@ class schedule_checker {
 
   /// Slots go into slabs for the members or come out of them, offsets beside; or offsets alone, of which all
   /// have as many.
-  static bool is_exchange_of_slots(const instruction& s, std::uint64_t members) {
-    const bool of_offsets = s.does == "share_offsets";
-    if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 || s.reads.back().type != "i32")
+  static bool is_exchange_of_slots(const listed_op& s, std::uint64_t members) {
+    const bool of_offsets = s.does == collective_kind::share_offsets;
+    if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 ||
+        s.reads.back().type != element_type::i32)
       return false;
-    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1],
-                &slabs = s.does == "from_experts" ? given : made;
+    const access &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1],
+                 &slabs = s.does == collective_kind::from_experts ? given : made;
     const bool alike = !of_offsets || made.end - made.begin == given.end - given.begin;
     return alike && slabs.end - slabs.begin == s.bytes && s.bytes % members == 0 &&
-           scratch.end - scratch.begin == s.bytes && scratch.type == "bytes" && given.type == made.type;
+           scratch.end - scratch.begin == s.bytes && scratch.type == element_type::bytes &&
+           given.type == made.type;
   }
 
   /// What each member has of offsets, to all of them, by way of scratch of that size.
-  static bool is_gathering_of_offsets(const instruction& s, std::uint64_t members) {
+  static bool is_gathering_of_offsets(const listed_op& s, std::uint64_t members) {
     if (s.reads.size() != 1 || s.writes.size() != 2) return false;
-    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];
-    return given.type == "i32" && made.type == "i32" && scratch.type == "bytes" &&
-           given.end - given.begin == s.bytes && made.end - made.begin == s.bytes * members &&
-           scratch.end - scratch.begin == s.bytes * members;
+    const access &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];
+    return given.type == element_type::i32 && made.type == element_type::i32 &&
+           scratch.type == element_type::bytes && given.end - given.begin == s.bytes &&
+           made.end - made.begin == s.bytes * members && scratch.end - scratch.begin == s.bytes * members;
   }
 
   /// A collective's bytes are those of its reads and writes.
   void check_collective(id me) const {
-    const instruction& s = at(me);
+    const listed_op& s = at(me);
     const std::uint64_t members =
-        static_cast<std::uint64_t>(d_.groups[d_.workers[me.rank].groups[s.communicator]].size);
+        static_cast<std::uint64_t>(d_.communicators[d_.ranks[me.rank].communicators[s.communicator]].size);
     const std::uint64_t in = bytes_of(s.reads), out = bytes_of(s.writes);
     bool right = in == s.bytes && s.reads.size() == s.writes.size();
-    if (s.does == "all_gather") right = in == s.bytes && out == in * members;
-    else if (s.does == "reduce_scatter") right = out == s.bytes && in == out * members;
-    else if (s.does == "all_to_all")
+    if (s.does == collective_kind::all_gather) right = in == s.bytes && out == in * members;
+    else if (s.does == collective_kind::reduce_scatter) right = out == s.bytes && in == out * members;
+    else if (s.does == collective_kind::all_to_all)
       right = in == s.bytes && in % members == 0 && s.reads.size() == 1 && s.writes.size() == 2 &&
               s.writes[0].end - s.writes[0].begin == in && s.writes[1].end - s.writes[1].begin == in &&
-              s.reads[0].type == s.writes[0].type && s.writes[1].type == "bytes";
-    else if (s.does == "to_experts" || s.does == "from_experts" || s.does == "share_offsets")
+              s.reads[0].type == s.writes[0].type && s.writes[1].type == element_type::bytes;
+    else if (s.does == collective_kind::to_experts || s.does == collective_kind::from_experts ||
+             s.does == collective_kind::share_offsets)
       right = is_exchange_of_slots(s, members);
-    else if (s.does == "gather_offsets") right = is_gathering_of_offsets(s, members);
+    else if (s.does == collective_kind::gather_offsets) right = is_gathering_of_offsets(s, members);
     else
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&
                 s.reads[i].type == s.writes[i].type;
-    if (s.does == "shift" || s.does == "shift_back") right = right && s.reads.size() == 2;
+    if (s.does == collective_kind::shift || s.does == collective_kind::shift_back)
+      right = right && s.reads.size() == 2;
     if (!right)
       refuse(me,
              "RC7170: certificate, rank {}: op \"{}\" reads {} bytes and writes {}: sizes, types or number "
              "of its tensors do not fit {} of {} bytes over {} ranks",
-             in, out, s.does, s.bytes, members);
+             in, out, collective_kind_names[static_cast<int>(s.does)], s.bytes, members);
   }
 
-  static std::uint64_t bytes_of(const std::vector<range>& ranges) {
-    const auto add = [](std::uint64_t sum, const range& x) { return sum + (x.end - x.begin); };
+  static std::uint64_t bytes_of(const std::vector<access>& ranges) {
+    const auto add = [](std::uint64_t sum, const access& x) { return sum + (x.end - x.begin); };
     return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0}, add);
   }
 
   void check_move(id me) const {
-    const instruction& s = at(me);
-    const bool sends = s.kind == "send";
+    const listed_op& s = at(me);
+    const bool sends = s.kind == op_kind::send;
     if (sends && !s.writes.empty())
       refuse(me, "RC7171: certificate, rank {}: op \"{}\" is a send and must not write");
     if (!sends && !s.reads.empty())
@@ -203,38 +207,36 @@ class schedule_checker {
 
   /// What the numbers of communicators, peers and values are to a rank.
   void check_messages(int r) const {
-    const worker& w = d_.workers[r];
-    for (const int v : w.values)
-      if (v < 0) verifying::refuse("RC7174: certificate, rank {}: a value is {}, expected 0 or more", r, v);
-    const std::set<int> distinct(w.groups.begin(), w.groups.end());
-    if (distinct.size() != w.groups.size())
+    const listed_rank& w = d_.ranks[r];
+    const std::set<int> distinct(w.communicators.begin(), w.communicators.end());
+    if (distinct.size() != w.communicators.size())
       verifying::refuse("RC7175: certificate, rank {}: the rank lists a communicator twice", r);
-    for (const int g : w.groups) {
-      if (g < 0 || g >= static_cast<int>(d_.groups.size()))
+    for (const int g : w.communicators) {
+      if (g < 0 || g >= static_cast<int>(d_.communicators.size()))
         verifying::refuse(
             "RC7176: certificate, rank {}: the rank lists communicator {}; the step has {} communicators", r,
-            g, d_.groups.size());
-      const auto& ranks = d_.groups[g].ranks;
+            g, d_.communicators.size());
+      const auto& ranks = d_.communicators[g].ranks;
       if (std::find(ranks.begin(), ranks.end(), r) == ranks.end())
         verifying::refuse(
             "RC7177: certificate, rank {}: the rank lists communicator \"{}\", which does not list the rank",
-            r, d_.groups[g].name);
+            r, d_.communicators[g].name);
     }
-    for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
-      const instruction& s = at({r, i});
-      if (!s.communicates) continue;
-      if (s.communicator < 0 || s.communicator >= static_cast<int>(w.groups.size()))
+    for (int i = 0; i < static_cast<int>(program_of(d_, r).ops.size()); ++i) {
+      const listed_op& s = at({r, i});
+      if (!communicates(s)) continue;
+      if (s.communicator < 0 || s.communicator >= static_cast<int>(w.communicators.size()))
         refuse(
             {r, i},
             "RC7178: certificate, rank {}: op \"{}\" uses communicator {}; the rank lists {} communicators",
-            s.communicator, w.groups.size());
-      const auto& ranks = d_.groups[w.groups[s.communicator]].ranks;
-      if (s.point_to_point && (s.peer < 0 || s.peer >= static_cast<int>(ranks.size()) || ranks[s.peer] == r))
+            s.communicator, w.communicators.size());
+      const auto& ranks = d_.communicators[w.communicators[s.communicator]].ranks;
+      if (is_message(s) && (s.peer < 0 || s.peer >= static_cast<int>(ranks.size()) || ranks[s.peer] == r))
         refuse({r, i},
                "RC7179: certificate, rank {}: op \"{}\" has peer {}, which must be another of the "
                "communicator's members 0..{}",
                s.peer, ranks.size() - 1);
-      if (!s.point_to_point) check_collective({r, i});
+      if (!is_message(s)) check_collective({r, i});
     }
   }
 
@@ -250,17 +252,17 @@ class schedule_checker {
     // By communicator, sender and receiver; both of these are -1 for collectives.
     std::map<std::tuple<int, int, int>, queue> queues;
     for (int r = 0; r < ranks(); ++r)
-      for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
-        const instruction& s = at({r, i});
-        if (!s.communicates) continue;
-        const int group = d_.workers[r].groups[s.communicator],
-                  peer = s.point_to_point ? d_.groups[group].ranks[s.peer] : -1;
+      for (int i = 0; i < static_cast<int>(program_of(d_, r).ops.size()); ++i) {
+        const listed_op& s = at({r, i});
+        if (!communicates(s)) continue;
+        const int group = d_.ranks[r].communicators[s.communicator],
+                  peer = is_message(s) ? d_.communicators[group].ranks[s.peer] : -1;
         int from = -1, to = -1;
-        if (s.point_to_point) {
-          from = s.kind == "send" ? r : peer;
-          to = s.kind == "send" ? peer : r;
+        if (is_message(s)) {
+          from = s.kind == op_kind::send ? r : peer;
+          to = s.kind == op_kind::send ? peer : r;
         }
-        auto& q = queues.try_emplace({group, from, to}, queue{group, s.point_to_point, {}}).first->second;
+        auto& q = queues.try_emplace({group, from, to}, queue{group, is_message(s), {}}).first->second;
         q.of_side[r].push_back({r, i});
       }
     for (const auto& [key, q] : queues) meet(q);
@@ -269,7 +271,7 @@ class schedule_checker {
   void meet(const queue& q) {
     std::size_t most = 0;
     for (const auto& [rank, ops] : q.of_side) most = std::max(most, ops.size());
-    const std::size_t sides = q.pair ? 2 : d_.groups[q.group].ranks.size();
+    const std::size_t sides = q.pair ? 2 : d_.communicators[q.group].ranks.size();
     for (std::size_t n = 0; n < most; ++n) {
       std::vector<id> who;
       for (const auto& [rank, ops] : q.of_side)
@@ -284,7 +286,7 @@ class schedule_checker {
   }
 
   void check_meeting(id a, id b) const {
-    const instruction &x = at(a), &y = at(b);
+    const listed_op &x = at(a), &y = at(b);
     if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does ||
         x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
       refuse(a,
@@ -300,9 +302,9 @@ class schedule_checker {
 
   void check_values(id a, id b) const {
     const auto moved = [&](id i) {
-      std::vector<std::tuple<std::uint64_t, int, std::string>> sizes;
-      for (const auto& x : at(i).kind == "send" ? at(i).reads : at(i).writes)
-        sizes.emplace_back(x.end - x.begin, d_.workers[i.rank].values[x.value], x.type);
+      std::vector<std::tuple<std::uint64_t, int, element_type>> sizes;
+      for (const auto& x : at(i).kind == op_kind::send ? at(i).reads : at(i).writes)
+        sizes.emplace_back(x.end - x.begin, d_.ranks[i.rank].values[x.value], x.type);
       return sizes;
     };
     if (moved(a) != moved(b))
@@ -313,16 +315,16 @@ class schedule_checker {
   }
 
   /// For each op the ops whose end its start waits for directly.
-  std::vector<std::vector<int>> causes_of(const routine& r) const {
+  std::vector<std::vector<int>> causes_of(const listed_program& r) const {
     std::vector<std::vector<int>> result;
     std::vector<int> previous(d_.streams, -1);  // of each stream
-    for (int i = 0; i < static_cast<int>(r.instructions.size()); ++i) {
-      const instruction& s = r.instructions[i];
+    for (int i = 0; i < static_cast<int>(r.ops.size()); ++i) {
+      const listed_op& s = r.ops[i];
       auto& causes = result.emplace_back(s.waits);
-      if (s.kind == "end")
+      if (s.kind == op_kind::end)
         std::copy_if(previous.begin(), previous.end(), std::back_inserter(causes),
                      [](int last) { return last >= 0; });
-      else if (s.kind != "begin") causes.push_back(std::max(previous[s.stream], 0));
+      else if (s.kind != op_kind::begin) causes.push_back(std::max(previous[s.stream], 0));
       previous[s.stream] = i;
     }
     return result;
@@ -330,7 +332,7 @@ class schedule_checker {
 
   /// Every edge goes up in the certificate's order.
   void check_order(int r) const {
-    const auto& causes = result_.causes[d_.workers[r].routine];
+    const auto& causes = result_.causes[d_.ranks[r].program];
     for (int i = 0; i < static_cast<int>(causes.size()); ++i)
       for (int c : causes[i])
         if (at({r, c}).position >= at({r, i}).position)
@@ -340,12 +342,12 @@ class schedule_checker {
                  at({r, i}).position, at({r, c}).name, at({r, c}).position);
   }
 
-  const document& d_;
+  const step& d_;
   schedule result_;
 };
 
 }  // namespace
 
-schedule check_schedule(const document& d) { return schedule_checker(d).check(); }
+schedule check_schedule(const step& d) { return schedule_checker(d).check(); }
 
 }  // namespace rankc::codegen::verifying

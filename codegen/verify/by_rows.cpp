@@ -2,7 +2,7 @@
 // Ops that a certificate says go at once, in parts of rows: of each pair the earlier is at work until the
 // later has ended, and the collective while what is between the two runs. None of them waits for other
 // streams once the first is at work, and other streams wait for the last of the pair alone.
-#include "verify_schedule.hpp"
+#include "schedule.hpp"
 
 #include <algorithm>
 #include <set>
@@ -12,22 +12,22 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-bool share_bytes(const std::vector<range>& a, const std::vector<range>& b) {
-  for (const range& x : a)
-    for (const range& y : b)
+bool share_bytes(const std::vector<access>& a, const std::vector<access>& b) {
+  for (const access& x : a)
+    for (const access& y : b)
       if (x.begin < y.end && y.begin < x.end) return true;
   return false;
 }
-bool share_values(const std::vector<range>& a, const std::vector<range>& b) {
-  for (const range& x : a)
-    for (const range& y : b)
+bool share_values(const std::vector<access>& a, const std::vector<access>& b) {
+  for (const access& x : a)
+    for (const access& y : b)
       if (x.value == y.value) return true;
   return false;
 }
 
 /// The ops from the earlier of a collective `me` and its product to the later.
-void check_at_once(const document& d, const std::vector<instruction>& all, id me, int first, int last) {
-  const instruction &mine = all[me.index], &earlier = all[first], &later = all[last];
+void check_at_once(const step& d, const std::vector<listed_op>& all, id me, int first, int last) {
+  const listed_op &mine = all[me.index], &earlier = all[first], &later = all[last];
   const auto& partner = me.index == first ? later : earlier;
   if (!share_values(earlier.writes, later.reads))
     refuse(d, me,
@@ -40,8 +40,8 @@ void check_at_once(const document& d, const std::vector<instruction>& all, id me
            "two writes bytes that the earlier uses",
            partner.name);
   for (int k = first + 1; k < last; ++k) {
-    const instruction& x = all[k];
-    if (x.kind != "compute" || x.stream != mine.stream)
+    const listed_op& x = all[k];
+    if (x.kind != op_kind::compute || x.stream != mine.stream)
       refuse(d, me,
              "RC7192: certificate, rank {}: op \"{}\" is row-pipelined while op \"{}\" runs, which is not a "
              "kernel on its stream",
@@ -63,12 +63,12 @@ void check_at_once(const document& d, const std::vector<instruction>& all, id me
 
 }  // namespace
 
-void check_by_rows(const document& d) {
-  for (int rank = 0; rank < static_cast<int>(d.workers.size()); ++rank) {
-    const auto& all = routine_of(d, rank).instructions;
+void check_by_rows(const step& d) {
+  for (int rank = 0; rank < static_cast<int>(d.ranks.size()); ++rank) {
+    const auto& all = program_of(d, rank).ops;
     int last_paired = -1;
     std::set<int> gone;  // values whose bytes what arrived was put in
-    std::set<int> open;  // instructions of a pair but the last, whose end says nothing of the pair
+    std::set<int> open;  // ops of a pair but the last, whose end says nothing of the pair
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (int before : all[i].waits)
         if (open.count(before))
@@ -77,7 +77,7 @@ void check_by_rows(const document& d) {
               "RC7195: certificate, rank {}: op \"{}\" waits for op {}, at whose end the row-pipelined pair "
               "that it belongs to is still at work",
               before);
-      for (const range& x : all[i].reads)
+      for (const access& x : all[i].reads)
         if (gone.count(x.value))
           refuse(d, {rank, i},
                  "RC7196: certificate, rank {}: op \"{}\" reads bytes {}..{}, which a row-pipelined "
@@ -86,15 +86,15 @@ void check_by_rows(const document& d) {
       const int by = all[i].by_rows;
       if (by == 0) continue;
       const id me{rank, i};
-      const bool gathers = all[i].does == "all_gather";
-      if (!gathers && all[i].does != "reduce_scatter")
+      const bool gathers = all[i].does == collective_kind::all_gather;
+      if (!gathers && all[i].does != collective_kind::reduce_scatter)
         refuse(d, me,
                "RC7197: certificate, rank {}: op \"{}\" is row-pipelined and of kind {}: only an all_gather "
                "or a reduce_scatter may be row-pipelined",
-               all[i].does);
+               collective_kind_names[static_cast<int>(all[i].does)]);
       const int partner = gathers ? i + by : i - by, first = std::min(i, partner),
                 last = std::max(i, partner);
-      if (first < 0 || last >= static_cast<int>(all.size()) || all[partner].kind != "compute" ||
+      if (first < 0 || last >= static_cast<int>(all.size()) || all[partner].kind != op_kind::compute ||
           all[partner].stream != all[i].stream)
         refuse(d, me,
                "RC7198: certificate, rank {}: op \"{}\" is row-pipelined, but the op {} places away is not a "
@@ -108,7 +108,7 @@ void check_by_rows(const document& d) {
       check_at_once(d, all, me, first, last);
       for (int k = first; k < last; ++k) open.insert(k);
       if (!gathers)
-        for (const range& x : all[i].reads) gone.insert(x.value);
+        for (const access& x : all[i].reads) gone.insert(x.value);
     }
   }
 }

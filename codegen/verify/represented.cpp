@@ -3,7 +3,7 @@
 // from them by a shift along axes that are not listed whole: the listed ranks are those at the first indices
 // of each axis, a communicator that spans such axes has a member at each of their indices, in the order of
 // these, and the communicators of ranks that differ along such axes alone differ by the shift alone.
-#include "verify_schedule.hpp"
+#include "schedule.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -17,13 +17,13 @@ using indices = std::vector<int>;
 
 class world_checker {
  public:
-  explicit world_checker(const document& d) : d_(d) {}
+  explicit world_checker(const step& d) : d_(d) {}
 
   void check() const {
     check_axes();
     check_ranks();
-    for (const group& g : d_.groups) check_members(g);
-    for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r) check_shift(r);
+    for (const communicator& g : d_.communicators) check_members(g);
+    for (int r = 0; r < static_cast<int>(d_.ranks.size()); ++r) check_shift(r);
   }
 
  private:
@@ -61,15 +61,15 @@ class world_checker {
       count *= static_cast<std::size_t>(a.listed);
       axes.push_back(static_cast<int>(axes.size()));
     }
-    bool are_there = count == d_.workers.size();
+    bool are_there = count == d_.ranks.size();
     if (are_there) {
       const std::vector<int> expected = line(0, axes);
-      for (std::size_t r = 0; r < expected.size(); ++r) are_there &= d_.workers[r].number == expected[r];
+      for (std::size_t r = 0; r < expected.size(); ++r) are_there &= d_.ranks[r].number == expected[r];
     }
     if (!are_there)
       refuse(
           "RC7257: certificate: a step must have the {} ranks at the listed indices of the axes, and has {}",
-          count, d_.workers.size());
+          count, d_.ranks.size());
   }
 
   /// The listed ranks at all indices along some axes, the last of these fastest, from a rank on.
@@ -89,13 +89,13 @@ class world_checker {
     return numbers;
   }
 
-  std::vector<int> members_of(const group& g) const {
+  std::vector<int> members_of(const communicator& g) const {
     std::vector<int> numbers;
-    for (int r : g.ranks) numbers.push_back(d_.workers[static_cast<std::size_t>(r)].number);
+    for (int r : g.ranks) numbers.push_back(d_.ranks[static_cast<std::size_t>(r)].number);
     return numbers;
   }
 
-  void check_members(const group& g) const {
+  void check_members(const communicator& g) const {
     std::int64_t size = 1;
     for (std::size_t i = 0; i < g.along.size(); ++i) {
       const int axis = g.along[i];
@@ -130,15 +130,15 @@ class world_checker {
 
   /// The rank at index 0 of the axes that are listed in part has such communicators, moved to this rank.
   void check_shift(int rank) const {
-    const worker& w = d_.workers[static_cast<std::size_t>(rank)];
+    const listed_rank& w = d_.ranks[static_cast<std::size_t>(rank)];
     const indices at = indices_of(w.number);
     const int base = number_at(moved(at, indices(at.size(), 0), {}));
-    const auto found = std::find_if(d_.workers.begin(), d_.workers.end(),
-                                    [&](const worker& other) { return other.number == base; });
-    bool is_like = found->groups.size() == w.groups.size();
-    for (std::size_t k = 0; is_like && k < w.groups.size(); ++k) {
-      const group &own = d_.groups[static_cast<std::size_t>(w.groups[k])],
-                  &of_base = d_.groups[static_cast<std::size_t>(found->groups[k])];
+    const auto found = std::find_if(d_.ranks.begin(), d_.ranks.end(),
+                                    [&](const listed_rank& other) { return other.number == base; });
+    bool is_like = found->communicators.size() == w.communicators.size();
+    for (std::size_t k = 0; is_like && k < w.communicators.size(); ++k) {
+      const communicator &own = d_.communicators[static_cast<std::size_t>(w.communicators[k])],
+                         &of_base = d_.communicators[static_cast<std::size_t>(found->communicators[k])];
       std::vector<int> shifted;
       for (int m : members_of(of_base)) shifted.push_back(number_at(moved(indices_of(m), at, own.along)));
       is_like = own.along == of_base.along && members_of(own) == shifted;
@@ -157,14 +157,14 @@ class world_checker {
     return at;
   }
 
-  const document& d_;
+  const step& d_;
 };
 
 }  // namespace
 
-void check_represented(const document& d) {
+void check_represented(const step& d) {
   if (!d.mesh.empty()) return world_checker(d).check();
-  for (const group& g : d.groups)
+  for (const communicator& g : d.communicators)
     if (!g.along.empty())
       refuse(
           "RC7261: certificate: communicator \"{}\" leaves out members along axis {}, but the step has all "

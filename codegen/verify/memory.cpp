@@ -4,7 +4,7 @@
 // each: all of these writes and reads must have ended before another op writes there. What the ops of a rank
 // order among themselves is enough as a rule, and then holds for all ranks that run them; a rank for which it
 // is not is walked once more, with what other ranks order too.
-#include "verify_ends.hpp"
+#include "ends.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,15 +20,14 @@ namespace {
 /// surely ended when it starts.
 class memory {
  public:
-  memory(const document& d, int rank)
-      : d_(d), rank_(rank), uses_(routine_of(d, rank).instructions.size(), -1) {
-    const auto& instructions = routine_of(d, rank).instructions;
+  memory(const step& d, int rank) : d_(d), rank_(rank), uses_(program_of(d, rank).ops.size(), -1) {
+    const auto& ops = program_of(d, rank).ops;
     std::map<int, int> last_use;
-    for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {
-      const instruction& s = instructions[i];
+    for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+      const listed_op& s = ops[i];
       for (const auto* ranges : {&s.reads, &s.writes})
         for (const auto& x : *ranges) borders_.insert(borders_.end(), {x.begin, x.end});
-      if (!s.communicates) continue;
+      if (!communicates(s)) continue;
       const auto [use, first] = last_use.try_emplace(s.communicator, i);
       if (!first) uses_[i] = std::exchange(use->second, i);
     }
@@ -38,7 +37,7 @@ class memory {
   }
 
   void walk(int index, const bits& ended) {
-    const instruction& s = at(index);
+    const listed_op& s = at(index);
     if (const int before = uses_[index]; before >= 0 && !has(ended, before))
       refuse(index,
              "RC7185: certificate, rank {}: op \"{}\" and op \"{}\" use one communicator, and no event "
@@ -85,14 +84,14 @@ class memory {
     std::vector<int> reads;  // likewise
   };
 
-  const instruction& at(int index) const { return verifying::at(d_, {rank_, index}); }
+  const listed_op& at(int index) const { return verifying::at(d_, {rank_, index}); }
   template <class... T>
   [[noreturn]] void refuse(int index, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
                            const T&... facts) const {
     verifying::refuse(d_, {rank_, index}, about, facts...);
   }
   template <class Visit>
-  void visit(const std::vector<range>& ranges, Visit each) {
+  void visit(const std::vector<access>& ranges, Visit each) {
     for (const auto& x : ranges) {
       auto here = static_cast<std::size_t>(std::lower_bound(borders_.begin(), borders_.end(), x.begin) -
                                            borders_.begin());
@@ -100,7 +99,7 @@ class memory {
     }
   }
 
-  const document& d_;
+  const step& d_;
   const int rank_;
   std::vector<int> uses_;  // of each op: the one before it on its communicator; -1: none
   std::vector<std::uint64_t> borders_;
@@ -114,7 +113,7 @@ void sort_by(std::vector<Op>& ops, Position position) {
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
-/// For each op of a routine the set of ops that have ended when it ends, kept until the last op that follows
+/// For each op of a program the set of ops that have ended when it ends, kept until the last op that follows
 /// it directly has taken it.
 class kept_sets {
  public:
@@ -143,14 +142,14 @@ class kept_sets {
 
 class histories {
  public:
-  histories(const document& d, const schedule& s) : d_(d), schedule_(s) {}
+  histories(const step& d, const schedule& s) : d_(d), schedule_(s) {}
 
   /// Walk through the ops of a rank with what they order among themselves.
   void walk_alone(int rank) const {
-    const auto& instructions = routine_of(d_, rank).instructions;
-    std::vector<int> order(instructions.size());
+    const auto& ops = program_of(d_, rank).ops;
+    std::vector<int> order(ops.size());
     std::iota(order.begin(), order.end(), 0);
-    sort_by(order, [&](int i) { return instructions[i].position; });
+    sort_by(order, [&](int i) { return ops[i].position; });
     kept_sets ended(causes_of(rank));
     memory bytes(d_, rank);
     for (int i : order) {
@@ -165,7 +164,7 @@ class histories {
   void walk_among_all(int rank) const {
     std::vector<id> order;  // one op of each joint event
     std::vector<kept_sets> ended;
-    for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r) {
+    for (int r = 0; r < static_cast<int>(d_.ranks.size()); ++r) {
       ended.emplace_back(causes_of(r));
       for (int i = 0; i < static_cast<int>(causes_of(r).size()); ++i)
         if (const id me{r, i}; schedule_.together(me)[0] == me) order.push_back(me);
@@ -191,22 +190,22 @@ class histories {
 
  private:
   const std::vector<std::vector<int>>& causes_of(int rank) const {
-    return schedule_.causes[d_.workers[rank].routine];
+    return schedule_.causes[d_.ranks[rank].program];
   }
-  bits none(int rank) const { return bits((routine_of(d_, rank).instructions.size() + 63) / 64); }
+  bits none(int rank) const { return bits((program_of(d_, rank).ops.size() + 63) / 64); }
 
-  const document& d_;
+  const step& d_;
   const schedule& schedule_;
 };
 
 }  // namespace
 
-void check_memory(const document& d, const schedule& s) {
+void check_memory(const step& d, const schedule& s) {
   const histories history(d, s);
   enum class state { unknown, holds_alone, needs_others };
-  std::vector<state> of_routine(d.routines.size(), state::unknown);
-  for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) {
-    state& known = of_routine[d.workers[r].routine];
+  std::vector<state> of_program(d.programs.size(), state::unknown);
+  for (int r = 0; r < static_cast<int>(d.ranks.size()); ++r) {
+    state& known = of_program[d.ranks[r].program];
     if (known == state::unknown) {
       try {
         history.walk_alone(r);

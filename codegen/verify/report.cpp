@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
-#include <rankc/codegen/verify.hpp>
 
 #include <fmt/format.h>
 #include <read_file.hpp>
@@ -15,9 +16,10 @@
 #include <ostream>
 #include <sstream>
 
-#include "commands.hpp"
+#include "../certificate/document.hpp"
+#include "schedule.hpp"
 
-namespace rankc::tool {
+namespace rankc::codegen {
 
 namespace {
 
@@ -29,10 +31,10 @@ std::uint64_t count(const std::vector<std::int64_t>& shape) {
 }
 
 /// "6 layers, 28 parameters of 3312 elements, 2048 tokens a step"
-std::string text_of(const codegen::specification& model) {
+std::string text_of(const specification& model) {
   std::map<std::string, std::uint64_t> elements;  // of each parameter, which layers may share
-  for (const codegen::specification::use& u : model.uses) {
-    const codegen::specification::layer& l = model.layers.at(static_cast<std::size_t>(u.layer));
+  for (const specification::use& u : model.uses) {
+    const specification::layer& l = model.layers.at(static_cast<std::size_t>(u.layer));
     for (std::size_t i = 0; i < u.parameters.size(); ++i)
       elements[u.parameters[i]] =
           count(l.values.at(static_cast<std::size_t>(l.parameters.at(i).value)).shape);
@@ -49,8 +51,8 @@ void print_list(const std::string& title, const std::vector<std::string>& senten
 }
 
 /// Whose certificate it is.
-void print_plan(const codegen::certified& c, std::ostream& out) {
-  const codegen::program& p = c.steps.front().program;
+void print_plan(const certified& c, std::ostream& out) {
+  const program& p = c.steps.front().program;
   const std::size_t listed = p.ranks.size(), world = std::max<std::size_t>(p.world, listed);
   out << fmt::format("plan {}, hash {:016x}\n", p.plan, p.plan_hash);
   out << fmt::format("world: {} ranks{}\n", world,
@@ -61,7 +63,7 @@ void print_plan(const codegen::certified& c, std::ostream& out) {
 /// The draw of a check, and the chance that it accepts a file that it should refuse.
 struct draw {
   std::uint64_t seed;
-  codegen::fingerprints of{};
+  fingerprints of{};
   double chance = 0;
 };
 
@@ -73,7 +75,7 @@ void print_draw(const draw& d, std::ostream& out) {
 }
 
 /// "the kernel of the user's row silu computes y = x of y(t w) x(t w); its gradients are x = step(dy, x)"
-std::string trusted_of(const codegen::specification::row_facts& r) {
+std::string trusted_of(const specification::row_facts& r) {
   std::string text = fmt::format("the kernel of the user's row {} computes {} of {}", r.row, r.rule, r.ports);
   if (!r.needs.empty()) text += fmt::format("; it needs {}", r.needs);
   if (!r.attributes.empty()) text += fmt::format("; it depends on {}", r.attributes);
@@ -82,18 +84,18 @@ std::string trusted_of(const codegen::specification::row_facts& r) {
 }
 
 /// The sentences of the file about what is trusted, and the facts of a user's rows.
-std::vector<std::string> trusted_by(const codegen::certified& c) {
+std::vector<std::string> trusted_by(const certified& c) {
   std::vector<std::string> all = c.trusted;
-  for (const codegen::specification::row_facts& r : c.model.rows) all.push_back(trusted_of(r));
+  for (const specification::row_facts& r : c.model.rows) all.push_back(trusted_of(r));
   return all;
 }
 
 /// Print what is claimed of a step. Returns why it is not compared with the model; empty: it is.
 /// Errors: RC8120.
-std::string check_step(const codegen::proven& s, const codegen::specification& model,
-                       const std::filesystem::path& file, draw& by, std::ostream& out) {
+std::string check_step(const proven& s, const specification& model, const std::filesystem::path& file,
+                       draw& by, std::ostream& out) {
   const auto begin = std::chrono::steady_clock::now();
-  const codegen::equivalence e = codegen::check_equivalence(s.program, s.verdict, model, by.seed);
+  const equivalence e = check_equivalence(s.program, s.verdict, model, by.seed);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   if (e.has_unknown_row) return e.reasons.front();
   if (!e.holds)
@@ -108,19 +110,19 @@ std::string check_step(const codegen::proven& s, const codegen::specification& m
 /// Print whose certificate it is, what is claimed and what is trusted. Returns why the steps are not compared
 /// with the model; empty: they are.
 /// Errors: RC8120, RC8124.
-std::string check_model(const codegen::certified& c, const std::filesystem::path& file, std::uint64_t seed,
+std::string check_model(const certified& c, const std::filesystem::path& file, std::uint64_t seed,
                         std::ostream& out) {
   print_plan(c, out);
   draw by{seed};
-  std::vector<codegen::kept_state> steps;
+  std::vector<kept_state> steps;
   std::string not_compared;
   if (c.model.layers.empty()) not_compared = runtime::say("RC8125: the certificate has no model");
-  for (const codegen::proven& s : c.steps) {
-    steps.push_back(codegen::kept_by(s.program));
+  for (const proven& s : c.steps) {
+    steps.push_back(kept_by(s.program));
     if (c.model.layers.empty()) continue;
     if (const std::string why = check_step(s, c.model, file, by, out); !why.empty()) not_compared = why;
   }
-  const codegen::equivalence together = codegen::check_steps(steps, c.model);
+  const equivalence together = check_steps(steps, c.model);
   if (!together.holds)
     throw runtime::failure(1, "RC8124: the steps of {} do not belong together: {}", file,
                            together.reasons.front());
@@ -130,16 +132,24 @@ std::string check_model(const codegen::certified& c, const std::filesystem::path
   return not_compared;
 }
 
+/// Errors: RC8121.
+certified read_checked(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  try {
+    schema::file file = schema::read(text);
+    verifying::check(file);
+    return to_programs(std::move(file));
+  } catch (const runtime::failure& refused) {
+    throw runtime::failure(1, "RC8121: the certificate {} is refused: {}", path, refused.what());
+  }
+}
+
 }  // namespace
 
-int verify(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
+int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
            std::ostream& errors) try {
-  const std::string text = codegen::read_file(file);
-  if (const std::string wrong = codegen::verify(text); !wrong.empty())
-    throw runtime::failure(1, "RC8121: the certificate {} is refused: {}", file, wrong);
   std::ostringstream shown;  // printed where nothing is refused
-  const std::string not_compared =
-      check_model(codegen::read_certificate(text), file, seed.value_or(codegen::random_seed()), shown);
+  const std::string not_compared = check_model(read_checked(file), file, seed.value_or(random_seed()), shown);
   out << shown.str();
   if (not_compared.empty()) {
     out << file.string() << ": every claim holds\n";
@@ -159,4 +169,4 @@ int verify(const std::filesystem::path& file, std::optional<std::uint64_t> seed,
   return 1;
 }
 
-}  // namespace rankc::tool
+}  // namespace rankc::codegen

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verify_ends.hpp"
+#include "ends.hpp"
 
 #include <algorithm>
 
 namespace rankc::codegen::verifying {
 
-end_sets::end_sets(const document& d, const schedule& s, bits none)
+end_sets::end_sets(const step& d, const schedule& s, bits none)
     : d_(d), schedule_(s), none_(std::move(none)) {
-  for (const routine& r : d.routines) {
-    auto& of = pair_of_.emplace_back(r.instructions.size());
+  for (const listed_program& r : d.programs) {
+    auto& of = pair_of_.emplace_back(r.ops.size());
     for (int i = 0; i < static_cast<int>(of.size()); ++i) {
-      const int by = r.instructions[i].by_rows;
+      const int by = r.ops[i].by_rows;
       if (by == 0) continue;
-      const bool gathers = r.instructions[i].does == "all_gather";
+      const bool gathers = r.ops[i].does == collective_kind::all_gather;
       of[i] = {i, gathers};
       of[gathers ? i + by : i - by] = {i, !gathers};
     }
@@ -32,9 +32,9 @@ bits end_sets::at_starts_of_pairs(std::span<const id> members) {
 
 /// Where a ring has more members than are listed, a giver may be one of the others.
 std::vector<bits> end_sets::after_givers(std::span<const id> members, const std::vector<bits>& starts) const {
-  const instruction& first = at(d_, members[0]);
-  const group& ring = d_.groups[d_.workers[members[0].rank].groups[first.communicator]];
-  const std::size_t count = ring.ranks.size(), back = first.does == "shift" ? count - 1 : 1;
+  const listed_op& first = at(d_, members[0]);
+  const communicator& ring = d_.communicators[d_.ranks[members[0].rank].communicators[first.communicator]];
+  const std::size_t count = ring.ranks.size(), back = first.does == collective_kind::shift ? count - 1 : 1;
   std::vector<bits> ends = starts;
   if (ring.size != static_cast<int>(count)) return ends;
   const auto member_at = [&](std::size_t place) {
@@ -49,19 +49,20 @@ std::vector<bits> end_sets::after_givers(std::span<const id> members, const std:
 std::vector<bits> end_sets::at_ends(std::span<const id> members, std::vector<bits> starts) {
   for (std::size_t n = 0; n < members.size(); ++n) {
     const id m = members[n];
-    const row_pair& of = pair_of_[d_.workers[m.rank].routine][m.index];
+    const row_pair& of = pair_of_[d_.ranks[m.rank].program][m.index];
     if (of.collective < 0) continue;
     const id collective{m.rank, of.collective};
     if (of.is_first) at_start_[collective] = {starts[n], 0};
     else unite(starts[n], at_starts_of_pairs(schedule_.together(collective)));
   }
-  const instruction& first = at(d_, members[0]);
+  const listed_op& first = at(d_, members[0]);
   if (first.by_rows > 0) return starts;
-  if (first.does == "shift" || first.does == "shift_back") return after_givers(members, starts);
+  if (first.does == collective_kind::shift || first.does == collective_kind::shift_back)
+    return after_givers(members, starts);
   bits all = none_;
   for (const bits& set : starts) unite(all, set);
   for (std::size_t n = 0; n < members.size(); ++n)
-    if (at(d_, members[n]).kind != "send")
+    if (at(d_, members[n]).kind != op_kind::send)
       starts[n] = all;  // a buffered send's end tells nothing of its receive
   return starts;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker's three parts: that the ops meet and follow one another as the certificate's order says, that
-// in this order every byte read is the byte meant, and that what is summed up is whole where it is used.
+// The parts of the check of a step: its ops meet and follow one another as the certificate's order says, and in this
+// order every byte that is read is the byte that is meant.
 #pragma once
-#include "verify_read.hpp"
+#include "../certificate/document.hpp"
 
 #include <compare>
 #include <span>
@@ -13,15 +13,23 @@
 
 namespace rankc::codegen::verifying {
 
+using schema::communicates;
+using schema::is_message;
+using schema::listed_op;
+using schema::listed_program;
+using schema::listed_rank;
+using schema::refuse;
+using schema::step;
+
 struct id {
   int rank, index;
   auto operator<=>(const id&) const = default;
 };
 
-/// Who meets whom, and what the start of an op waits for directly: ops of the same routine.
+/// The ops that meet, and the ops of the same program that the start of an op waits for directly.
 class schedule {
  public:
-  std::vector<std::vector<std::vector<int>>> causes;  // (routines, instructions)
+  std::vector<std::vector<std::vector<int>>> causes;  // (programs, ops)
 
   /// The ops that happen together with an op, itself among them.
   std::span<const id> together(const id& i) const {
@@ -34,8 +42,8 @@ class schedule {
     members_.insert(members_.end(), who.begin(), who.end());
     first_.push_back(static_cast<int>(members_.size()));
   }
-  explicit schedule(const document& d) {
-    for (const auto& w : d.workers) meeting_.emplace_back(d.routines[w.routine].instructions.size(), -1);
+  explicit schedule(const step& d) {
+    for (const auto& w : d.ranks) meeting_.emplace_back(d.programs[w.program].ops.size(), -1);
   }
 
  private:
@@ -44,23 +52,25 @@ class schedule {
   std::vector<id> members_;
 };
 
-/// Errors: runtime::failure where the certificate does not hold, from all of these.
-schedule check_schedule(const document&);
+/// All steps of a certificate.
+/// Errors: runtime::failure where it does not hold, from all of these.
+void check(const schema::file&);
+schedule check_schedule(const step&);
 /// Where the operands of ops that meet lie.
-void check_operands(const document&, const schedule&);
+void check_operands(const step&, const schedule&);
 /// Ranks that stand for others, of a step whose communicators have been found right.
-void check_represented(const document&);
+void check_represented(const step&);
 /// Ops that go at once, beyond what the schedule says of them.
-void check_by_rows(const document&);
+void check_by_rows(const step&);
 /// The memory of ops among which those that go at once have been found right.
-void check_memory(const document&, const schedule&);
+void check_memory(const step&, const schedule&);
 
-inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
-inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }
+inline const listed_program& program_of(const step& d, int rank) { return d.programs[d.ranks[rank].program]; }
+inline const listed_op& at(const step& d, id i) { return program_of(d, i.rank).ops[i.index]; }
 
 /// A sentence about an op: its first holes are for the rank and the op.
 template <class... T>
-[[noreturn]] void refuse(const document& d, id i,
+[[noreturn]] void refuse(const step& d, id i,
                          runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
                          const T&... facts) {
   refuse(about, i.rank, at(d, i).name, facts...);

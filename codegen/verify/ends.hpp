@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of a rank's ops, a bit each, and what such a set is when ops end that meet across ranks.
 #pragma once
-#include "verify_schedule.hpp"
+#include "schedule.hpp"
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@ inline void unite(bits& set, const bits& other) {
 class end_sets {
  public:
   /// `none`: an empty set.
-  end_sets(const document&, const schedule&, bits none);
+  end_sets(const step&, const schedule&, bits none);
 
   /// What has surely ended when ops end that meet, from what has ended when each of them starts.
   /// A receive, and a member of a collective, ends after all have started; a member of a shift after its
@@ -31,7 +31,7 @@ class end_sets {
  private:
   /// The pair that an op is the first or the last of.
   struct row_pair {
-    int collective = -1;  // instruction; -1: the op is in no pair
+    int collective = -1;  // listed_op; -1: the op is in no pair
     bool is_first = false;
   };
   struct kept {
@@ -41,10 +41,10 @@ class end_sets {
   bits at_starts_of_pairs(std::span<const id> members);
   std::vector<bits> after_givers(std::span<const id> members, const std::vector<bits>& starts) const;
 
-  const document& d_;
+  const step& d_;
   const schedule& schedule_;
   const bits none_;
-  std::vector<std::vector<row_pair>> pair_of_;  // (routines, instructions)
+  std::vector<std::vector<row_pair>> pair_of_;  // (programs, ops)
   std::map<id, kept> at_start_;  // of pairs, by collective, until the pairs of all members have ended
 };
 

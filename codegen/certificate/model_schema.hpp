@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of the model, and of the file as a whole.
+#pragma once
+#include "schema.hpp"
+
+namespace rankc::codegen::schema {
+
+inline constexpr const char* rounding_names[]{"none", "fp8", "fp8_rows"};
+inline constexpr const char* optimizer_names[]{"adamw", "sgd"};
+
+struct tensor_schema {
+  static constexpr const char* what = "a value of the model";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& t) {
+    f.sizes("shape", t.shape, "sizes on one device, with all tokens of a step");
+    f("unit", t.unit, "elements of a unit (a head) of the last dim");
+    f.optional("unit_of_rows", t.unit_of_rows != 1,
+               [&] { f("unit_of_rows", t.unit_of_rows, "elements of a unit of the first of two dims"); });
+  }
+};
+
+struct model_op_schema {
+  static constexpr const char* what = "an op of the model";
+  static constexpr bool is_line = true, own_line = true;
+  static void list(auto& f, auto& o) {
+    f("row", o.row, "name of the row in the table of facts, or in `rows`");
+    f("in", o.in, "indices of the operands, in the order of the row's ports");
+    f("out", o.out, "indices of the results, in the order of the row's ports");
+    f("rows", o.rows, "the row's attribute of this name");
+    f("seq", o.seq, "tokens of a sequence; 0: the row does not ask for them");
+    f("number", o.number, "number that the op is given; 0: none");
+    f.word("rounding", o.operands, rounding_names,
+           "how the operands of its products are rounded, forward and backward");
+    f.optional("scaling", o.scaling.by != rope_scaling::none,
+               [&] { f.template one<scaling_schema>("scaling", o.scaling, "scaling of rotary positions"); });
+  }
+};
+
+struct parameter_schema {
+  static constexpr const char* what = "a parameter of the model";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& p) {
+    f("name", p.name, "name within the layer");
+    f("value", p.value, "index of its value");
+    f("trainable", p.trainable, "whether a training step updates it");
+    f.optional("balance", p.balances.any(), [&] { list_balance(f, p.balances); });
+  }
+};
+
+struct layer_schema {
+  static constexpr const char* what = "a layer of the model";
+  static constexpr bool is_line = false, own_line = true;
+  static void list(auto& f, auto& l) {
+    f("name", l.name, "name of this kind of layers");
+    f.template list<tensor_schema>("values", l.values, "its values");
+    f.template list<model_op_schema>("ops", l.ops, "its ops in order, forward alone");
+    f("input", l.input, "index of the value that the layer before gives; -1: none");
+    f("targets", l.targets, "index of the value that holds targets; -1: none");
+    f("result", l.result, "index of the value that the next layer gets, or of the loss");
+    list_value(f, "starts", l.starts, "index of the value that holds the starts of documents");
+    list_value(f, "statistics", l.statistics,
+               "index of the value that holds statistics of the routers before");
+    list_value(f, "statistics_result", l.statistics_result,
+               "index of the value that holds these and this layer's");
+    f("side_losses", l.side_losses, "indices of values that are added to the loss");
+    f.template list<parameter_schema>("parameters", l.parameters, "its parameters");
+  }
+
+ private:
+  static void list_value(auto& f, const char* name, auto& value, const char* about) {
+    f.optional(name, value >= 0, [&] { f(name, value, about); });
+  }
+};
+
+struct use_schema {
+  static constexpr const char* what = "a use of a layer";
+  static constexpr bool is_line = true, own_line = true;
+  static void list(auto& f, auto& u) {
+    f("layer", u.layer, "index of the layer");
+    f("name", u.name, "name of the layer in the model");
+    f("parameters", u.parameters,
+      "names in the model of the layer's parameters, in their order; equal names are one tensor");
+  }
+};
+
+struct row_schema {
+  static constexpr const char* what = "a row of the user's";
+  static constexpr bool is_line = true, own_line = true;
+  static void list(auto& f, auto& r) {
+    f("row", r.row, "its name");
+    f("ports", r.ports, "its ports, in the words of equivalence/facts.hpp, as all that follows");
+    f("rule", r.rule, "its results, with the axes that it sums over");
+    f("needs", r.needs, "axes that each rank must have whole");
+    f("attributes", r.attributes, "numbers that change its results");
+    f("gradients", r.gradients, "its dual");
+  }
+};
+
+struct optimizer_schema {
+  static constexpr const char* what = "the optimizer";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& o) {
+    f.word("row", o.row, optimizer_names, "which optimizer it is");
+    f("moments", o.moments, "number of moments of a weight");
+    f("bf16_weights", o.bf16_weights, "whether weights may be kept in bf16 alone");
+    f("bf16_moments", o.bf16_moments, "whether moments may be kept in bf16");
+    f("bf16_reductions", o.bf16_reductions, "whether gradients may be sent in bf16 to be summed");
+    f.expect(o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1,
+             "2 moments with adamw, 0 or 1 with sgd");
+  }
+};
+
+struct model_schema {
+  static constexpr const char* what = "the model";
+  static constexpr bool is_line = false, own_line = false;
+  static void list(auto& f, auto& s) {
+    f.template list<layer_schema>("layers", s.layers, "the kinds of layers");
+    f.template list<use_schema>("uses", s.uses, "the model's layers in order");
+    f.optional("rows", !s.rows.empty(),
+               [&] { f.template list<row_schema>("rows", s.rows, "the user's rows"); });
+    f("tokens", s.tokens, "number of tokens in a step");
+    f.template one<optimizer_schema>("optimizer", s.optimizer, "the optimizer");
+  }
+};
+
+struct file_schema {
+  static constexpr const char* what = "the document";
+  static constexpr bool is_line = false, own_line = false;
+  static void list(auto& f, auto& c) {
+    f("format", c.format, "the title of this page");
+    f("plan", c.plan, "name of the plan");
+    f("plan_hash", c.plan_hash, "hash of the plan, 16 hexadecimal digits");
+    f("trusted", c.trusted, "sentences about what no checker can know from the file");
+    f("world", c.world, "number of ranks in the world");
+    f.template list<axis_schema>("represented", c.mesh,
+                                 "the world's axes, outermost first; empty: the steps have all ranks");
+    f.nullable("model", !c.model.layers.empty(), [&] {
+      f.template one<model_schema>("model", c.model,
+                                   "the model on one device; null: the programs are compared with none");
+    });
+    f.template list<step_schema>("steps", c.steps, "the plan's steps");
+  }
+};
+
+}  // namespace rankc::codegen::schema

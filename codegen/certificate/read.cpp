@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a certificate, and checks that its numbers are there as often as its ops need them.
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "model_schema.hpp"
+#include "reader.hpp"
+#include "trusted.hpp"
+
+namespace rankc::codegen::schema {
+
+namespace {
+
+/// The number of shards whose begins a program leaves to its ranks: of each view, and of each dim of a box.
+std::size_t count_firsts(const listed_program& p) {
+  std::size_t n = 0;
+  for (const listed_op& o : p.ops) {
+    n += o.views.size();
+    for (const holding& h : o.holds) n += h.box.size();
+  }
+  return n;
+}
+
+/// Values are numbered from 0 up to this.
+std::size_t count_values(const listed_program& p) {
+  int most = -1;
+  for (const listed_op& o : p.ops)
+    for (const auto* accesses : {&o.reads, &o.writes})
+      for (const access& a : *accesses) most = std::max(most, a.value);
+  return static_cast<std::size_t>(most) + 1;
+}
+
+std::vector<int> values_of(const std::vector<number_run>& runs, std::size_t most) {
+  std::vector<int> values;
+  for (const number_run& run : runs) {
+    constexpr std::int64_t limit = std::numeric_limits<int>::max();
+    if (run.count > static_cast<std::int64_t>(most - values.size()) || run.first > limit - run.count)
+      refuse("RC7125: certificate: a rank has more values than the {} that its ops name, or one above {}",
+             most, limit);
+    for (std::int64_t i = 0; i < run.count; ++i) values.push_back(static_cast<int>(run.first + i));
+  }
+  if (values.size() != most)
+    refuse("RC7138: certificate: a rank has {} values for ops that name {}", values.size(), most);
+  return values;
+}
+
+std::vector<std::int64_t> firsts_of(const std::vector<number_run>& runs, std::size_t most) {
+  std::vector<std::int64_t> firsts;
+  for (const number_run& run : runs) {
+    if (run.count > static_cast<std::int64_t>(most - firsts.size()))
+      refuse("RC7126: certificate: a rank has more firsts than the {} views and box dims of its ops", most);
+    firsts.insert(firsts.end(), static_cast<std::size_t>(run.count), run.first);
+  }
+  if (firsts.size() != most)
+    refuse("RC7127: certificate: a rank has {} firsts for ops that have {} views and box dims", firsts.size(),
+           most);
+  return firsts;
+}
+
+void expand_runs(step& s) {
+  std::vector<std::size_t> values, firsts;  // of each program
+  for (const listed_program& p : s.programs) {
+    values.push_back(count_values(p));
+    firsts.push_back(count_firsts(p));
+  }
+  for (listed_rank& r : s.ranks) {
+    if (r.program < 0 || r.program >= static_cast<int>(s.programs.size()))
+      refuse("RC7137: certificate: a rank runs program {}; the step has {} programs", r.program,
+             s.programs.size());
+    const auto program = static_cast<std::size_t>(r.program);
+    r.values = values_of(r.value_runs, values[program]);
+    r.firsts = firsts_of(r.first_runs, firsts[program]);
+  }
+}
+
+void check_world(const step& s) {
+  const int ranks = static_cast<int>(s.ranks.size()), world = s.world;
+  if (world < ranks) refuse("RC7139: certificate: the world has {} ranks, but a step has {}", world, ranks);
+  if (s.mesh.empty() && world > ranks)
+    refuse(
+        "RC7140: certificate: the world has {} ranks and a step has {}: \"represented\" must say which "
+        "ranks these stand for",
+        world, ranks);
+  if (!s.mesh.empty() && world == ranks)
+    refuse("RC7141: certificate: a step has all {} ranks of the world: \"represented\" must be empty", world);
+  for (int r = 0, next = 0; r < ranks; ++r) {
+    const int number = s.ranks[static_cast<std::size_t>(r)].number;
+    if (number >= world || number < next)
+      refuse("RC7142: certificate: rank {} is out of order: the ranks of a step must rise within 0..{}",
+             number, world - 1);
+    next = number + 1;
+  }
+}
+
+void check_names(const std::vector<step>& steps) {
+  if (steps.empty()) refuse("RC7133: certificate: steps must have a step");
+  for (std::size_t s = 1; s < steps.size(); ++s)
+    for (std::size_t k = 0; k < s; ++k)
+      if (steps[s].name == steps[k].name)
+        refuse("RC7280: certificate: two steps are called {}; expected each once", steps[s].name);
+}
+
+void check_uses(const specification& model) {
+  for (const specification::use& u : model.uses)
+    if (u.layer < 0 || u.layer >= static_cast<int>(model.layers.size()) ||
+        u.parameters.size() != model.layers[static_cast<std::size_t>(u.layer)].parameters.size())
+      refuse(
+          "RC7153: certificate: the model uses layer {} as \"{}\" with {} parameters; it must name one of "
+          "the model's {} layers and give each of that layer's parameters",
+          u.layer, u.name, u.parameters.size(), model.layers.size());
+}
+
+void check_head(const file& f) {
+  if (!std::equal(f.trusted.begin(), f.trusted.end(), std::begin(trusted), std::end(trusted)))
+    refuse("RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file");
+  if (f.plan_hash.size() != 16 || f.plan_hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+    refuse("RC7132: certificate: plan_hash must be 16 hexadecimal digits in lower case, found {}",
+           found(f.plan_hash));
+}
+
+/// Files of older versions are told what they lack.
+void check_format(const json& j) {
+  if (!j.is_object() || !j.contains("format") || j["format"] == format) return;
+  for (const auto& [older, lacks] :
+       {std::pair("rankc certificate 1", "gradients"), std::pair("rankc certificate 2", "views"),
+        std::pair("rankc certificate 3", "places from which sums are reduce-scattered"),
+        std::pair("rankc certificate 4", "optimizer"),
+        std::pair("rankc certificate 5", "types that sums are sent in"),
+        std::pair("rankc certificate 6", "row-pipelined collectives"),
+        std::pair("rankc certificate 7", "ops that run while rows move"),
+        std::pair("rankc certificate 8",
+                  "tables and padding that a step leaves, the rounding of each op, and the target of its "
+                  "kernels"),
+        std::pair("rankc certificate 9", "word for the rounding of each op of the model")})
+    if (j["format"] == older)
+      refuse(
+          "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "
+          "certificate "
+          "again",
+          older, lacks, format);
+  refuse("RC7130: certificate: the format must be \"{}\", found {}", format, found(j["format"]));
+}
+
+/// Takes an op as soon as its text is read, so that the ops are never all there as JSON.
+class parser {
+ public:
+  file run(const std::string& text) {
+    const json j = json::parse(
+        text,
+        [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
+        false);
+    if (j.is_discarded()) refuse("RC7128: certificate: the text is not JSON");
+    check_format(j);
+    file f;
+    reader::read_struct<file_schema>(j, file_schema::what, f);
+    check_head(f);
+    check_uses(f.model);
+    for (step& s : f.steps) finish(s, f);
+    check_names(f.steps);
+    return f;
+  }
+
+ private:
+  void finish(step& s, const file& f) {
+    for (listed_program& p : s.programs) {
+      if (!p.ops.empty() || taken_ == ops_of_programs_.size())
+        refuse("RC7136: certificate: the ops of a program must be a list of objects");
+      p.ops = std::move(ops_of_programs_[taken_++]);
+    }
+    s.world = f.world;
+    s.mesh = f.mesh;
+    expand_runs(s);
+    check_world(s);
+  }
+
+  /// Whether a part of the text stays for later.
+  bool keep(int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == json::parse_event_t::key) add_key(parsed.get_ref<const std::string&>());
+    if (event != json::parse_event_t::object_end) return true;
+    keys_.pop_back();
+    if (depth == 4 && is_at({"steps", "programs"})) ops_of_programs_.push_back(std::exchange(ops_, {}));
+    if (depth != 6 || !is_at({"steps", "programs", "ops"})) return true;
+    reader::read_struct<op_schema>(parsed, op_schema::what, ops_.emplace_back());
+    return false;
+  }
+  void add_key(const std::string& key) {
+    std::vector<std::string>& keys = keys_.back();
+    if (std::find(keys.begin(), keys.end(), key) != keys.end())
+      refuse("RC7135: certificate: an object has the field \"{}\" twice", key);
+    keys.push_back(key);
+  }
+  /// Whether the objects around are the values of these fields.
+  bool is_at(std::initializer_list<const char*> path) const {
+    return std::equal(
+        keys_.begin(), keys_.end(), path.begin(), path.end(),
+        [](const std::vector<std::string>& keys, const char* key) { return keys.back() == key; });
+  }
+
+  std::vector<std::vector<std::string>> keys_;           // of each object around, in the order of the text
+  std::vector<listed_op> ops_;                           // of the program that is being read
+  std::vector<std::vector<listed_op>> ops_of_programs_;  // that have been read
+  std::size_t taken_ = 0;
+};
+
+}  // namespace
+
+file read(const std::string& json_text) { return parser().run(json_text); }
+
+}  // namespace rankc::codegen::schema
