@@ -35,7 +35,7 @@ struct judged {
 };
 
 /// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model.
-fault draw_fault(judged& j, std::mt19937& random) {
+fault draw_one_fault(judged& j, std::mt19937& random) {
   fault f;
   if (const unsigned of = random() % 8; of == 0) {
     const rankc::codegen::testing::mutation m = rankc::codegen::testing::mutate(j.program, random);
@@ -51,6 +51,15 @@ fault draw_fault(judged& j, std::mt19937& random) {
     f = make_fault(j.program, static_cast<int>(random() % static_cast<unsigned>(count_faults())), random);
   }
   return f;
+}
+
+/// In a third of the draws there are two faults, which may hide each other.
+fault draw_fault(judged& j, std::mt19937& random) {
+  fault first = draw_one_fault(j, random);
+  if (first.kind.empty() || random() % 3 > 0) return first;
+  const fault second = draw_one_fault(j, random);
+  if (second.kind.empty()) return first;
+  return {"two faults", first.kind + ": " + first.text + ", and " + second.kind + ": " + second.text};
 }
 
 void add_to(tally& sum, const tally& one) {
