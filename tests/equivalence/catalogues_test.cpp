@@ -95,7 +95,7 @@ void repeat(subject& s, const char* name) {
   });
 }
 
-/// What reads the first gather's result reads what this rank sends.
+/// Readers of the first gather's result read this rank's own part.
 void skip_gather(subject& s, const char* name) {
   each_rank(s, [&](int r) {
     const op& gather = first(s, r, name);
@@ -112,7 +112,7 @@ void skip_gather(subject& s, const char* name) {
   });
 }
 
-/// A result of a product, and all that is made over it, is of eight bits.
+/// The result of a product is in fp8.
 void cast_to_fp8(subject& s, const char* product) {
   const int value = first(s, 0, product, "linear").writes.at(0).value;
   for (op& o : s.p.ranks[0].ops)
