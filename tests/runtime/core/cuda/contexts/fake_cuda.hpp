@@ -7,3 +7,6 @@ std::string take_contexts();
 
 /// The pinned memory that was last given.
 void* last_pinned();
+
+/// What each GPU has.
+extern int multiprocessors;
