@@ -11,8 +11,9 @@
 
 namespace rankc::runtime::cuda {
 
-/// Thread blocks that NCCL may take of a GPU for a communicator. Sums beside computation take no fewer than the second
-/// number, those of shards beside computation no more than the third. waiting_blocks.hpp sees that there is room.
+/// Thread blocks that NCCL may take of a GPU for a communicator: at most the first number; for sums that
+/// overlap computation at least the second, and for those of shards at most the third. waiting_blocks.hpp
+/// checks that all lanes' blocks fit the GPU.
 inline constexpr int most_blocks = 16, least_blocks_of_sums = 12, most_blocks_of_shards = 8;
 
 constexpr int most_blocks_of(over what, bool is_waited_for) {

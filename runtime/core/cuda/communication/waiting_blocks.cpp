@@ -34,7 +34,7 @@ void check_room(const context& owner) {
   throw failure(
       1,
       "RC5140: rank {} may have {} blocks that wait for other ranks at once, and {} multiprocessors must "
-      "be free beside them; its GPU has {}: take a plan with fewer lanes, or a larger GPU",
+      "be free for other kernels; its GPU has {}: take a plan with fewer lanes, or a larger GPU",
       r.index, waiting, least_free, multiprocessors);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that waits for other ranks keeps its blocks until they have come. All kernels of a rank that may
-// wait at once must find room on its GPU, beside the kernels that other ranks wait for.
+// wait at once must find room on its GPU, together with the kernels that other ranks wait for.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
 namespace rankc::runtime::cuda {
 
-/// Multiprocessors that kernels which wait for nobody need: two of one GPC, for blocks of Hopper's clusters,
-/// which wait for each other, start in pairs. Of 8 GPCs, 9 free multiprocessors have such a pair.
+/// Multiprocessors that must be free for kernels that wait for no rank. The two blocks of a Hopper cluster
+/// start on one GPC; of 9 free multiprocessors on 8 GPCs two share one.
 inline constexpr int least_free = 9;
 
 /// The blocks of kernels that may wait for other ranks at once: a lane runs one communication at a time.

@@ -117,7 +117,7 @@ TEST_CASE("lanes are given their streams, communicators and edges, and timed und
   }
 }
 
-/// Two lanes of rank 0 compute and have sums, one has sums of gradients, one of shards, and two have messages.
+/// Two lanes of a rank compute and sum over tp, one sums gradients, one shards, and two carry messages.
 tables with_many_lanes() {
   tables t(2, 1);
   for (layout& l : t.layouts) l.lanes = all_lanes;
@@ -144,7 +144,7 @@ TEST_CASE("a GPU without room for all blocks that wait at once is refused") {
     multiprocessors = 132;
     return why;
   };
-  // Sums of two lanes, of gradients, of shards, and messages each way by NCCL; 9 multiprocessors are to be free.
+  // Sums over tp on two lanes, of gradients, of shards, and messages each way by NCCL; 9 must be free.
   constexpr int by_nccl = 16 + 16 + 16 + 8 + 16 + 16, by_copies = 16 + 16 + 16 + 8;
   CHECK(refused(by_nccl + 8, false) == said{5140, {"0", "88", "9", "96"}});
   CHECK(refused(by_nccl + 9, false) == said{});

@@ -8,5 +8,5 @@ std::string take_contexts();
 /// The pinned memory that was last given.
 void* last_pinned();
 
-/// What each GPU has.
+/// Multiprocessors of each GPU.
 extern int multiprocessors;
