@@ -29,7 +29,7 @@ rankc_protocol(edges_2 edges RANKS=2 NO_BARRIER:data NO_FREE:data THERE_BEFORE_C
 rankc_protocol(edges_2_dies edges "RANKS=2;STEPS=1;DIES" LET_GO_ONCE:hang)
 rankc_protocol(edges_3 edges "RANKS=3;STEPS=1")
 
-rankc_protocol(stages stages STAGES=2 NO_EMPTY_WAIT:data NO_TURN:data NO_LANDED_WAIT:data NO_PROXY_FENCE:data
+rankc_protocol(stages stages STAGES=2 NO_EMPTY_WAIT:data NO_TURN:data NO_LANDED_WAIT:data LANDED_ONCE:data NO_PROXY_FENCE:data
   RELEASE_EARLY:data NO_FIRST_MEETING:data NO_LAST_MEETING:data)
 
 rankc_protocol(queries_gradient places STAGES=2 RELEASE_EARLY:data ITEM_RELEASED_EARLY:data NO_EMPTY_WAIT:data

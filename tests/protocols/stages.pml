@@ -2,8 +2,8 @@
 // Stands for runtime/core/cuda/device/hopper_stages.cuh and experts/grouped_hopper.cu: a cluster of two
 // blocks goes through tiles by a ring of STAGES stages. In each block a warp fills stages, of which half of
 // one factor goes to both blocks; one clears the rows that end within a stage; two warpgroups, here of a warp
-// each, multiply tiles in turns. Tiles 0 and 1 have two stages, the later ones have one; the last stage of
-// tile 1 is cleared, and block 1 has no columns in tile 2. A stage that a copy is on its way to is in flux. A
+// each, multiply tiles in turns. Tiles 0 and 1 have two stages, the later ones have one; the last stages of
+// both are cleared, and block 1 has no columns in tile 2. A stage that a copy is on its way to is in flux. A
 // place in the ring is the number of its fill.
 
 #ifndef STAGES
@@ -15,7 +15,7 @@
 #define tile(n) ((n) < 5 -> ((n) - 1) / 2 : (n) - 3)
 #define is_first(n) ((n) > 4 || (n) % 2 == 1)
 #define is_last(n) ((n) > 4 || (n) % 2 == 0)
-#define is_rest(n) ((n) == 4)
+#define is_rest(n) ((n) == 2 || (n) == 4)
 #define passes(b, n) ((b) == 1 && (n) == 5)
 #define stage(n) (((n) - 1) % STAGES)
 #define parity(n) (((n) - 1) / STAGES % 2)
@@ -102,18 +102,30 @@ end:
   od
 }
 
+#ifdef LANDED_ONCE
+#define landing(n) 0
+#else
+#define landing(n) ((n) / 2 - 1)  // with two stages, of the same one
+#endif
 proctype clear(bit b) {
+  byte n = 2;
   can_begin(b);
-#ifndef NO_LANDED_WAIT
-  has_ended(landed(b, 4), 0);
+  do
+  :: n > 4 -> break
+#ifdef NO_LANDED_WAIT
+  :: n <= 4 ->
+#else
+  :: n <= 4 && has_ended(landed(b, n), landing(n)) ->
 #endif
-  d_step {
-    assert(holds(b, 4));
+    d_step {
+      assert(holds(b, n));
 #ifndef NO_PROXY_FENCE
-    cleared[b] = 4;
+      cleared[b] = n;
 #endif
-    arrive(full(b, 4), 1)
-  }
+      arrive(full(b, n), 1);
+      n = n + 2
+    }
+  od;
   gone[b]++
 }
 
