@@ -4,7 +4,7 @@ set(rankc_areas
   "dsl:^dsl"
   "codegen:^(codegen|generated|trace|readme|cost_model)"
   "equivalence:^(equivalence|translation|audit)"
-  "core:^(runtime_|rows)"
+  "core:^(runtime_|rows|protocols)"
   "launch:^launch"
   "trainer:^(trainer|hugging_face|logits)"
   "programs:^(programs|fuzz|odd|experts|columns|independent|balance|routing|recompute|lora|fp8|sequences|documents|optimizer)"

@@ -19,6 +19,7 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/communication/peer_access.cpp
   core/cuda/communication/peer_edges.cpp
   core/cuda/communication/peer_groups.cpp
+  core/cuda/communication/waiting_blocks.cpp
   core/cuda/device/arena.cpp
   core/cuda/device/buffer.cpp
   core/cuda/device/check.cpp

@@ -61,6 +61,7 @@ ncclConfig_t plain_config() {
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
   const bool is_waited_for = owner.of()[of.lane].computes();
+  config.maxCTAs = most_blocks_of(of.over, is_waited_for);
   switch (of.over) {
     case over::tp:
     case over::cp:
@@ -71,7 +72,6 @@ ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
     case over::efsdp:
       if (is_waited_for) break;
       config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-      config.maxCTAs = most_blocks_of_shards;
       break;
     case over::dp:
       if (!is_waited_for) config.minCTAs = least_blocks_of_sums;

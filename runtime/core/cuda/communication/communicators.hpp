@@ -11,11 +11,15 @@
 
 namespace rankc::runtime::cuda {
 
-/// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of
-/// two that compute may be under way at once, and their kernels wait for each other across ranks: all must
-/// find room on the 132 multiprocessors of an H200. Sums beside computation take no fewer than the second,
-/// those of shards no more than the third.
+/// Thread blocks that NCCL may take of a GPU for a communicator: at most the first number; for sums that
+/// overlap computation at least the second, and for those of shards at most the third. waiting_blocks.hpp
+/// checks that all lanes' blocks fit the GPU.
 inline constexpr int most_blocks = 16, least_blocks_of_sums = 12, most_blocks_of_shards = 8;
+
+constexpr int most_blocks_of(over what, bool is_waited_for) {
+  const bool is_of_shards = what == over::shard || what == over::efsdp;
+  return is_of_shards && !is_waited_for ? most_blocks_of_shards : most_blocks;
+}
 
 /// Makes all communicators in the description's order, gives each lane its own, and registers the
 /// ranks' arenas with them.

@@ -13,6 +13,7 @@
 #include "../progress/injected.hpp"
 #include "../progress/marks.hpp"
 #include "../communication/peer_groups.hpp"
+#include "../communication/waiting_blocks.hpp"
 #include "../linear/product_choices.hpp"
 #include "worker.hpp"
 
@@ -84,6 +85,7 @@ class cuda_engine final : public engine {
       edges_ = std::make_unique<peer_edges>(about, ranks_);
       groups_ = std::make_unique<peer_groups>(about, ranks_);
     }
+    for (const context* owner : held()) check_room(*owner);
     communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
       workers_.push_back(std::make_unique<worker>(

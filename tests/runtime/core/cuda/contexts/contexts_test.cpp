@@ -117,6 +117,41 @@ TEST_CASE("lanes are given their streams, communicators and edges, and timed und
   }
 }
 
+/// Two lanes of a rank compute and sum over tp, one sums gradients, one shards, and two carry messages.
+tables with_many_lanes() {
+  tables t(2, 1);
+  for (layout& l : t.layouts) l.lanes = all_lanes;
+  for (const int rank : {0, 1}) {
+    t.connect("tp", {rank}, {compute}, over::tp);
+    t.connect("tp of what overlaps", {rank}, {overlap}, over::tp);
+    t.connect("dp", {rank}, {reduce}, over::dp);
+    t.connect("shards", {rank}, {rank == 0 ? from_prev : to_next}, over::shard);
+  }
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
+  return t;
+}
+
+TEST_CASE("a GPU without room for all blocks that wait at once is refused") {
+  using rankc::test::said;
+  tables t = with_many_lanes();
+  void (*const bodies[])(rank&) = {[](rank&) {}, [](rank&) {}};
+  const auto refused = [&](int count, bool maps_peers) {
+    multiprocessors = count;
+    const said why = rankc::test::said_by([&] {
+      install({.about = t.about, .train = bodies, .evaluate = bodies}, {.maps_peers = maps_peers});
+    });
+    multiprocessors = 132;
+    return why;
+  };
+  // Sums over tp on two lanes, of gradients, of shards, and messages each way by NCCL; 9 must be free.
+  constexpr int by_nccl = 16 + 16 + 16 + 8 + 16 + 16, by_copies = 16 + 16 + 16 + 8;
+  CHECK(refused(by_nccl + 8, false) == said{5140, {"0", "88", "9", "96"}});
+  CHECK(refused(by_nccl + 9, false) == said{});
+  CHECK(refused(by_copies + 8, true) == said{5140, {"0", "56", "9", "64"}});
+  CHECK(refused(by_copies + 9, true) == said{});
+}
+
 struct shout {
   void operator()(const lane& on) const { send(on, {1, "there"}, weights, 4); }
 };

@@ -7,3 +7,6 @@ std::string take_contexts();
 
 /// The pinned memory that was last given.
 void* last_pinned();
+
+/// Multiprocessors of each GPU.
+extern int multiprocessors;
