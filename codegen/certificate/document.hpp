@@ -22,8 +22,8 @@ template <class... T>
 inline bool is_message(const op& o) { return o.kind == op_kind::send || o.kind == op_kind::receive; }
 inline bool communicates(const op& o) { return is_message(o) || o.kind == op_kind::collective; }
 
-/// An op in the numbers of its program: each rank that runs it says which values and communicators they are, and
-/// where its shards begin. The peer of a message is a place among the communicator's ranks.
+/// An op in the numbers of its program. Each rank that runs it says which values and communicators these
+/// numbers are, and where its shards begin. The peer of a message is an index into the communicator's ranks.
 struct listed_op : op {
   int position = -1;  // in an order of all joint events of the step
 };

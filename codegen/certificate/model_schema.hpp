@@ -132,8 +132,10 @@ struct file_schema {
     f("plan_hash", c.plan_hash, "hash of the plan, 16 hexadecimal digits");
     f("trusted", c.trusted, "sentences about what no checker can know from the file");
     f("world", c.world, "number of ranks in the world");
-    f.template list<axis_schema>("represented", c.mesh,
-                                 "the world's axes, outermost first; empty: the steps have all ranks");
+    f.nullable("represented", !c.mesh.empty(), [&] {
+      f.template list<axis_schema>("represented", c.mesh,
+                                   "the world's axes, outermost first; null: the steps have all ranks");
+    });
     f.nullable("model", !c.model.layers.empty(), [&] {
       f.template one<model_schema>("model", c.model,
                                    "the model on one device; null: the programs are compared with none");

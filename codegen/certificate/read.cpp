@@ -85,7 +85,7 @@ void check_world(const step& s) {
         "ranks these stand for",
         world, ranks);
   if (!s.mesh.empty() && world == ranks)
-    refuse("RC7141: certificate: a step has all {} ranks of the world: \"represented\" must be empty", world);
+    refuse("RC7141: certificate: a step has all {} ranks of the world: \"represented\" must be null", world);
   for (int r = 0, next = 0; r < ranks; ++r) {
     const int number = s.ranks[static_cast<std::size_t>(r)].number;
     if (number >= world || number < next)

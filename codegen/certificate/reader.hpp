@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON by a schema, strictly: each field is there once, of its type and in the range of its type, and there
+// Reads JSON by a schema, strictly: each field is there, of its type and in the range of its type, and there
 // is no other field.
 #pragma once
 #include <nlohmann/json.hpp>

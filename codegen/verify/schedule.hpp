@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the check of a step: its ops meet and follow one another as the certificate's order says, and in this
-// order every byte that is read is the byte that is meant.
+// The parts of the check of a step. Its ops meet and follow one another as the certificate's order says, and
+// in this order every byte that is read is the byte that is meant.
 #pragma once
 #include "../certificate/document.hpp"
 
