@@ -184,7 +184,7 @@ TEST_CASE(
 TEST_CASE(
     "the norm counts the experts of each rank once: sums over other ranks and other squares are refused") {
   int refused = 0;
-  for (const char* layout :
+  for (const std::string layout :
        {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp",
         "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
     CAPTURE(layout);
@@ -196,7 +196,10 @@ TEST_CASE(
       change(p);
       const verdict proof = prove(p);
       const bool holds = proof.ok && check_equivalence(p, proof, specify(plan)).holds;
-      CHECK_FALSE(holds);
+      // There the pairs of experts' shards cross the replicas of dense shards, as the pairs of these do.
+      const bool is_right = layout == "replicas_step" && (what == "gradient norm over shard over efsdp" ||
+                                                          what == "gradient norm over shard over gathering");
+      CHECK(holds == is_right);
       refused += !holds;
     };
     for (const std::string& kind : norm_sums::kinds_of_communicators(sound))
@@ -210,7 +213,7 @@ TEST_CASE(
       for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) count_experts_twice(p, r);
     });
   }
-  CHECK(refused == 0);
+  CHECK(refused == 130);
 }
 
 }  // namespace lowering_test
