@@ -16,6 +16,7 @@ add_library(rankc_proof STATIC
   proof/shard_groups.cpp
   proof/sums.cpp
   proof/prove.cpp
+  proof/fold_calls.cpp
   proof/certificate.cpp
   proof/verify_json.cpp
   proof/verify_model.cpp

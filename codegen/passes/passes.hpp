@@ -7,6 +7,7 @@
 #include <array>
 #include <initializer_list>
 #include <map>
+#include <string>
 
 namespace rankc::codegen {
 
@@ -165,6 +166,8 @@ class flattener {
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
+  /// The sizes and the number that a kernel's call names, in the order of its members.
+  std::vector<double> given(const body&, const node&);
   op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   void make_collective(op&, const item&, std::size_t data) const;
@@ -196,6 +199,7 @@ class flattener {
   std::vector<int> kept_;           // those of what is trained
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, std::vector<int>> sent_, received_;
+  std::map<const op_row*, std::vector<std::string>> symbols_;  // that calls of a row name
   int next_value_ = 0;
 };
 

@@ -169,9 +169,10 @@ class rank_text {
     add("writes", o.writes, true);
     add_list("views", o.views);
     if (o.kind == op_kind::begin || o.kind == op_kind::end) add_list("holds", o.holds);
+    else fmt::format_to(to(), ",\"operands\":[{}]", fmt::join(o.operands, ","));
     if (o.kind == op_kind::compute)
-      fmt::format_to(to(), ",\"row\":{},\"rows\":{},\"seq\":{},\"number\":{}", quoted(std::string(o.row)),
-                     o.rows, o.seq, o.number);
+      fmt::format_to(to(), ",\"row\":{},\"rows\":{},\"seq\":{},\"number\":{},\"given\":[{}]",
+                     quoted(std::string(o.row)), o.rows, o.seq, o.number, fmt::join(o.given, ","));
     const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
@@ -305,7 +306,7 @@ std::string mesh_text(const program& p) {
 /// Of the steps of one plan, as text.
 std::string certificate_text(const program& of, const std::string& steps, const specification& model) {
   return fmt::format(
-      "{}9\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
+      "{}10\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": [\n\"{}\"\n],\n\"world\": "
       "{},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       certificate_begin, quoted(of.plan), of.plan_hash, fmt::join(trusted, "\",\n\""), world_of(of),

@@ -36,7 +36,8 @@ class rank_reader {
 
   rank_program run() {
     const routine& r = d_.routines[static_cast<std::size_t>(w_.routine)];
-    rank_program p{.ops = {}, .arena_bytes = r.arena_bytes, .number = w_.number};
+    rank_program p{
+        .ops = {}, .arena_bytes = r.arena_bytes, .number = w_.number, .sums = {}, .alike = w_.routine};
     for (const instruction& i : r.instructions) p.ops.push_back(read(i));
     for (const verifying::total& t : r.totals) {
       sum s{.kind = static_cast<sum_kind>(index_of(sum_kind_names, t.kind)),
@@ -70,6 +71,8 @@ class rank_reader {
     o.rows = i.rows;
     o.seq = i.seq;
     o.number = i.number;
+    o.given = i.given;
+    o.operands = i.operands;
     for (const auto& v : i.views) o.views.push_back(read(v));
     for (const auto& h : i.holds) o.holds.push_back(read(h));
     if (!i.communicates) return o;

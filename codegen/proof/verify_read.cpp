@@ -15,7 +15,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 9";
+constexpr const char* format = "rankc certificate 10";
 
 bool is_list_of(const json& j, std::size_t count) { return j.is_array() && j.size() == count; }
 
@@ -108,7 +108,8 @@ instruction to_instruction(const json& j) {
                                                            does("share_offsets") || does("gather_offsets");
   if (exchanges) fields.push_back("seq");
   if (sends_slots) fields.push_back("rows");
-  if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
+  if (s.kind != "begin" && s.kind != "end") fields.push_back("operands");
+  if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number", "given"});
   else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
   else if (!s.communicates)
     refuse(
@@ -129,7 +130,11 @@ instruction to_instruction(const json& j) {
     s.rows = to_count(j["rows"], where + ": rows");
     s.seq = to_count(j["seq"], where + ": seq");
     s.number = to_number(j["number"], where + ": number");
+    s.given = to_list(j["given"], where, [&](const json& n) { return to_number(n, where + ": given"); });
   }
+  if (s.kind != "begin" && s.kind != "end")
+    s.operands =
+        to_list(j["operands"], where, [&](const json& at) { return to_size(at, where + ": operands"); });
   if (!s.communicates) return s;
   s.communicator = to_int(j["communicator"], where + ": communicator");
   s.message = to_int(j["message"], where + ": message");
@@ -230,7 +235,8 @@ class reader {
             std::pair("rankc certificate 7", "ops that run while rows move"),
             std::pair("rankc certificate 8",
                       "tables and padding that a step leaves, the rounding of each op, and the target of its "
-                      "kernels")})
+                      "kernels"),
+            std::pair("rankc certificate 9", "operands of calls")})
         if (j["format"] == older)
           refuse(
               "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "

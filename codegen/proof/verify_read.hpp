@@ -55,6 +55,8 @@ struct instruction {
   std::string row;  // of a computation
   std::int64_t rows = 0, seq = 0;
   double number = 0;
+  std::vector<double> given;  // of its call, beside the operands
+  std::vector<std::size_t> operands;
   bool communicates = false, point_to_point = false;
   int communicator = -1;  // in the numbers of the routine
   int peer = -1;          // among the ranks of the communicator

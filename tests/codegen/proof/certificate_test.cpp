@@ -68,7 +68,7 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 9");
+  CHECK(j["format"] == "rankc certificate 10");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
   CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
@@ -311,24 +311,24 @@ TEST_CASE("tampering is refused") {
   }
   SUBCASE("format") {
     j["format"] = "rankc certificate 10";
-    expected = {7130, {"rankc certificate 9", "\"rankc certificate 10\""}};
+    expected = {7130, {"rankc certificate 10", "\"rankc certificate 10\""}};
   }
   SUBCASE("format of before") {
     j["format"] = "rankc certificate 1";
-    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 9"}};
+    expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 10"}};
   }
   SUBCASE("second format") {
     j["format"] = "rankc certificate 2";
-    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 9"}};
+    expected = {7129, {"rankc certificate 2", "views", "rankc certificate 10"}};
   }
   SUBCASE("third format") {
     j["format"] = "rankc certificate 3";
     expected = {
-        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 9"}};
+        7129, {"rankc certificate 3", "places from which sums are reduce-scattered", "rankc certificate 10"}};
   }
   SUBCASE("fourth format") {
     j["format"] = "rankc certificate 4";
-    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 9"}};
+    expected = {7129, {"rankc certificate 4", "optimizer", "rankc certificate 10"}};
   }
   SUBCASE("eighth format") {
     j["format"] = "rankc certificate 8";
@@ -336,7 +336,7 @@ TEST_CASE("tampering is refused") {
         7129,
         {"rankc certificate 8",
          "tables and padding that a step leaves, the rounding of each op, and the target of its kernels",
-         "rankc certificate 9"}};
+         "rankc certificate 10"}};
   }
   SUBCASE("a step of another name") {
     step(j)["step"] = "warm up";

@@ -142,7 +142,7 @@ TEST_CASE("the starter's plan is valid") {
 TEST_CASE("a program has its plan's schedule, and says what its target does not have") {
   plan_data plan = make_plan("starter", plans::first);
   const auto program = [&] {
-    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host").at("program.cpp");
+    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host", {}).at("program.cpp");
   };
   const std::string text = program();
   CHECK(text.find(
@@ -155,7 +155,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
   for (const auto& [to, name] :
        {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
     const std::string of_target =
-        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
+        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name, {}).at("program.cpp");
     CHECK(of_target.find(
               ", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") !=
           std::string::npos);
@@ -244,7 +244,7 @@ TEST_CASE("verify ends with 1 where a certificate is refused, and prints no clai
   CHECK(other.arguments[2] != "");
 
   std::string bad = good;
-  bad.replace(bad.find("rankc certificate 9"), 19, "rankc certificate X");
+  bad.replace(bad.find("rankc certificate 10"), 20, "rankc certificate X");
   write(file, bad);
   CHECK(refusal(run_verify(file)) == test::said{8121, {file, codegen::verify(bad)}});
   write(file, "");
