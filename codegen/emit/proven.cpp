@@ -2,6 +2,7 @@
 // The folds of the proven calls as a table, which a program is held to when it starts.
 #include <fmt/format.h>
 
+#include <rankc/program/parameters.hpp>
 #include <rankc/runtime/proven.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -11,6 +12,8 @@
 namespace rankc::codegen {
 
 namespace {
+
+static_assert(runtime::elements_apart == rankc::program::element_alignment);
 
 /// Entries of a step at most. Each is of one call, or where there are more calls of several.
 constexpr std::size_t most_entries = 4096;

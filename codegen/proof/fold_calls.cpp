@@ -62,33 +62,30 @@ bool is_over_ranges(const op& o) {
   return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd";
 }
 
-/// The elements that an optimizer updates, or whose squares are summed: parameters, and the padding between
-/// them, which is treated as what is before it.
+/// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
+/// behind it.
 std::vector<folded_range> ranges_of(const op& o) {
-  constexpr std::size_t sizes[]{1, 4, 2, 4, 8};
+  constexpr std::size_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
   const std::size_t region = o.operands.at(1);
-  std::vector<std::pair<folded_range, bool>> parts;  // and whether it is padding
+  std::vector<folded_range> parts, all;
   folded_range as{};
   for (const view& v : o.views) {
-    if (v.written) continue;
-    if (v.port.ends_with("weight")) {
+    if (!v.written && v.port.ends_with("weight")) {
       as.decay = v.port == "weight";
       as.balances = v.balances;
     }
-    if (v.port != "gradient" && v.port != "padding") continue;
+    if (v.written || v.port != "gradient") continue;
     const access& a = first_access(o, v);
     as.first = (a.begin - region) / sizes[static_cast<std::size_t>(a.type)];
-    as.count = static_cast<std::size_t>(v.shape[0]);
-    parts.emplace_back(as, v.port == "padding");
+    as.count = (static_cast<std::size_t>(v.shape[0]) + runtime::elements_apart - 1) /
+               runtime::elements_apart * runtime::elements_apart;
+    parts.push_back(as);
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
-  std::vector<folded_range> all;
-  for (auto& [next, is_padding] : parts) {
-    const bool follows = !all.empty() && all.back().end() == next.first;
-    if (follows && (is_padding || all.back().is_treated_as(next))) all.back().count += next.count;
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const folded_range& next : parts)
+    if (!all.empty() && all.back().end() == next.first && all.back().is_treated_as(next))
+      all.back().count += next.count;
     else all.push_back(next);
-  }
   return all;
 }
 
@@ -136,7 +133,7 @@ class rank_folding {
 
   static void compute(const op& o, folded_call& made) {
     if (o.row == "clear") {
-      const access& all = o.writes.front();
+      const access& all = o.writes.at(0);
       made.operands = {{o.operands.front()}};
       made.numbers = {static_cast<double>(all.end - all.begin)};
       return;

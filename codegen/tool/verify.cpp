@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/proven_calls.hpp>
 #include <rankc/codegen/verify.hpp>
+#include <rankc/runtime/proven.hpp>
 
 #include <fmt/format.h>
 #include <read_file.hpp>
@@ -48,6 +50,13 @@ void print_list(const std::string& title, const std::vector<std::string>& senten
   for (const std::string& s : sentences) out << "  " << s << "\n";
 }
 
+std::uint64_t fingerprint_of(const codegen::certified& c) {
+  std::vector<codegen::step_fold> folds;
+  for (const codegen::proven& s : c.steps)
+    for (codegen::step_fold& f : codegen::fold_calls(s.program)) folds.push_back(std::move(f));
+  return runtime::fingerprint_of(folds);
+}
+
 /// Whose certificate it is.
 void print_plan(const codegen::certified& c, std::ostream& out) {
   const codegen::program& p = c.steps.front().program;
@@ -56,6 +65,7 @@ void print_plan(const codegen::certified& c, std::ostream& out) {
   out << fmt::format("world: {} ranks{}\n", world,
                      listed < world ? fmt::format(", for which {} stand", listed) : "");
   if (!c.model.layers.empty()) out << "model: " << text_of(c.model) << "\n";
+  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c));
 }
 
 /// The draw of a check, and the chance that it accepts a file that it should refuse.

@@ -21,7 +21,15 @@ enum class folded_type : unsigned char { bytes, i32, bf16, f32, f64, e4m3, e5m2,
 struct folded_operand {
   std::size_t begin, rows = 0, columns = 0, stride = 0;
   folded_type type = folded_type::bytes;
+  /// As one row, where its elements lie side by side.
+  folded_operand flat() const {
+    if (stride != columns) return *this;
+    return {begin, 1, rows * columns, rows * columns, type};
+  }
 };
+
+/// Parameters and their gradients begin at multiples of so many elements.
+inline constexpr std::size_t elements_apart = 16;
 
 /// Neighbouring elements that an optimizer treats alike. Units: elements.
 struct folded_range {
@@ -90,7 +98,9 @@ inline std::uint64_t fold(std::uint64_t before, const folded_call& c) {
   f.add(folded_name(c.name));
   f.add(static_cast<std::uint64_t>(c.lane) << 1 | (c.adds ? 1 : 0));
   add_count(c.operands);
-  for (const folded_operand& o : c.operands) {
+  const bool by_count = c.name == "add";  // the text does not say the rows of a shard that it adds
+  for (const folded_operand& given : c.operands) {
+    const folded_operand o = by_count ? given.flat() : given;
     f.add(std::uint64_t{o.begin});
     f.add(std::uint64_t{o.rows});
     f.add(std::uint64_t{o.columns});
