@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folds of the proven calls as a table, which a program is held to when it starts.
+// The folds of the proven calls as a table. A program compares its calls with it when it starts.
 #include <fmt/format.h>
 
 #include <rankc/program/parameters.hpp>
-#include <rankc/runtime/proven.hpp>
+#include <rankc/runtime/folded_call.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 
 static_assert(runtime::elements_apart == rankc::program::element_alignment);
 
-/// Entries of a step at most. Each is of one call, or where there are more calls of several.
+/// The most entries of a step. A step of more calls has an entry for several calls.
 constexpr std::size_t most_entries = 4096;
 constexpr std::size_t entries_a_line = 24;
 
@@ -32,7 +32,8 @@ std::string entries(const step_fold& f, std::size_t every) {
 std::string row(const step_fold& f) {
   const std::size_t calls = f.after.size(), every = calls / most_entries + 1;
   return fmt::format(
-      "    {{.pp = {}, .trains = {}, .rank = {}, .calls = {}, .fold = {:#018x}, .every = {}, .after =\n{}}},\n",
+      "    {{.pp = {}, .trains = {}, .rank = {}, .calls = {}, .fold = {:#018x}, .every = {}, .after "
+      "=\n{}}},\n",
       f.alike, f.trains, f.rank, calls, f.fold, every, entries(f, every));
 }
 
@@ -41,10 +42,9 @@ std::string row(const step_fold& f) {
 std::string emit_proven(const lowered& l, const std::vector<step_fold>& folds) {
   std::string rows;
   for (const step_fold& f : folds) rows += row(f);
-  return fill(templates::program_proven_hpp, {{"version", version},
-                                              {"plan", l.plan->name},
-                                              {"plan_id", identifier(l.plan->name)},
-                                              {"rows", rows}});
+  return fill(
+      templates::program_proven_hpp,
+      {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}, {"rows", rows}});
 }
 
 }  // namespace rankc::codegen

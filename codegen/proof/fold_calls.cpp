@@ -2,7 +2,7 @@
 // Folds the ops of a rank as its text calls them.
 #include <rankc/codegen/proven_calls.hpp>
 
-#include <rankc/runtime/proven.hpp>
+#include <rankc/runtime/folded_call.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ const access& first_access(const op& o, const view& v) {
   return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
 }
 
-/// What a kernel's struct has of a port: its tensor, as rows.
+/// The tensor of a port as the kernel's struct has it: rows.
 runtime::folded_operand operand_of(const op& o, const view& v) {
   const access& a = first_access(o, v);
   const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(v.shape[d]); };
@@ -58,9 +58,7 @@ std::vector<runtime::folded_operand> operands_of(const op& o) {
   return all;
 }
 
-bool is_over_ranges(const op& o) {
-  return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd";
-}
+bool is_over_ranges(const op& o) { return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd"; }
 
 /// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
 /// behind it.
@@ -115,7 +113,7 @@ class rank_folding {
   }
 
  private:
-  /// What has been put on a stream: its last call, and the waits after it.
+  /// The last call of a stream, and the waits after it.
   struct queue {
     std::vector<int> last, waits;
   };
@@ -170,7 +168,8 @@ class rank_folding {
   static std::string_view name_of(const op& o) {
     if (o.kind == op_kind::send) return "send";
     if (o.kind == op_kind::receive) return "receive";
-    if (o.in_bf16) return o.does == collective_kind::all_reduce ? "all_reduce_in_bf16" : "reduce_scatter_in_bf16";
+    if (o.in_bf16)
+      return o.does == collective_kind::all_reduce ? "all_reduce_in_bf16" : "reduce_scatter_in_bf16";
     return collective_kind_names[static_cast<int>(o.does)];
   }
 

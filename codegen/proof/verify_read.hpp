@@ -55,7 +55,7 @@ struct instruction {
   std::string row;  // of a computation
   std::int64_t rows = 0, seq = 0;
   double number = 0;
-  std::vector<double> given;  // of its call, beside the operands
+  std::vector<double> given;  // sizes and the number of its call
   std::vector<std::size_t> operands;
   bool communicates = false, point_to_point = false;
   int communicator = -1;  // in the numbers of the routine

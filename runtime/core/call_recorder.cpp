@@ -52,6 +52,8 @@ std::vector<folded_range> folded(std::span<const range> all) {
 
 void list(std::string& all, std::size_t number) { all += (all.empty() ? "" : ", ") + std::to_string(number); }
 
+const std::vector<int> never_recorded{-1};  // the calls of such an event
+
 constexpr std::size_t digits = 4;  // of an entry
 
 std::uint64_t entry_of(const char* at) {
@@ -79,7 +81,7 @@ call_recorder::call_recorder(const description& about, int index, const proven_s
       lanes_(about.layouts[static_cast<std::size_t>(row_.pp)].lanes),
       queues_(lanes_.size()),
       events_(static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(row_.pp)].events),
-              std::vector<int>{-1}) {
+              never_recorded) {
   row_.links = about.ranks[static_cast<std::size_t>(index)].links;
   for (const lane_communicator& k : row_.links) communicators_.push_back(fold_of_link(about, k, index));
 }
@@ -100,11 +102,18 @@ std::vector<int> call_recorder::queue::end() const {
   return calls;
 }
 
+/// Null where the layout has no such event.
+std::vector<int>* call_recorder::find(event e) {
+  const bool is_there = e.index >= 0 && static_cast<std::size_t>(e.index) < events_.size();
+  return is_there ? &events_[static_cast<std::size_t>(e.index)] : nullptr;
+}
+
 void call_recorder::record(int lane, event e) {
-  events_.at(static_cast<std::size_t>(e.index)) = queues_[static_cast<std::size_t>(lane)].end();
+  if (std::vector<int>* const known = find(e)) *known = queues_[static_cast<std::size_t>(lane)].end();
 }
 void call_recorder::wait(int lane, event e) {
-  join(queues_[static_cast<std::size_t>(lane)].waits, events_.at(static_cast<std::size_t>(e.index)));
+  const std::vector<int>* const known = find(e);
+  join(queues_[static_cast<std::size_t>(lane)].waits, known != nullptr ? *known : never_recorded);
 }
 void call_recorder::follow(int next, int before) {
   join(queues_[static_cast<std::size_t>(next)].waits, queues_[static_cast<std::size_t>(before)].end());
@@ -137,7 +146,7 @@ void call_recorder::communicate(const operand_list& list, folded_call& made) {
   made.bytes = moved_bytes(made.name, list);
 }
 
-/// Of each tensor its own call.
+/// Folds a call for each tensor.
 void call_recorder::move_shards(const operand_list& list, folded_call& made) {
   const call_member &to = member(list, member_kind::tensor), &from = member(list, member_kind::tensor, 1);
   const std::size_t size = element_bytes(to.of);
@@ -165,7 +174,7 @@ void call_recorder::move_shards(const operand_list& list, folded_call& made) {
   }
 }
 
-/// A kernel's tensors stand before its scratch. Of what is communicated, and of regions, the begins are taken.
+/// A kernel's tensors stand before its scratch. Communications and calls over regions have begins alone.
 void call_recorder::take_operands(const operand_list& list, folded_call& made) const {
   using enum member_kind;
   const bool by_begins = made.site_index >= 0 || has(list, ranges);
@@ -188,8 +197,8 @@ void call_recorder::take_operands(const operand_list& list, folded_call& made) c
 }
 
 void call_recorder::clear(int lane, at data, std::size_t bytes) {
-  folded_call made{.name = "clear", .lane = lane, .operands = {{data.byte}},
-                   .numbers = {static_cast<double>(bytes)}};
+  folded_call made{
+      .name = "clear", .lane = lane, .operands = {{data.byte}}, .numbers = {static_cast<double>(bytes)}};
   add(made);
 }
 
@@ -204,23 +213,25 @@ void call_recorder::add(folded_call& made) {
   ++calls_;
   const auto every = static_cast<std::size_t>(proven_.every);
   const bool is_over = calls_ > proven_.calls;
-  if (is_over || (calls_ % every == 0 &&
-                  entry_of(proven_.after + (calls_ / every - 1) * digits) != short_fold(fold_)))
+  if (is_over ||
+      (calls_ % every == 0 && entry_of(proven_.after + (calls_ / every - 1) * digits) != short_fold(fold_)))
     refuse(made);
 }
 
 void call_recorder::refuse(const folded_call& found) const {
   const auto every = static_cast<std::size_t>(proven_.every);
   const std::size_t first = (calls_ - 1) / every * every + 1;
-  const std::string which = first < calls_ ? "one of the calls " + std::to_string(first) + " to " : "call ";
+  const bool is_one = first == calls_;
+  const std::string which = is_one ? "call " : "one of the calls " + std::to_string(first) + " to ";
   std::string begins, waits;
   for (const folded_operand& o : found.operands) list(begins, o.begin);
   for (const int w : found.waits) list(waits, static_cast<std::size_t>(w) + 1);
   throw failure(1,
-                "RC5145: rank {} does not run the {} step that was proven: {}{} of {} is another one, {} in "
+                "RC5145: rank {} does not run the {} step that was proven: {}{} of {} is another one{}{} in "
                 "{} on lane {}, with operands at {}{}{}; generate the program again",
-                index_, proven_.trains ? "training" : "evaluation", which, calls_, proven_.calls, found.name,
-                action_, lanes_[static_cast<std::size_t>(found.lane) % lanes_.size()].name, begins,
+                index_, proven_.trains ? "training" : "evaluation", which, calls_, proven_.calls,
+                is_one ? ", " : ", the last of them ", found.name, action_,
+                lanes_[static_cast<std::size_t>(found.lane) % lanes_.size()].name, begins,
                 waits.empty() ? ", waiting for none" : ", waiting for calls ", waits);
 }
 
@@ -228,10 +239,11 @@ void call_recorder::finish() {
   std::vector<std::vector<int>> waits;
   for (const queue& q : queues_) waits.push_back(q.waits);
   if (calls_ == proven_.calls && fold(fold_, waits) == proven_.fold) return;
-  throw failure(1,
-                "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
-                "in another way; generate the program again",
-                index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
+  throw failure(
+      1,
+      "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
+      "in another way; generate the program again",
+      index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
 }
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the text of a program to what was proven of it, before a rank runs it.
+// Compares the text of a program with its proof, before a rank runs it.
 #pragma once
 #include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// Let a rank's text say its calls to a recorder.
+/// Run a rank's text against a recorder.
 /// Errors: failure (1) naming the first call that is not the one that was proven.
 template <class Rank>
 void check_calls(const auto& program, int index) {
@@ -36,8 +36,8 @@ void check_calls(const auto& program, int index) {
   }
 }
 
-/// The same for the ranks of this process. A text says one thing to ranks of a pipeline coordinate whose
-/// communicators are alike.
+/// The same for the ranks of this process. Ranks of a pipeline coordinate whose communicators are alike make
+/// the same calls, and one of them is checked.
 template <class Rank>
 void check_calls(const auto& program, const placement& where) {
   const description& about = program.about;

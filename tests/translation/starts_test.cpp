@@ -10,7 +10,6 @@
 #include <rankc/codegen/gate.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
-#include <rankc/runtime/proven.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -70,7 +69,7 @@ std::vector<alteration> of_each_statement(const files& all, std::size_t n_ways) 
   return list;
 }
 
-/// What waits, and what it waits for.
+/// Faults in waits and records.
 std::vector<alteration> of_order() {
   std::vector<alteration> list;
   for (int n = 0; n < 8; ++n)
@@ -85,12 +84,13 @@ std::vector<alteration> of_order() {
   return list;
 }
 
-/// Faults in what a text of eight ranks says of a call beside its operands.
+/// Faults in other parts of the text for eight ranks: lanes, communicators, sites, sizes, numbers, tables.
 std::vector<alteration> of_eight() {
   return {
       {"a lane", in_call("all_reduce", 3, on("to_next")), " all_reduce in "},
       {"lanes in another order",
-       matched("auto \\[compute, reduce, to_next, from_next\\]", "auto [compute, reduce, from_next, to_next]"),
+       matched("auto \\[compute, reduce, to_next, from_next\\]",
+               "auto [compute, reduce, from_next, to_next]"),
        " on lane from_next"},
       {"a direction", in_call("send", 0, on("from_next")), " send in "},
       {"a group", in_call("all_gather", 0, with("over", "over::pp")), " all_gather in "},
@@ -137,8 +137,8 @@ std::vector<alteration> of_shards() {
   };
 }
 
-/// What is no fault, and what the check of calls does not see: how kernels.hpp hands the members of a struct to
-/// its kernel. The comparison of this folder sees it.
+/// Changes without a fault, and one that the check of calls does not see: kernels.hpp hands the members of a
+/// struct to its kernel in another order. The comparison of this folder sees it.
 std::vector<alteration> not_refused() {
   return {
       {"nothing", [](files&) {}, ""},

@@ -15,10 +15,10 @@ struct gated {
   std::vector<step_fold> folds;  // of the calls that are proven, step by step
 };
 
-/// Refuse a program of which nothing may be written: what every rank needs must fit into what it has (RC401),
-/// the programs of all ranks are proven, they compute what the model is on one device, for training and for
-/// evaluation, and each step begins with what the other leaves. Programs with an op that the table of facts
-/// lacks, a user's, are not compared with the model.
+/// Check a program before text is written of it. Every rank must have the memory that it needs (RC401). The
+/// programs of all ranks are proven, for training and for evaluation. They must compute the model as it is on
+/// one device, and each step must begin with the state that the other leaves. Programs with a user's op that
+/// the table of facts lacks are not compared with the model.
 /// Errors: std::runtime_error with the sizes that do not fit; RC7903 with the reasons of the proof; RC7904
 /// with those of the check.
 gated check_or_throw(const lowered&);

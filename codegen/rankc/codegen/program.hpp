@@ -185,7 +185,7 @@ struct op {
   // gone afterwards; 0: it goes alone
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::vector<double> given = {};          // the sizes and the number that its call names beside them
+  std::vector<double> given = {};          // the sizes and the number that its call names
   std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
   std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
   std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fold of the calls of a proven program, which its text is held to when it starts
+// The fold of the calls of a proven program. The text of the program is compared with it when it starts
 // (rankc/runtime/proven.hpp).
 #pragma once
 #include <rankc/codegen/program.hpp>
@@ -12,7 +12,7 @@ namespace rankc::codegen {
 /// A step of ranks that run the same ops.
 struct step_fold {
   int alike = 0;  // rank_program::alike
-  int rank = 0;   // of the world: whose coordinates the calls are of
+  int rank = 0;   // of the world; the calls have its coordinates
   bool trains = false;
   std::vector<std::uint64_t> after = {};  // each call
   std::uint64_t fold = 0;                 // all calls and the waits of the end

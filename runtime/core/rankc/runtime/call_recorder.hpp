@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds the calls that the text of a step makes on a rank, none of which is carried out, and holds them to what
-// was proven.
+// Compares the text of a step with its proof before a rank runs it. The text runs once on a rank that has a
+// recorder. Its calls are folded there, and no kernel, message or event of a target is used. Targets that
+// capture a step do so afterwards, from the same text.
 #pragma once
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/program.hpp>
@@ -13,6 +14,8 @@
 
 namespace rankc::runtime {
 
+/// The calls of one step of a rank.
+/// Errors: failure (1) at the first call that is not the one that was proven, with its name.
 class call_recorder {
  public:
   /// `index`: of the rank in the world.
@@ -21,9 +24,9 @@ class call_recorder {
   /// The rank's communicators, at the coordinates that the proven calls are of.
   const rank_row& row() const { return row_; }
 
-  // As the text says them, to lanes by their index.
+  // The calls of the text. Lanes are given by their index.
   void begin(const char* action) { action_ = action; }
-  /// An action beside lane 0.
+  /// An action on another lane than lane 0.
   void act(const auto& on, const char* action, auto work) {
     action_ = action;
     acting_on_ = on.index;
@@ -33,24 +36,24 @@ class call_recorder {
   void record(int lane, event);
   void wait(int lane, event);
   void follow(int next, int before);
-  /// The next call moves rows beside a product.
+  /// The rows of the next communication move while a product runs.
   void move_by_rows() { by_rows_ = true; }
 
-  /// Errors: failure (1) naming the call, where it is not the one that was proven.
   void call(int lane, const void* call, void (*describe)(const void*, operand_list&));
   void clear(int lane, at, std::size_t bytes);
   void finish();
 
-  /// A fold of a rank's communicators, by which ranks of a pipeline coordinate are alike.
+  /// The fold of a rank's communicators. Ranks of a pipeline coordinate with equal folds are alike.
   static std::uint64_t fold_of_links(const description&, int index);
 
  private:
-  /// What has been put on a lane: its last call, and the waits after it.
+  /// The last call of a lane, and the waits after it.
   struct queue {
     std::vector<int> last, waits;
     std::vector<int> end() const;
   };
 
+  std::vector<int>* find(event);
   void communicate(const operand_list&, folded_call&);
   void move_shards(const operand_list&, folded_call&);
   void take_operands(const operand_list&, folded_call&) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and collectives of generated text: structs of named operands, whose types say all sizes. All targets
-// have the same structs, and a target's functions are found by its lane. Both sides of a transfer have the same
-// site. A mismatch is refused by the site's name.
+// Messages and collectives of generated text: structs of named operands, whose types say all sizes. All
+// targets have the same structs, and a target's functions are found by its lane. Both sides of a transfer
+// have the same site. A mismatch is refused by the site's name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/call_recorder.hpp>

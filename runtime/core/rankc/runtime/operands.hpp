@@ -2,8 +2,8 @@
 // The members of a call of generated text, found in its struct of named operands, and the call's name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
+#include <rankc/runtime/folded_call.hpp>
 #include <rankc/runtime/fp8.hpp>
-#include <rankc/runtime/proven.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <array>
@@ -55,7 +55,7 @@ inline constexpr folded_type type_of<e5m2> = folded_type::e5m2;
 template <>
 inline constexpr folded_type type_of<e4m3_rows> = folded_type::e4m3_rows;
 
-/// What the type of a member says. `rows` is the number of a size.
+/// The facts that a member's type tells. Of a size, `rows` is its number.
 struct member_type {
   member_kind kind = member_kind::other;
   std::size_t rows = 0, columns = 0, stride = 0, bytes = 0;
@@ -68,7 +68,7 @@ inline constexpr member_type member_of{};
 template <class T, std::size_t N>
 inline constexpr member_type member_of<vector<T, N>>{tensor, 1, N, N, N * sizeof(T), type_of<T>};
 template <class T, std::size_t R, std::size_t C, std::size_t S>
-inline constexpr member_type member_of<matrix<T, R, C, S>>{tensor, R, C, S, R * C * sizeof(T), type_of<T>};
+inline constexpr member_type member_of<matrix<T, R, C, S>>{tensor, R, C, S, R* C * sizeof(T), type_of<T>};
 template <class Rows, class Statistics, std::size_t Offset>
 inline constexpr member_type member_of<stream<Rows, Statistics, Offset>>{
     tensor,
@@ -114,8 +114,8 @@ struct call_member {
   }
 };
 
-/// What a call is: its members in their order, of these the tensors of f32 and f64, the text of its type
-/// (call_names.hpp), and its message's name, or null.
+/// A call: its members in their order, its tensors of f32 and f64, the text of its type (call_names.hpp), and
+/// its message's name, or null.
 struct operand_list {
   const std::byte* call = nullptr;
   const char *type = nullptr, *site = nullptr;

@@ -257,8 +257,8 @@ struct description {
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
   std::span<const communicator> communicators;
-  const char* text;  // what `describe` prints
-  const char* json;  // what `describe --json` prints
+  const char* text;                          // what `describe` prints
+  const char* json;                          // what `describe --json` prints
   std::span<const proven_step> proven = {};  // none: a program that no generator has proven
   constexpr int world() const { return pp * dp * cp * tp * (independent_experts ? ep : 1); }
   /// Of a replica: its ranks of cp share them out.
