@@ -24,7 +24,8 @@ std::string entries(const step_fold& f, std::size_t every) {
   std::size_t made = 0;
   for (std::size_t call = every; call <= f.after.size(); call += every) {
     if (made++ % entries_a_line == 0) out += made == 1 ? "     \"" : "\"\n     \"";
-    out += fmt::format("{:04x}", runtime::short_fold(f.after[call - 1]));
+    for (int shift = 12; shift >= 0; shift -= 4)
+      out += "0123456789abcdef"[runtime::short_fold(f.after[call - 1]) >> shift & 0xf];
   }
   return made == 0 ? "     \"\"" : out + "\"";
 }

@@ -354,12 +354,7 @@ static void set_attributes(op& o, const node& n, const kernel_row& kernel) {
 
 std::vector<double> flattener::given(const body& b, const node& n) {
   const auto [known, fresh] = symbols_.try_emplace(n.row);
-  if (fresh) {
-    const kernel_members m = members_of(*n.row, b.setting.to);
-    for (const auto& [symbol, name] : m.given) known->second.push_back(symbol);
-    for (const auto& [symbol, name] : m.run_time)
-      if (symbol == "number") known->second.push_back(symbol);
-  }
+  if (fresh) known->second = numbers_of(*n.row, b.setting.to);
   std::vector<double> all;
   for (const std::string& symbol : known->second)
     all.push_back(symbol == "number" ? n.number : static_cast<double>(size_of(b, n, symbol).value));

@@ -48,6 +48,7 @@ runtime::folded_operand operand_of(const op& o, const view& v) {
 /// The tensors of a kernel, then its scratch: those operands that are no port's.
 std::vector<runtime::folded_operand> operands_of(const op& o) {
   std::vector<runtime::folded_operand> all;
+  all.reserve(o.operands.size());
   std::vector<std::size_t> rest = o.operands;
   for (const view& v : o.views) {
     all.push_back(operand_of(o, v));
