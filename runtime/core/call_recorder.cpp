@@ -125,10 +125,17 @@ std::uint64_t call_recorder::communicator(int lane, over what) const {
   return 0;
 }
 
+std::string_view call_recorder::name_of(const char* type) {
+  std::string_view& known = names_[type];
+  if (known.empty()) known = word_in(type);
+  return known;
+}
+
 void call_recorder::call(int lane, const void* call, void (*describe)(const void*, operand_list&)) {
   operand_list list;
   describe(call, list);
-  folded_call made{.name = word_in(list.type), .lane = lane};
+  folded_call made{.name = name_of(list.type), .lane = lane};
+  made.operands.reserve(list.n_members);
   if (has(list, member_kind::site)) communicate(list, made);
   if (has(list, member_kind::shards)) return move_shards(list, made);
   take_operands(list, made);

@@ -54,7 +54,7 @@ json& find(json& j, int rank, const std::function<bool(const json&)>& condition)
 }
 /// A computation as the first or the last op of a rank.
 void become(json& computation, const char* kind) {
-  for (const char* field : {"row", "rows", "seq", "number"}) computation.erase(field);
+  for (const char* field : {"row", "rows", "seq", "number", "given", "operands"}) computation.erase(field);
   computation["kind"] = kind;
   computation["holds"] = json::array();
 }
@@ -261,6 +261,7 @@ TEST_CASE("tampering is refused") {
     o["kind"] = "compute";
     o["row"] = "";
     o["rows"] = o["seq"] = o["number"] = 0;
+    o["given"] = json::array();
     expected = {7102, {"op \"0F0: layer 0 sum\"", "by_rows"}};
   }
   SUBCASE("no row") {
@@ -310,8 +311,16 @@ TEST_CASE("tampering is refused") {
     expected = {7141, {"4"}};
   }
   SUBCASE("format") {
-    j["format"] = "rankc certificate 10";
-    expected = {7130, {"rankc certificate 10", "\"rankc certificate 10\""}};
+    j["format"] = "rankc certificate 11";
+    expected = {7130, {"rankc certificate 10", "\"rankc certificate 11\""}};
+  }
+  SUBCASE("ninth format") {
+    j["format"] = "rankc certificate 9";
+    expected = {7129, {"rankc certificate 9", "operands of calls", "rankc certificate 10"}};
+  }
+  SUBCASE("no operands") {
+    of_kind(j, 0, "send").erase("operands");
+    expected = {7101, {"op \"F0: stage 0 -> 1\"", "operands"}};
   }
   SUBCASE("format of before") {
     j["format"] = "rankc certificate 1";
@@ -448,7 +457,7 @@ TEST_CASE("text that is no certificate is answered with a sentence") {
   CHECK(said_of_text("3") == is_not_object("3"));
   CHECK(said_of_text("\"x\"") == is_not_object("\"x\""));
   CHECK(said_of_text("{}") == said{7101, {"the document", "format"}});
-  CHECK(said_of_text("{\"format\":\"rankc certificate 9\"}") == said{7101, {"the document", "plan"}});
+  CHECK(said_of_text("{\"format\":\"rankc certificate 10\"}") == said{7101, {"the document", "plan"}});
 }
 
 TEST_CASE("no damage to the text crashes the checker") {

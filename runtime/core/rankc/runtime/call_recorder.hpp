@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace rankc::runtime {
@@ -53,6 +54,7 @@ class call_recorder {
     std::vector<int> end() const;
   };
 
+  std::string_view name_of(const char* type);
   std::vector<int>* find(event);
   void communicate(const operand_list&, folded_call&);
   void move_shards(const operand_list&, folded_call&);
@@ -66,9 +68,10 @@ class call_recorder {
   const proven_step& proven_;
   rank_row row_;
   std::span<const lane_row> lanes_;
-  std::vector<std::uint64_t> communicators_;  // of the rank's links
-  std::vector<queue> queues_;                 // by lane
-  std::vector<std::vector<int>> events_;      // the calls that each stands for the end of
+  std::vector<std::uint64_t> communicators_;                 // of the rank's links
+  std::vector<queue> queues_;                                // by lane
+  std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
+  std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
   const char* action_ = "";
   int acting_on_ = 0;
   bool by_rows_ = false;
