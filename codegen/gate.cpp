@@ -8,6 +8,7 @@
 #include <rankc/codegen/text_template.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <stdexcept>
+#include <utility>
 
 namespace rankc::codegen {
 namespace {
@@ -28,10 +29,10 @@ void fit_or_throw(const lowered& l) {
                          fmt::format("{}", fmt::join(e.reasons, "; ")));
 }
 
-std::string prove_or_throw(const lowered& l) {
+gated prove_or_throw(const lowered& l) {
   const specification model = specify(*l.plan);
   std::vector<kept_state> steps;
-  std::string not_compared;
+  gated passed;
   for (const auto expand : {expand_train, expand_evaluate}) {
     if (expand == expand_train && !l.trains()) continue;
     const program p = expand(l);
@@ -41,16 +42,17 @@ std::string prove_or_throw(const lowered& l) {
                              fmt::format("{}", fmt::join(v.reasons, "; ")));
     const equivalence e = check_equivalence(p, v, model);
     if (!e.holds && !e.has_unknown_row) refuse_model(e);
-    if (e.has_unknown_row) not_compared = e.reasons.front();
+    if (e.has_unknown_row) passed.not_compared = e.reasons.front();
     steps.push_back(kept_by(p));
+    for (step_fold& f : fold_calls(p)) passed.folds.push_back(std::move(f));
   }
   if (const equivalence e = check_steps(steps, model); !e.holds) refuse_model(e);
-  return not_compared;
+  return passed;
 }
 
 }  // namespace
 
-std::string check_or_throw(const lowered& l) {
+gated check_or_throw(const lowered& l) {
   fit_or_throw(l);
   return prove_or_throw(l);
 }

@@ -72,14 +72,20 @@ proven prove_step(program p) {
   return {std::move(p), std::move(v)};
 }
 
-lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
+struct proven_plan {
+  lowered program;
+  std::vector<step_fold> folds;
+};
+
+proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
   lowered l = lower(plan, type, to);
-  if (const std::string reason = check_or_throw(l); !reason.empty())
+  gated passed = check_or_throw(l);
+  if (!passed.not_compared.empty())
     print_error("warning: " +
                 runtime::say("RC8123: the programs of {} are proven sound and not compared with "
                              "the model: {}",
-                             plan.name, reason));
-  return l;
+                             plan.name, passed.not_compared));
+  return {std::move(l), std::move(passed.folds)};
 }
 
 /// Errors: failure (2) where `out` is the measured step, or a file of something else.
@@ -154,12 +160,12 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       fmt::print("{}: no rule is broken\n", plan.name);
     } else if (*emitting) {
       const dtype as = type_for(plan, type, to);
-      const lowered l = lower_and_prove(plan, as, to);
+      const auto [l, folds] = lower_and_prove(plan, as, to);
       if (!pass.empty()) fmt::print("{}", explain(plan, as, to, pass));
       else if (out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
       if (!out.empty()) {
         const std::filesystem::path folder(out);
-        const auto files = emit(l, target_name);
+        const auto files = emit(l, target_name, folds);
         refuse_other_sources(folder, files);
         make_folder(folder);
         const bool changed = write_files(folder, files);
@@ -168,14 +174,14 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
         if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
       }
     } else if (*describe) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
+      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to).program;
       fmt::print("{}{}", as_json ? describe_json(l) : describe_text(l), as_json ? "\n" : "");
     } else if (*time) {
       const std::string text = timeline_text(plan, format, measured);
       if (out.empty()) fmt::print("{}", text);
       else runtime::write_output(out, text, 1);
     } else if (*proof) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
+      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to).program;
       std::vector<proven> steps;
       if (l.trains()) steps.push_back(prove_step(expand_train(l)));
       steps.push_back(prove_step(expand_evaluate(l)));

@@ -13,6 +13,10 @@ if(RANKC_PLANS)
                 -P ${CMAKE_CURRENT_SOURCE_DIR}/generated/compare.cmake)
     endforeach()
   endforeach()
+  add_test(NAME generated/fingerprint
+    COMMAND ${CMAKE_COMMAND} -DGENERATOR=$<TARGET_FILE:gpt_dp2_tp2_pp2_rankc> -DPROGRAM=$<TARGET_FILE:gpt_dp2_tp2_pp2>
+            -DTOOL=$<TARGET_FILE:rankc_tool> -DSCRATCH=${CMAKE_CURRENT_BINARY_DIR}/generated/fingerprint
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/generated/fingerprint.cmake)
   add_test(NAME generated/misfits
     COMMAND ${CMAKE_COMMAND} -DCXX=${CMAKE_CXX_COMPILER} -DRUNTIME=${rankc_SOURCE_DIR}/runtime/core
             -DCOMMITTED=${rankc_SOURCE_DIR}/generated/03_gpt_dp2_tp2_pp2/host

@@ -134,7 +134,7 @@ void check_format(const json& j) {
         std::pair("rankc certificate 8",
                   "tables and padding that a step leaves, the rounding of each op, and the target of its "
                   "kernels"),
-        std::pair("rankc certificate 9", "word for the rounding of each op of the model")})
+        std::pair("rankc certificate 9", "operands of calls")})
     if (j["format"] == older)
       refuse(
           "RC7129: certificate: the format is \"{}\", which has no {}; expected \"{}\": write the "

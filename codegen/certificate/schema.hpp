@@ -122,6 +122,9 @@ struct op_schema {
       f.template list<holding_schema>("holds", o.holds,
                                       "the tensor of each write of begin, or of each read of end");
     });
+    f.when(o.kind != op_kind::begin && o.kind != op_kind::end, "all others", [&] {
+      f("operands", o.operands, "where the call's operands begin, in its order; none: no call");
+    });
     f.when(o.kind == op_kind::compute, "compute", [&] { list_kernel(f, o); });
     f.when(communicates(o), "send, receive, collective", [&] { list_communication(f, o); });
     f("position", o.position, "place in an order of the step's joint events; ops that meet have one place");
@@ -133,6 +136,7 @@ struct op_schema {
     f("rows", o.rows, "the row's attribute of this name");
     f("seq", o.seq, "tokens of a sequence; 0: the row does not ask for them");
     f("number", o.number, "number that the kernel is given; 0: none");
+    f("given", o.given, "sizes and the number that the call names, in its order");
   }
   static void list_communication(auto& f, auto& o) {
     f("communicator", o.communicator, "a number of the program, as in the ranks' communicators");

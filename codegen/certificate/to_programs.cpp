@@ -39,7 +39,7 @@ proven program_of(const schema::step& s, const schema::file& f) {
                .mesh = s.mesh};
   for (const schema::listed_rank& r : s.ranks) {
     const schema::listed_program& of = s.programs[static_cast<std::size_t>(r.program)];
-    p.program.ranks.push_back({ops_of(s, r), of.arena_bytes, r.number});
+    p.program.ranks.push_back({ops_of(s, r), of.arena_bytes, r.number, r.program});
     std::vector<int>& positions = p.verdict.position.emplace_back();
     for (const schema::listed_op& o : of.ops) positions.push_back(o.position);
   }

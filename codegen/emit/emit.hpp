@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
+#include <rankc/codegen/proven_calls.hpp>
 #include <rankc/codegen/text_template.hpp>
 
 #include <map>
@@ -28,6 +29,8 @@ struct kernel_members {
   bool may_add = false;                                              // and need not be told: it overwrites
 };
 kernel_members members_of(const op_row&, target);
+/// The symbols of the sizes and of the number that a call names, in the order of its members.
+std::vector<std::string> numbers_of(const op_row&, target);
 
 /// The op that says how many picks an expert takes; null where experts take all.
 const rankc::op* find_limit(const plan_data&);
@@ -68,6 +71,7 @@ std::string emit_layers(const lowered&);
 std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
 std::string emit_pipeline(const lowered&, const pipeline_rank&);
+std::string emit_proven(const lowered&, const std::vector<step_fold>&);
 std::string emit_program(const lowered&, const std::string& target);
 
 std::string describe_text(const lowered&);
@@ -111,6 +115,7 @@ std::string boundary_type(const lowered&, const pipeline_rank&, int stage);
 inline std::string layer_namespace(const body& b) { return b.id + "_layer"; }
 
 /// All files of a program: name -> text.
-std::map<std::string, std::string> emit(const lowered&, const std::string& target);
+std::map<std::string, std::string> emit(const lowered&, const std::string& target,
+                                        const std::vector<step_fold>&);
 
 }  // namespace rankc::codegen

@@ -206,7 +206,19 @@ std::string headers(const lowered& l) {
   return out;
 }
 
+bool is_given(const op_row& row, const std::string& symbol) {
+  return symbol != "number" && !is_first(row, symbol) && !is_in_a_type(row, symbol);
+}
+
 }  // namespace
+
+std::vector<std::string> numbers_of(const op_row& row, target t) {
+  std::vector<std::string> all = needed_sizes(row, t);
+  const bool has_number = std::find(all.begin(), all.end(), "number") != all.end();
+  std::erase_if(all, [&](const std::string& symbol) { return !is_given(row, symbol); });
+  if (has_number) all.emplace_back("number");
+  return all;
+}
 
 kernel_members members_of(const op_row& row, target t) {
   kernel_members m;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../emit/emit.hpp"
 #include "contents.hpp"
 #include "lanes.hpp"
 #include "passes.hpp"
@@ -351,6 +352,15 @@ static void set_attributes(op& o, const node& n, const kernel_row& kernel) {
   if (kernel.takes("number") || kernel.takes("cp")) o.number = n.number;
 }
 
+std::vector<double> flattener::given(const body& b, const node& n) {
+  const auto [known, fresh] = symbols_.try_emplace(n.row);
+  if (fresh) known->second = numbers_of(*n.row, b.setting.to);
+  std::vector<double> all;
+  for (const std::string& symbol : known->second)
+    all.push_back(symbol == "number" ? n.number : static_cast<double>(size_of(b, n, symbol).value));
+  return all;
+}
+
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -408,6 +418,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   } else {
     o.row = n.row->name;
     set_attributes(o, n, kernel_of(*n.row, b.setting.to));
+    if (!n.is(ops::clear)) o.given = given(b, n);
   }
   return o;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <initializer_list>
 #include <map>
+#include <string>
 
 namespace rankc::codegen {
 
@@ -153,6 +154,8 @@ class flattener {
   void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
+  /// The sizes and the number that a kernel's call names, in the order of its members.
+  std::vector<double> given(const body&, const node&);
   op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   void make_collective(op&, const item&, std::size_t data) const;
@@ -184,6 +187,7 @@ class flattener {
   std::vector<int> kept_;           // those of what is trained
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, std::vector<int>> sent_, received_;
+  std::map<const op_row*, std::vector<std::string>> symbols_;  // that calls of a row name
   int next_value_ = 0;
 };
 

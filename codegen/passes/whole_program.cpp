@@ -269,7 +269,7 @@ program expand_all(const lowered& l, bool train) {
         name_of[values[part]] =
             chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message).at(part);
     }
-    rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r};
+    rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, at[axis::pp]};
     const auto communicator_of = [&](int link, const std::string& what) {
       const int index = l.communicator_of[r].at(static_cast<std::size_t>(link));
       if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, what));

@@ -3,6 +3,8 @@
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/proven_calls.hpp>
+#include <rankc/runtime/proven.hpp>
 
 #include <fmt/format.h>
 #include <read_file.hpp>
@@ -50,6 +52,13 @@ void print_list(const std::string& title, const std::vector<std::string>& senten
   for (const std::string& s : sentences) out << "  " << s << "\n";
 }
 
+std::uint64_t fingerprint_of(const certified& c) {
+  std::vector<step_fold> folds;
+  for (const proven& s : c.steps)
+    for (step_fold& f : fold_calls(s.program)) folds.push_back(std::move(f));
+  return runtime::fingerprint_of(folds);
+}
+
 /// Whose certificate it is.
 void print_plan(const certified& c, std::ostream& out) {
   const program& p = c.steps.front().program;
@@ -58,6 +67,7 @@ void print_plan(const certified& c, std::ostream& out) {
   out << fmt::format("world: {} ranks{}\n", world,
                      listed < world ? fmt::format(", for which {} stand", listed) : "");
   if (!c.model.layers.empty()) out << "model: " << text_of(c.model) << "\n";
+  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c));
 }
 
 /// The draw of a check, and the chance that it accepts a file that it should refuse.

@@ -6,6 +6,7 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 include(${PROJECT_SOURCE_DIR}/runtime/cmake/cudnn.cmake)
 
 add_library(rankc_runtime_cuda STATIC
+  core/call_recorder.cpp
   core/embedded.cpp
   core/cuda/attention/attention.cu
   core/cuda/attention/attention_grad.cu

@@ -8,15 +8,15 @@ set(rankc_host_kernels
   core/host/parts.cpp core/host/router.cpp core/host/router_choice.cpp core/host/softmax.cpp core/host/transfer.cpp)
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
-  core/embedded.cpp
+  core/call_recorder.cpp core/embedded.cpp
   core/host/arena.cpp core/host/carrier.cpp core/host/check.cpp core/host/embedded.cpp core/host/engine.cpp core/host/fabric.cpp
   core/host/fabric_embedded.cpp core/host/fabric_meetings.cpp core/host/fabric_processes.cpp core/host/fabric_text.cpp
   core/host/injected.cpp core/host/local_rank.cpp core/host/other_processes.cpp core/host/prepare.cpp core/host/rank.cpp
   core/host/retrace.cpp core/host/step.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON UNITY_BUILD ON)
-# The CUDA core has this file, too: a program of both takes it from one of them.
-set_source_files_properties(core/embedded.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# The CUDA core has these files, too: a program of both takes them from one of them.
+set_source_files_properties(core/call_recorder.cpp core/embedded.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(RANKC_INJECT)
   target_compile_definitions(rankc_runtime_host PUBLIC RANKC_INJECT)
 endif()

@@ -208,8 +208,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   options o;
   raw_options raw;
   CLI::App app(fmt::format("The training program of plan {}: {} ranks.", about.name, about.world()));
-  app.set_version_flag(
-      "--version", fmt::format("{} (rankc {}, plan {:016x})", about.name, RANKC_VERSION, about.plan_hash));
+  app.set_version_flag("--version",
+                       fmt::format("{} (rankc {}, plan {:016x}, calls {:016x})", about.name, RANKC_VERSION,
+                                   about.plan_hash, fingerprint_of(about.proven)));
   app.require_subcommand(1);
   auto* train = app.add_subcommand("train", "train the model");
   auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");

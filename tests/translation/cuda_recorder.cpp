@@ -2,6 +2,8 @@
 // The GPU's runtime, recorded: on any machine, with the names of CUDA's types alone.
 #include "contracts.hpp"
 
+#include <check_calls.hpp>
+
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/router.hpp>
 
@@ -30,11 +32,19 @@ void scatter_sums(const lane& on, over what, message m, at to, at from,
 /// that were proven.
 template <class T>
 gathered_rows gather_by_rows(const lane& on, over, message, at, at, std::size_t) {
+  if (call_recorder* const to = recorder_of(on)) {
+    to->move_by_rows();
+    return {};
+  }
   recorder::active().move_by_rows("all_gather", on.index);
   return {};
 }
 template <class T>
 dealt_rows<T> deal_by_rows(const lane& on, over, message, at, at, std::size_t) {
+  if (call_recorder* const to = recorder_of(on)) {
+    to->move_by_rows();
+    return {};
+  }
   recorder::active().move_by_rows("reduce_scatter", on.index);
   return {};
 }
@@ -374,6 +384,10 @@ recording record(const rankc::cuda::program& p, int rank, bool trains) {
     r.all_lanes.push_back({.of = &r, .index = i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();
+}
+
+void check_calls(const rankc::cuda::program& p, int rank) {
+  runtime::check_calls<rankc::cuda::rank>(p, rank);
 }
 
 }  // namespace translation

@@ -2,6 +2,8 @@
 // The host's runtime, recorded.
 #include "contracts.hpp"
 
+#include <check_calls.hpp>
+
 #include <rankc/runtime/host/kernels.hpp>
 
 #include <stdexcept>
@@ -224,6 +226,10 @@ recording record(const rankc::host::program& p, int rank, bool trains) {
   for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();
+}
+
+void check_calls(const rankc::host::program& p, int rank) {
+  runtime::check_calls<rankc::host::rank>(p, rank);
 }
 
 }  // namespace translation

@@ -658,6 +658,7 @@ void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, a
 
 template <class T>
 void clear(const lane& on, at out, std::size_t count) {
+  if (call_recorder* const to = recorder_of(on)) return to->clear(on.index, out, count * sizeof(T));
   kernel(on, "clear").out(out, all<T>(count));
 }
 template <class T>

@@ -6,6 +6,7 @@
 #include <03_gpt_dp2_tp2_pp2.hpp>
 #include <04_llama3_8b.hpp>
 #include <05_schedules.hpp>
+#include <08_sharded_weights.hpp>
 #include <rankc/make_plan.hpp>
 
 namespace translation {
@@ -16,5 +17,7 @@ std::vector<rankc::plan_data> example_plans() {
           make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2), make_plan("llama3_8b", plans::llama3_8b),
           make_plan("gpt_dual_pipe_v", plans::gpt_dual_pipe_v), make_plan("gpt_by_hand", plans::gpt_by_hand)};
 }
+
+rankc::plan_data sharded_plan() { return rankc::make_plan("gpt_sharded", plans::gpt_sharded); }
 
 }  // namespace translation

@@ -8,5 +8,7 @@
 namespace translation {
 
 std::vector<rankc::plan_data> example_plans();
+/// The example with sharded weights.
+rankc::plan_data sharded_plan();
 
 }  // namespace translation

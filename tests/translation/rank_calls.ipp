@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank.hpp declares alike for both targets, recorded. Included inside each target's namespace.
+// The calls that rank.hpp declares alike for both targets, recorded. Included inside each target's namespace.
+// A rank with a call_recorder tells that, as the runtime does.
 
-void begin(const lane&, const char*) {}
+void begin(const lane& on, const char* action) {
+  if (call_recorder* const to = recorder_of(on)) to->begin(action);
+}
 
 /// No recorded step is timed.
 void time_call(const lane&, const void*, const char*, void (*)(const lane&, const void*)) {
   throw std::logic_error("a recorded step is timed");
 }
 
-void act(const lane& on, const char*, void (*work)(const lane&)) {
+void act(const lane& on, const char* action, void (*work)(const lane&)) {
+  if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   recorder::active().enter_action(on.index);
   work(on);
   recorder::active().leave_action();
 }
 
-void record(const lane& on, event e) { recorder::active().mark(on.index, e); }
-void wait(const lane& on, event e) { recorder::active().wait(on.index, e); }
+void record(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->record(on.index, e);
+  recorder::active().mark(on.index, e);
+}
+void wait(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->wait(on.index, e);
+  recorder::active().wait(on.index, e);
+}
 
-void follow(const lane& next, const lane& before) { recorder::active().follow(next.index, before.index); }
+void follow(const lane& next, const lane& before) {
+  if (next.index == before.index) return;
+  if (call_recorder* const to = recorder_of(next)) return to->follow(next.index, before.index);
+  recorder::active().follow(next.index, before.index);
+}
 
 /// A message: the first of the pair sends it, the second receives it.
 static call& pass(const lane& on, const char* function, message m, at data, std::size_t bytes,

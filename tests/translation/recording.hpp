@@ -71,11 +71,17 @@ struct recording {
 recording record(const rankc::host::program&, int rank, bool trains);
 recording record(const rankc::cuda::program&, int rank, bool trains);
 
+/// The check that the runtime makes of a rank's calls when a program starts.
+/// Errors: runtime::failure with its sentence.
+void check_calls(const rankc::host::program&, int rank);
+void check_calls(const rankc::cuda::program&, int rank);
+
 /// A compiled program as a shared object offers it.
 struct text {
   const char* name;
   const rankc::runtime::description* about;
   recording (*record)(int rank, bool trains);
+  void (*check_calls)(int rank);
 };
 
 }  // namespace translation

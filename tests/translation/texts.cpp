@@ -7,6 +7,7 @@
 #include <fuzz/isolate.hpp>
 #include <rankc/codegen/generator.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/runtime/failure.hpp>
 
 #include <filesystem>
 #include <utility>
@@ -56,7 +57,8 @@ objects compile(const std::string& folder, const std::vector<std::string>& names
   with.header = "recording.hpp";
   with.type = "translation::text";
   with.entry = R"({{"{0}", &{0}::about,
-     [](int rank, bool trains) {{ return translation::record({0}::program, rank, trains); }}}})";
+     [](int rank, bool trains) {{ return translation::record({0}::program, rank, trains); }},
+     [](int rank) {{ translation::check_calls({0}::program, rank); }}}})";
   auto made = fuzz::compile_programs(with, folder, names, at_once);
   return {std::move(made.object_of), std::move(made.wrong)};
 }
@@ -72,6 +74,15 @@ std::string hold(const text& t, const subject& s) {
     if (trains && s.plan.actions.inference) continue;
     const std::string wrong = compare(t, proven(s, trains), trains);
     if (!wrong.empty()) return (trains ? "train: " : "evaluate: ") + wrong;
+  }
+  return "";
+}
+
+std::string refusal_of(const text& t) {
+  try {
+    for (int rank = 0; rank < t.about->world(); ++rank) t.check_calls(rank);
+  } catch (const rankc::runtime::failure& f) {
+    return f.what();
   }
   return "";
 }
@@ -105,7 +116,11 @@ std::map<std::string, std::string> validate(const std::vector<subject>& subjects
       if (s.cuda == cuda && !wrong.count(s.plan.name)) names.push_back(s.plan.name);
     if (!names.empty()) compiled[cuda] = compile(root, names, cuda, at_once);
   }
-  run([&](const subject& s) { return hold(load(compiled.at(s.cuda), s.plan.name), s); });
+  run([&](const subject& s) {
+    const text made = load(compiled.at(s.cuda), s.plan.name);
+    const std::string wrong = hold(made, s);
+    return wrong.empty() ? refusal_of(made) : wrong;
+  });
   std::filesystem::remove_all(folder);
   return wrong;
 }

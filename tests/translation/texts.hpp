@@ -39,6 +39,9 @@ text load(const objects&, const std::string& name);
 /// Hold a text to the programs of a plan; returns empty, or a sentence on the first difference.
 std::string hold(const text&, const subject&);
 
+/// The sentence with which the runtime refuses to start a text; empty: it starts every rank.
+std::string refusal_of(const text&);
+
 /// Write, compile and hold each in a process of its own, some at once. FOLDER is made, and removed in the
 /// end. Returns: name -> what is wrong, for those where something is.
 std::map<std::string, std::string> validate(const std::vector<subject>&, const std::string& folder,

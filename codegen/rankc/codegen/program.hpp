@@ -185,6 +185,7 @@ struct op {
   // gone afterwards; 0: it goes alone
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
+  std::vector<double> given = {};          // the sizes and the number that its call names
   std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
   std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
   std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged
@@ -196,6 +197,7 @@ struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
   int number = -1;  // among the ranks of the world; -1: its index
+  int alike = 0;    // the same for ranks that run the same ops; of a plan, the pipeline coordinate
 };
 
 struct communicator {

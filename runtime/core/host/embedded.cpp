@@ -2,6 +2,7 @@
 // The engine of one rank whose threads, memory and communications are an application's.
 #include <rankc/runtime/host/embedded.hpp>
 
+#include "../check_calls.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
 #include "step.hpp"
@@ -126,6 +127,7 @@ std::unique_ptr<engine> made(const program& p, const surroundings& s) {
         "RC5045: rank {} of the plan {} computes on {} lanes at once; give it a thread for each but "
         "the first (surroundings::beside), or use a plan without overlap",
         s.rank, p.about.name, threads);
+  check_calls<rank>(p, s.rank);
   return std::make_unique<embedded_rank>(p, s, wires_of(p, s));
 }
 

@@ -5,6 +5,7 @@
 // have ended.
 #include <rankc/runtime/host/transfers.hpp>
 
+#include "../check_calls.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
 #include "injected.hpp"
@@ -133,6 +134,7 @@ host_engine::host_engine(const program& p, const placement& where)
       evaluate_(p.evaluate),
       others_(where_, about_.world()),
       fabric_(p.about, others_.wires(), where.rank) {
+  check_calls<rank>(p, where);
   make_ranks();
   share_cores();
   if (local_rank* const faulty = where.fault ? find(where.fault->rank) : nullptr) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer step over flat regions: gradient norm, AdamW, SGD, and clearing.
+#include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/runtime/update_rules.hpp>
 
@@ -143,6 +144,7 @@ void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared,
 
 template <class T>
 void clear(const lane& on, at out, std::size_t count) {
+  if (call_recorder* const to = recorder_of(on)) return to->clear(on.index, out, count * sizeof(T));
   std::fill_n(on.at<T>(out), count, T(0));
 }
 

@@ -4,6 +4,8 @@
 #include "names.hpp"
 #include "tracer.hpp"
 
+#include <rankc/runtime/call_recorder.hpp>
+
 #include <algorithm>
 #include <type_traits>
 
@@ -87,12 +89,14 @@ void time_call(const lane& on, const void* call, const char* type,
 
 void begin(const lane& on, const char* action) {
   rank& r = on;
+  if (r.recorder != nullptr) return r.recorder->begin(action);
   r.action = action;
   r.words->name(action);
   if (r.trace != nullptr) r.trace->begin(action);
 }
 
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
+  if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   refuse_in_action(on, action);
   if (on.index == 0 || !row_of(on).computes)
     throw failure(
@@ -109,11 +113,13 @@ void act(const lane& on, const char* action, void (*work)(const lane&)) {
 }
 
 void record(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->record(on.index, e);
   refuse_in_action(on, "record");
   on.of->wires->record(*on.of, on.index, e);
 }
 
 void wait(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->wait(on.index, e);
   refuse_in_action(on, "wait");
   rank& r = on;
   if (r.trace != nullptr && on.index == 0) r.trace->wait([&] { r.wires->wait(r, 0, e); });
@@ -122,6 +128,7 @@ void wait(const lane& on, event e) {
 
 void follow(const lane& next, const lane& before) {
   if (next.index == before.index) return;
+  if (call_recorder* const to = recorder_of(next)) return to->follow(next.index, before.index);
   refuse_in_action(next, "follow");
   rank& r = next;
   const auto hold = [&] { r.wires->follow(r, next.index, before.index); };

@@ -57,7 +57,7 @@ json& find(json& j, int rank, const std::function<bool(const json&)>& condition)
 }
 /// A computation as the first or the last op of a rank.
 void become(json& computation, const char* kind) {
-  for (const char* field : {"row", "rows", "seq", "number"}) computation.erase(field);
+  for (const char* field : {"row", "rows", "seq", "number", "given", "operands"}) computation.erase(field);
   computation["kind"] = kind;
   computation["holds"] = json::array();
 }
@@ -271,6 +271,7 @@ TEST_CASE("tampering is refused") {
     o["kind"] = "compute";
     o["row"] = "";
     o["rows"] = o["seq"] = o["number"] = 0;
+    o["given"] = json::array();
     expected = {7102, {"op \"0F0: layer 0 sum\"", "by_rows"}};
   }
   SUBCASE("no row") {
@@ -325,6 +326,10 @@ TEST_CASE("tampering is refused") {
     j["format"] = "rankc certificate 11";
     expected = {7130, {"rankc certificate 10", "\"rankc certificate 11\""}};
   }
+  SUBCASE("no operands") {
+    of_kind(j, 0, "send").erase("operands");
+    expected = {7101, {"op \"F0: stage 0 -> 1\"", "operands"}};
+  }
   SUBCASE("format of before") {
     j["format"] = "rankc certificate 1";
     expected = {7129, {"rankc certificate 1", "gradients", "rankc certificate 10"}};
@@ -352,9 +357,7 @@ TEST_CASE("tampering is refused") {
   }
   SUBCASE("ninth format") {
     j["format"] = "rankc certificate 9";
-    expected = {
-        7129,
-        {"rankc certificate 9", "word for the rounding of each op of the model", "rankc certificate 10"}};
+    expected = {7129, {"rankc certificate 9", "operands of calls", "rankc certificate 10"}};
   }
   SUBCASE("a step of another name") {
     step(j)["step"] = "warm up";

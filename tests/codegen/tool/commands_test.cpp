@@ -143,7 +143,7 @@ TEST_CASE("the starter's plan is valid") {
 TEST_CASE("a program has its plan's schedule, and says what its target does not have") {
   plan_data plan = make_plan("starter", plans::first);
   const auto program = [&] {
-    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host").at("program.cpp");
+    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host", {}).at("program.cpp");
   };
   const std::string text = program();
   CHECK(text.find(
@@ -156,7 +156,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
   for (const auto& [to, name] :
        {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
     const std::string of_target =
-        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
+        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name, {}).at("program.cpp");
     CHECK(of_target.find(
               ", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") !=
           std::string::npos);

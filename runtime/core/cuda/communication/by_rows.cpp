@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/cuda/by_rows.hpp>
 
 #include "nccl_calls.hpp"
@@ -35,6 +36,10 @@ void hold(const lane& next, const lane& before) {
 }
 
 moving_rows rows_of(const lane& on, over what, message m, std::byte* to, std::byte* from, std::size_t bytes) {
+  if (call_recorder* const to_recorder = recorder_of(on)) {
+    to_recorder->move_by_rows();
+    return {};
+  }
   const lane_link& k = link_of(on, what, m);
   if (!reads_peers(on, k) || on.copies == nullptr || is_timed(on)) return {};
   return {&on, k.mapped, to, from, bytes};

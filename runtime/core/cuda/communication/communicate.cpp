@@ -11,6 +11,7 @@
 #include "rounded_parts.hpp"
 #include "slots.hpp"
 
+#include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/cuda/device_memory.hpp>
 
 #include <algorithm>
@@ -50,9 +51,13 @@ ncclRedOp_t sum_for(const lane_link& k, bool is_awkward) { return is_awkward ? k
 
 }  // namespace
 
-void begin(const lane& on, const char* action) { begin_action(on, action); }
+void begin(const lane& on, const char* action) {
+  if (call_recorder* const to = recorder_of(on)) return to->begin(action);
+  begin_action(on, action);
+}
 
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
+  if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   if (on.index == 0 || !on.computes())
     fail(on, "RC5061: {} cannot run on lane {}; an action runs on a lane that computes, but not on lane 0",
          action, on.name());
@@ -64,11 +69,13 @@ void act(const lane& on, const char* action, void (*work)(const lane&)) {
 }
 
 void record(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->record(on.index, e);
   if (on.of->place != nullptr) on.of->place->record(on, e);
   check(on, cudaEventRecord(on.of->events[static_cast<std::size_t>(e.index)], on.stream), "cudaEventRecord");
 }
 
 void wait(const lane& on, event e) {
+  if (call_recorder* const to = recorder_of(on)) return to->wait(on.index, e);
   if (on.of->place != nullptr) on.of->place->wait(on, e);
   const stamped times(on, tracer::what::wait, "");
   check(on, cudaStreamWaitEvent(on.stream, on.of->events[static_cast<std::size_t>(e.index)], 0),
@@ -77,6 +84,7 @@ void wait(const lane& on, event e) {
 
 void follow(const lane& next, const lane& before) {
   if (next.index == before.index) return;
+  if (call_recorder* const to = recorder_of(next)) return to->follow(next.index, before.index);
   const stamped times(next, tracer::what::wait, "");
   check(next, cudaEventRecord(before.reached, before.stream), "cudaEventRecord");
   check(next, cudaStreamWaitEvent(next.stream, before.reached, 0), "cudaStreamWaitEvent");

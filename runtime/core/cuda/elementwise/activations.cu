@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element by element: GELU, add, the working copy, clear.
+#include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "activations.cuh"
@@ -38,6 +39,7 @@ void working_copy(const lane& on, at copy, at master, std::size_t count) {
 
 template <class T>
 void clear(const lane& on, at out, std::size_t count) {
+  if (call_recorder* const to = recorder_of(on)) return to->clear(on.index, out, count * sizeof(T));
   check(on, cudaMemsetAsync(on.at<T>(out), 0, count * sizeof(T), on.stream), "clear");
 }
 

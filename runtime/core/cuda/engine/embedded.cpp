@@ -2,6 +2,7 @@
 // The engine of one rank whose thread, stream, memory and communicators are an application's.
 #include <rankc/runtime/cuda/embedded.hpp>
 
+#include "../../check_calls.hpp"
 #include "access.hpp"
 #include "../communication/adopted.hpp"
 #include "batches.hpp"
@@ -135,6 +136,7 @@ status embed(const program& p, const surroundings& s, embedded& into) noexcept {
   return status_of([&] {
     check(p);
     layout_of(p.about, s.rank);  // refuses a rank that is none
+    check_calls<rank>(p, s.rank);
     const device_of_thread on(s.device);
     into = embedded(std::make_unique<embedded_rank>(p, s), s.rank, s.log);
     if (s.log)

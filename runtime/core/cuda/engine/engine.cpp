@@ -5,6 +5,7 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
 
+#include "../../check_calls.hpp"
 #include "access.hpp"
 #include "../communication/agreement.hpp"
 #include "batches.hpp"
@@ -41,6 +42,7 @@ int device_of(const placement& where) {
 
 void accept(const program& p, const placement& where) {
   check(p);
+  check_calls<rank>(p, where);
   const description& about = p.about;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls of generated text are called: the names of their types.
+// The names of calls of generated text: those of their types.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,12 +12,13 @@ template <class Call>
   return __PRETTY_FUNCTION__;
 }
 
-/// "linear_dw" of "... Call = plan::linear_dw<float, 128, 512>; ..."
-inline std::string word_of(std::string_view type) {
+/// "linear_dw" of "... Call = plan::linear_dw<float, 128, 512>; ...", in that text.
+constexpr std::string_view word_in(std::string_view type) {
   type = type.substr(type.find("Call = ") + 7);
   type = type.substr(0, type.find_first_of("<;]"));
   const std::size_t colons = type.rfind("::");
-  return std::string(colons == std::string_view::npos ? type : type.substr(colons + 2));
+  return colons == std::string_view::npos ? type : type.substr(colons + 2);
 }
+inline std::string word_of(std::string_view type) { return std::string(word_in(type)); }
 
 }  // namespace rankc::runtime

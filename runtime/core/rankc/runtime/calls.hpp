@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generated text puts on lanes between ranks: messages and collectives as structs of named operands,
-// whose types say all sizes. They are those of every target: its functions are found by its lane. Both sides
-// of a transfer have the same site; a mismatch is refused by its name.
+// Messages and collectives of generated text: structs of named operands, whose types say all sizes. All
+// targets have the same structs, and a target's functions are found by its lane. Both sides of a transfer
+// have the same site. A mismatch is refused by the site's name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
+#include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
@@ -74,9 +75,12 @@ void enqueue(const Lane& on, const void* what) {
 
 namespace rankc::runtime::calls {
 
-/// Enqueue a call on a lane, which counts it where its target does.
+/// Enqueue a call on a lane. The lane counts the call where its target does.
 void run(const auto& on, const auto& call) {
   using call_type = std::remove_cvref_t<decltype(call)>;
+  if constexpr (requires { on.of->recorder; })
+    if (recorder_of(on) != nullptr) [[unlikely]]
+      return recorder_of(on)->call(on.index, &call, describe<call_type>);
   constexpr auto enqueue = detail::enqueue<std::remove_cvref_t<decltype(on)>, call_type>;
   if constexpr (requires { count_call(on); }) count_call(on);
   if constexpr (requires { is_retraced(on); })

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors that a call of generated text has to do with, found in its struct of named operands, and what
-// it is called.
+// The members of a call of generated text, found in its struct of named operands, and the call's name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
+#include <rankc/runtime/folded_call.hpp>
+#include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -20,45 +22,121 @@ struct operand {
   dtype type;
 };
 
-inline constexpr std::size_t most_operands = 20;
-
-/// What a call is: its tensors of f32 and f64 in their order, the text of its type (call_names.hpp), and its
-/// message's name, or null.
-struct operand_list {
-  const std::byte* call = nullptr;
-  const char *type = nullptr, *site = nullptr;
-  std::size_t offset = 0, count = 0;
-  std::array<operand, most_operands> tensors{};
-  std::span<const operand> all() const { return std::span(tensors).first(count); }
+enum class member_kind : unsigned char {
+  other,
+  tensor,
+  scratch,
+  size,    // a constant of its type
+  number,  // a double
+  first,   // where the rank's part of a dim begins
+  store,
+  over,
+  site,
+  reduction,
+  ranges,
+  shards,
+  shard_place  // of a range, where its sums go
 };
 
 namespace detail {
 
-/// Rows 0: no tensor of f32 or f64.
-struct extent {
-  std::size_t rows = 0, columns = 0, stride = 0;
-  dtype type = dtype::f32;
-};
 template <class T>
-inline constexpr extent extent_of{};
-template <std::size_t N>
-inline constexpr extent extent_of<vector<float, N>>{1, N, N, dtype::f32};
-template <std::size_t N>
-inline constexpr extent extent_of<vector<double, N>>{1, N, N, dtype::f64};
-template <std::size_t R, std::size_t C, std::size_t S>
-inline constexpr extent extent_of<matrix<float, R, C, S>>{R, C, S, dtype::f32};
-template <std::size_t R, std::size_t C, std::size_t S>
-inline constexpr extent extent_of<matrix<double, R, C, S>>{R, C, S, dtype::f64};
+inline constexpr folded_type type_of = sizeof(T) == 2 ? folded_type::bf16 : folded_type::bytes;
+template <>
+inline constexpr folded_type type_of<float> = folded_type::f32;
+template <>
+inline constexpr folded_type type_of<double> = folded_type::f64;
+template <>
+inline constexpr folded_type type_of<std::int32_t> = folded_type::i32;
+template <>
+inline constexpr folded_type type_of<e4m3> = folded_type::e4m3;
+template <>
+inline constexpr folded_type type_of<e5m2> = folded_type::e5m2;
+template <>
+inline constexpr folded_type type_of<e4m3_rows> = folded_type::e4m3_rows;
+
+/// The facts that a member's type tells. Of a size, `rows` is its number.
+struct member_type {
+  member_kind kind = member_kind::other;
+  std::size_t rows = 0, columns = 0, stride = 0, bytes = 0;
+  folded_type type = folded_type::bytes;
+};
+using enum member_kind;
+
+template <class T>
+inline constexpr member_type member_of{};
+template <class T, std::size_t N>
+inline constexpr member_type member_of<vector<T, N>>{tensor, 1, N, N, N * sizeof(T), type_of<T>};
+template <class T, std::size_t R, std::size_t C, std::size_t S>
+inline constexpr member_type member_of<matrix<T, R, C, S>>{tensor, R, C, S, R* C * sizeof(T), type_of<T>};
 template <class Rows, class Statistics, std::size_t Offset>
-inline constexpr extent extent_of<stream<Rows, Statistics, Offset>> = extent_of<Rows>;
+inline constexpr member_type member_of<stream<Rows, Statistics, Offset>>{
+    tensor,
+    member_of<Rows>.rows,
+    member_of<Rows>.columns,
+    member_of<Rows>.stride,
+    stream<Rows, Statistics, Offset>::bytes,
+    member_of<Rows>.type};
+template <std::size_t N>
+inline constexpr member_type member_of<size_constant<N>>{size, N};
+template <>
+inline constexpr member_type member_of<workspace>{scratch};
+template <>
+inline constexpr member_type member_of<double>{number};
+template <>
+inline constexpr member_type member_of<std::size_t>{first};
+template <>
+inline constexpr member_type member_of<runtime::store>{member_kind::store};
+template <>
+inline constexpr member_type member_of<runtime::over>{member_kind::over};
+template <>
+inline constexpr member_type member_of<message>{site};
+template <>
+inline constexpr member_type member_of<runtime::reduction>{member_kind::reduction};
+template <>
+inline constexpr member_type member_of<std::span<const range>>{ranges};
+template <>
+inline constexpr member_type member_of<std::span<const shard_range>>{shards};
+template <>
+inline constexpr member_type member_of<std::size_t shard_range::*>{shard_place};
+
+}  // namespace detail
+
+inline constexpr std::size_t most_operands = 20;
+
+/// A member of a call, where it is.
+struct call_member {
+  const std::byte* where = nullptr;
+  detail::member_type of{};
+  template <class T>
+  const T& as() const {
+    return *reinterpret_cast<const T*>(where);
+  }
+};
+
+/// A call: its members in their order, its tensors of f32 and f64, the text of its type (call_names.hpp), and
+/// its message's name, or null.
+struct operand_list {
+  const std::byte* call = nullptr;
+  const char *type = nullptr, *site = nullptr;
+  std::size_t offset = 0, count = 0, n_members = 0;
+  std::array<operand, most_operands> tensors;
+  std::array<call_member, most_operands> members;
+  std::span<const operand> all() const { return std::span(tensors).first(count); }
+  std::span<const call_member> all_members() const { return std::span(members).first(n_members); }
+};
+
+namespace detail {
 
 /// The next member of the call.
 [[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment,
-                                         const extent& e) {
+                                         const member_type& m) {
   list.offset = (list.offset + alignment - 1) / alignment * alignment;
-  if (e.rows > 0)
-    list.tensors[list.count++] = {*reinterpret_cast<const at*>(list.call + list.offset), e.rows, e.columns,
-                                  e.stride, e.type};
+  const call_member& added = list.members[list.n_members++] = {list.call + list.offset, m};
+  const bool is_f64 = m.type == folded_type::f64;
+  if (m.kind == tensor && (is_f64 || m.type == folded_type::f32))
+    list.tensors[list.count++] = {added.as<at>(), m.rows, m.columns, m.stride,
+                                  is_f64 ? dtype::f64 : dtype::f32};
   list.offset += bytes;
 }
 
@@ -67,7 +145,7 @@ struct any_member {
   operand_list* list;
   template <class T>
   operator T() const {
-    add_member(*list, sizeof(T), alignof(T), extent_of<T>);
+    add_member(*list, sizeof(T), alignof(T), member_of<T>);
     return T{};
   }
 };
@@ -77,7 +155,7 @@ constexpr bool has_members(std::index_sequence<I...>) {
   return requires(any_member m) { Call{(static_cast<void>(I), m)...}; };
 }
 
-/// How many members a call has, which C++ says by trying alone.
+/// How many members a call has. C++ says it by trying alone.
 template <class Call, std::size_t Least = 1, std::size_t Most = most_operands>
 constexpr std::size_t count_members() {
   if constexpr (Least == Most) return Least;

@@ -6,6 +6,7 @@
 #include <rankc/runtime/chunks.hpp>
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/lr_schedule.hpp>
+#include <rankc/runtime/proven.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 7;
+inline constexpr int interface_version = 8;
 
 /// A byte offset into a rank's arena.
 struct at {
@@ -256,8 +257,9 @@ struct description {
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
   std::span<const communicator> communicators;
-  const char* text;  // what `describe` prints
-  const char* json;  // what `describe --json` prints
+  const char* text;                          // what `describe` prints
+  const char* json;                          // what `describe --json` prints
+  std::span<const proven_step> proven = {};  // none: a program that no generator has proven
   constexpr int world() const { return pp * dp * cp * tp * (independent_experts ? ep : 1); }
   /// Of a replica: its ranks of cp share them out.
   constexpr std::size_t tokens_of_microbatch() const {

@@ -25,6 +25,10 @@
 #include <utility>
 #include <vector>
 
+namespace rankc::runtime {
+class call_recorder;
+}
+
 namespace rankc::runtime::cuda {
 
 /// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
@@ -100,6 +104,7 @@ struct rank {
   std::int64_t steps_done = 0;             // -1: install is trying the step out
   tracer* trace = nullptr;                 // where a timed step is captured; null in all others
   tracer* calls = nullptr;                 // where one is that is timed call by call
+  call_recorder* recorder = nullptr;       // where calls are held to the proof and not carried out
   marks* place = nullptr;                  // null where nobody asks
   injected* fault = nullptr;
   bool evaluates = false;             // what is enqueued is a forward step alone

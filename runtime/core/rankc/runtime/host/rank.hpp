@@ -22,6 +22,7 @@
 
 namespace rankc::runtime {
 struct operand_list;
+class call_recorder;
 }  // namespace rankc::runtime
 
 namespace rankc::runtime::host {
@@ -64,6 +65,7 @@ struct rank {
   injected* fault = nullptr;
   retracer* origin = nullptr;            // of a step that is run again; null in all others
   std::vector<traced>* calls = nullptr;  // of a step that is timed call by call; null in all others
+  call_recorder* recorder = nullptr;     // where calls are held to the proof and not carried out
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it

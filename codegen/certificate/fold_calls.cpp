@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds the ops of a rank as its text calls them.
+#include <rankc/codegen/proven_calls.hpp>
+
+#include <rankc/runtime/folded_call.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace rankc::codegen {
+
+namespace {
+
+using runtime::folded_call;
+using runtime::folded_range;
+using runtime::folded_type;
+
+static_assert(static_cast<int>(folded_type::i32) == static_cast<int>(element_type::i32) &&
+              static_cast<int>(folded_type::f64) == static_cast<int>(element_type::f64) &&
+              static_cast<int>(folded_type::e4m3_rows) == static_cast<int>(element_type::e4m3_rows));
+
+void join(std::vector<int>& into, const std::vector<int>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+const access& first_access(const op& o, const view& v) {
+  return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
+}
+
+/// The tensor of a port as the kernel's struct has it: rows.
+runtime::folded_operand operand_of(const op& o, const view& v) {
+  const access& a = first_access(o, v);
+  const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(v.shape[d]); };
+  runtime::folded_operand made{a.begin + v.offset, 1, 1, 1, static_cast<folded_type>(a.type)};
+  if (v.shape.size() == 1) made.columns = made.stride = dim(0);
+  if (v.shape.size() == 2) {
+    made.rows = dim(0);
+    made.columns = dim(1);
+    made.stride = static_cast<std::size_t>(v.stride);
+  }
+  return made;
+}
+
+/// The tensors of a kernel, then its scratch: those operands that are no port's.
+std::vector<runtime::folded_operand> operands_of(const op& o) {
+  std::vector<runtime::folded_operand> all;
+  all.reserve(o.operands.size());
+  std::vector<std::size_t> rest = o.operands;
+  for (const view& v : o.views) {
+    all.push_back(operand_of(o, v));
+    const auto given = std::find(rest.begin(), rest.end(), all.back().begin);
+    if (given != rest.end()) rest.erase(given);
+  }
+  for (const std::size_t begin : rest) all.push_back({begin});
+  return all;
+}
+
+bool is_over_ranges(const op& o) { return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd"; }
+
+/// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
+/// behind it.
+std::vector<folded_range> ranges_of(const op& o) {
+  constexpr std::size_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
+  const std::size_t region = o.operands.at(1);
+  std::vector<folded_range> parts, all;
+  folded_range as{};
+  for (const view& v : o.views) {
+    if (!v.written && v.port.ends_with("weight")) {
+      as.decay = v.port == "weight";
+      as.balances = v.balances;
+    }
+    if (v.written || v.port != "gradient") continue;
+    const access& a = first_access(o, v);
+    as.first = (a.begin - region) / sizes[static_cast<std::size_t>(a.type)];
+    as.count = (static_cast<std::size_t>(v.shape[0]) + runtime::elements_apart - 1) /
+               runtime::elements_apart * runtime::elements_apart;
+    parts.push_back(as);
+  }
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const folded_range& next : parts)
+    if (!all.empty() && all.back().end() == next.first && all.back().is_treated_as(next))
+      all.back().count += next.count;
+    else all.push_back(next);
+  return all;
+}
+
+/// Folds one rank's ops.
+class rank_folding {
+ public:
+  rank_folding(const program& p, int rank)
+      : p_(p), rank_(rank), queues_(static_cast<std::size_t>(p.streams)) {}
+
+  step_fold run() {
+    const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
+    out_ = {.alike = own.alike, .rank = number_of(rank_), .trains = p_.step == "train"};
+    std::vector<std::vector<int>> ends(own.ops.size());  // the calls whose end is an op's end
+    for (std::size_t i = 0; i < own.ops.size(); ++i) {
+      const op& o = own.ops[i];
+      queue& q = queues_.at(static_cast<std::size_t>(o.stream));
+      for (const int w : o.waits) join(q.waits, ends[static_cast<std::size_t>(w)]);
+      if (o.kind == op_kind::begin || o.kind == op_kind::end) continue;
+      if (!o.operands.empty()) add(o, q);
+      ends[i] = q.last;
+      join(ends[i], q.waits);
+    }
+    std::vector<std::vector<int>> waits;
+    for (const queue& q : queues_) waits.push_back(q.waits);
+    out_.fold = runtime::fold(last(), waits);
+    return std::move(out_);
+  }
+
+ private:
+  /// The last call of a stream, and the waits after it.
+  struct queue {
+    std::vector<int> last, waits;
+  };
+
+  std::uint64_t last() const { return out_.after.empty() ? 0 : out_.after.back(); }
+
+  void add(const op& o, queue& q) {
+    folded_call made{.name = o.row, .lane = o.stream};
+    if (o.communicator >= 0) communicate(o, made);
+    else compute(o, made);
+    made.waits = std::exchange(q.waits, {});
+    q.last = {static_cast<int>(out_.after.size())};
+    out_.after.push_back(runtime::fold(last(), made));
+  }
+
+  static void compute(const op& o, folded_call& made) {
+    if (o.row == "clear") {
+      const access& all = o.writes.at(0);
+      made.operands = {{o.operands.front()}};
+      made.numbers = {static_cast<double>(all.end - all.begin)};
+      return;
+    }
+    for (const view& v : o.views) {
+      made.adds |= v.adds;
+      made.add_first(static_cast<std::size_t>(v.first));
+    }
+    if (is_over_ranges(o)) {
+      made.ranges = ranges_of(o);
+      for (const std::size_t begin : o.operands) made.operands.push_back({begin});
+      return;
+    }
+    made.operands = operands_of(o);
+    made.numbers = o.given;
+  }
+
+  void communicate(const op& o, folded_call& made) {
+    const communicator& over = p_.communicators.at(static_cast<std::size_t>(o.communicator));
+    const bool is_pair = o.kind != op_kind::collective;
+    made.name = name_of(o);
+    for (const std::size_t begin : o.operands) made.operands.push_back({begin});
+    made.communicator = fold_of(o.communicator, is_pair);
+    made.site = o.name;
+    made.site_index = o.message;
+    made.bytes = o.bytes;
+    made.by_rows = !is_pair && o.by_rows > 0;
+    if (is_pair) return;
+    if (o.does == collective_kind::all_to_all) made.numbers = {static_cast<double>(o.seq)};
+    if (exchanges_slots(o.does))
+      made.numbers = {static_cast<double>(over.members()), static_cast<double>(o.rows)};
+  }
+
+  static std::string_view name_of(const op& o) {
+    if (o.kind == op_kind::send) return "send";
+    if (o.kind == op_kind::receive) return "receive";
+    if (o.in_bf16)
+      return o.does == collective_kind::all_reduce ? "all_reduce_in_bf16" : "reduce_scatter_in_bf16";
+    return collective_kind_names[static_cast<int>(o.does)];
+  }
+
+  int number_of(int rank) const {
+    const int number = p_.ranks[static_cast<std::size_t>(rank)].number;
+    return number < 0 ? rank : number;
+  }
+
+  std::uint64_t fold_of(int index, bool is_pair) {
+    const auto [at, fresh] = folds_.try_emplace({index, is_pair});
+    if (!fresh) return at->second;
+    const communicator& c = p_.communicators[static_cast<std::size_t>(index)];
+    const auto place = std::find(c.ranks.begin(), c.ranks.end(), rank_) - c.ranks.begin();
+    return at->second = runtime::fold(c.name, members_of(c), is_pair ? static_cast<int>(place) : -1);
+  }
+
+  /// All members in the world. Along an axis on which some ranks stand for all, they are at all its indices.
+  std::vector<int> members_of(const communicator& c) const {
+    std::vector<int> members;
+    for (const int r : c.ranks) members.push_back(number_of(r));
+    for (const int axis : c.along) {
+      const listed_axis& x = p_.mesh.at(static_cast<std::size_t>(axis));
+      int stride = 1;
+      for (std::size_t inner = static_cast<std::size_t>(axis) + 1; inner < p_.mesh.size(); ++inner)
+        stride *= p_.mesh[inner].size;
+      std::vector<int> more;
+      for (const int m : members)
+        if (m / stride % x.size == 0)
+          for (int i = 0; i < x.size; ++i) more.push_back(m + i * stride);
+      members = std::move(more);
+    }
+    if (!c.along.empty()) std::sort(members.begin(), members.end());
+    return members;
+  }
+
+  const program& p_;
+  const int rank_;
+  std::vector<queue> queues_;
+  std::map<std::pair<int, bool>, std::uint64_t> folds_;
+  step_fold out_;
+};
+
+}  // namespace
+
+std::vector<step_fold> fold_calls(const program& p) {
+  std::map<int, int> last;  // rank of each that are alike
+  for (std::size_t r = 0; r < p.ranks.size(); ++r) last[p.ranks[r].alike] = static_cast<int>(r);
+  std::vector<int> ranks;
+  for (const auto& [alike, rank] : last) ranks.push_back(rank);
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<step_fold> all;
+  for (const int r : ranks) all.push_back(rank_folding(p, r).run());
+  return all;
+}
+
+}  // namespace rankc::codegen

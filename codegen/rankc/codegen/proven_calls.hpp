@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fold of the calls of a proven program. The text of the program is compared with it when it starts
+// (rankc/runtime/proven.hpp).
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace rankc::codegen {
+
+/// A step of ranks that run the same ops.
+struct step_fold {
+  int alike = 0;  // rank_program::alike
+  int rank = 0;   // of the world; the calls have its coordinates
+  bool trains = false;
+  std::vector<std::uint64_t> after = {};  // each call
+  std::uint64_t fold = 0;                 // all calls and the waits of the end
+};
+
+/// Fold the calls of a program, once for all ranks that run the same ops: as the last of these makes them.
+/// Ranks are in the order of their numbers.
+std::vector<step_fold> fold_calls(const program&);
+
+}  // namespace rankc::codegen

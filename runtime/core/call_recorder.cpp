@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/call_recorder.hpp>
+
+#include <rankc/runtime/failure.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rankc::runtime {
+namespace {
+
+void join(std::vector<int>& into, const std::vector<int>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+bool has(const operand_list& list, member_kind kind) {
+  return std::ranges::any_of(list.all_members(), [=](const call_member& m) { return m.of.kind == kind; });
+}
+
+/// Member `n` of a kind.
+const call_member& member(const operand_list& list, member_kind kind, std::size_t n = 0) {
+  for (const call_member& m : list.all_members())
+    if (m.of.kind == kind && n-- == 0) return m;
+  throw failure(1, "RC5144: {} has no such member as its kind of call has; generate the program again",
+                word_in(list.type));
+}
+
+std::size_t element_bytes(const detail::member_type& tensor) {
+  return tensor.bytes / (tensor.rows * tensor.columns);
+}
+
+/// Bytes that a rank communicates.
+std::size_t moved_bytes(std::string_view name, const operand_list& list) {
+  const bool is_of_second = name == "all_gather" || name == "gather_offsets" || name == "from_experts";
+  const std::size_t bytes = member(list, member_kind::tensor, is_of_second).of.bytes;
+  return name.starts_with("shift") ? 2 * bytes : bytes;
+}
+
+/// Neighbours that are treated alike are one.
+std::vector<folded_range> folded(std::span<const range> all) {
+  std::vector<folded_range> out;
+  for (const range& r : all) {
+    const folded_range next{r.first, r.count, r.decay, r.balances};
+    if (!out.empty() && out.back().end() == next.first && out.back().is_treated_as(next))
+      out.back().count += next.count;
+    else out.push_back(next);
+  }
+  return out;
+}
+
+void list(std::string& all, std::size_t number) { all += (all.empty() ? "" : ", ") + std::to_string(number); }
+
+const std::vector<int> never_recorded{-1};  // the calls of such an event
+
+constexpr std::size_t digits = 4;  // of an entry
+
+std::uint64_t entry_of(const char* at) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < digits; ++i)
+    value = value << 4 | static_cast<std::uint64_t>(at[i] <= '9' ? at[i] - '0' : at[i] - 'a' + 10);
+  return value;
+}
+
+/// The fold of a link's communicator; 0: it does not have the rank.
+std::uint64_t fold_of_link(const description& about, const lane_communicator& k, int index) {
+  const communicator& c = about.communicators[static_cast<std::size_t>(k.communicator)];
+  const auto place = std::find(c.ranks.begin(), c.ranks.end(), index) - c.ranks.begin();
+  if (place == std::ssize(c.ranks)) return 0;
+  return fold(c.name, c.ranks, k.over == over::peer ? static_cast<int>(place) : -1);
+}
+
+}  // namespace
+
+call_recorder::call_recorder(const description& about, int index, const proven_step& proven)
+    : about_(about),
+      index_(index),
+      proven_(proven),
+      row_(about.ranks[static_cast<std::size_t>(proven.rank)]),
+      lanes_(about.layouts[static_cast<std::size_t>(row_.pp)].lanes),
+      queues_(lanes_.size()),
+      events_(static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(row_.pp)].events),
+              never_recorded) {
+  row_.links = about.ranks[static_cast<std::size_t>(index)].links;
+  for (const lane_communicator& k : row_.links) communicators_.push_back(fold_of_link(about, k, index));
+}
+
+std::uint64_t call_recorder::fold_of_links(const description& about, int index) {
+  folding f;
+  for (const lane_communicator& k : about.ranks[static_cast<std::size_t>(index)].links) {
+    f.add(static_cast<std::uint64_t>(k.lane));
+    f.add(static_cast<std::uint64_t>(k.over));
+    f.add(fold_of_link(about, k, index));
+  }
+  return f.value();
+}
+
+std::vector<int> call_recorder::queue::end() const {
+  std::vector<int> calls = last;
+  join(calls, waits);
+  return calls;
+}
+
+/// Null where the layout has no such event.
+std::vector<int>* call_recorder::find(event e) {
+  const bool is_there = e.index >= 0 && static_cast<std::size_t>(e.index) < events_.size();
+  return is_there ? &events_[static_cast<std::size_t>(e.index)] : nullptr;
+}
+
+void call_recorder::record(int lane, event e) {
+  if (std::vector<int>* const known = find(e)) *known = queues_[static_cast<std::size_t>(lane)].end();
+}
+void call_recorder::wait(int lane, event e) {
+  const std::vector<int>* const known = find(e);
+  join(queues_[static_cast<std::size_t>(lane)].waits, known != nullptr ? *known : never_recorded);
+}
+void call_recorder::follow(int next, int before) {
+  join(queues_[static_cast<std::size_t>(next)].waits, queues_[static_cast<std::size_t>(before)].end());
+}
+
+std::uint64_t call_recorder::communicator(int lane, over what) const {
+  for (std::size_t i = 0; i < row_.links.size(); ++i)
+    if (row_.links[i].lane == lane && row_.links[i].over == what) return communicators_[i];
+  return 0;
+}
+
+std::string_view call_recorder::name_of(const char* type) {
+  std::string_view& known = names_[type];
+  if (known.empty()) known = word_in(type);
+  return known;
+}
+
+void call_recorder::call(int lane, const void* call, void (*describe)(const void*, operand_list&)) {
+  operand_list list;
+  describe(call, list);
+  folded_call made{.name = name_of(list.type), .lane = lane};
+  made.operands.reserve(list.n_members);
+  if (has(list, member_kind::site)) communicate(list, made);
+  if (has(list, member_kind::shards)) return move_shards(list, made);
+  take_operands(list, made);
+  add(made);
+}
+
+void call_recorder::communicate(const operand_list& list, folded_call& made) {
+  const message& site = member(list, member_kind::site).as<message>();
+  const bool is_pair = made.name == "send" || made.name == "receive";
+  made.communicator =
+      communicator(made.lane, is_pair ? over::peer : member(list, member_kind::over).as<over>());
+  made.site = site.name;
+  made.site_index = site.index;
+  made.by_rows = std::exchange(by_rows_, false);
+  made.bytes = moved_bytes(made.name, list);
+}
+
+/// Folds a call for each tensor.
+void call_recorder::move_shards(const operand_list& list, folded_call& made) {
+  const call_member &to = member(list, member_kind::tensor), &from = member(list, member_kind::tensor, 1);
+  const std::size_t size = element_bytes(to.of);
+  const auto place = [&](const call_member& region, std::size_t element) {
+    return region.as<at>().byte + element * element_bytes(region.of);
+  };
+  const bool adds = made.name == "add_sums", gathers = made.name == "gather_shards",
+             rounds = made.name == "scatter_sums_in_bf16";
+  for (const shard_range& s : member(list, member_kind::shards).as<std::span<const shard_range>>()) {
+    folded_call part = made;
+    part.bytes = s.count * size;
+    if (gathers) {
+      part.name = "all_gather";
+      part.operands = {{place(to, s.gathered)}, {place(from, s.kept)}};
+    } else if (adds) {
+      part.name = "add";
+      for (const std::size_t begin : {place(to, s.kept), place(to, s.kept), place(from, s.arriving)})
+        part.operands.push_back({begin, 1, s.count, s.count, to.of.type});
+    } else {
+      const auto kept = member(list, member_kind::shard_place).as<std::size_t shard_range::*>();
+      part.name = rounds ? "reduce_scatter_in_bf16" : "reduce_scatter";
+      part.operands = {{place(to, s.*kept)}, {place(from, s.gathered)}};
+    }
+    add(part);
+  }
+}
+
+/// A kernel's tensors stand before its scratch. Communications and calls over regions have begins alone.
+void call_recorder::take_operands(const operand_list& list, folded_call& made) const {
+  using enum member_kind;
+  const bool by_begins = made.site_index >= 0 || has(list, ranges);
+  std::vector<folded_operand> behind;
+  for (const call_member& m : list.all_members()) {
+    const bool is_operand = m.of.kind == tensor || m.of.kind == scratch;
+    if (is_operand && by_begins) made.operands.push_back({m.as<at>().byte});
+    else if (m.of.kind == scratch) behind.push_back({m.as<at>().byte});
+    else if (m.of.kind == tensor)
+      made.operands.push_back({m.as<at>().byte, m.of.rows, m.of.columns, m.of.stride, m.of.type});
+    if (m.of.kind == size) made.numbers.push_back(static_cast<double>(m.of.rows));
+    if (m.of.kind == number) made.numbers.push_back(m.as<double>());
+    if (m.of.kind == first) made.add_first(m.as<std::size_t>());
+    if (m.of.kind == member_kind::store) made.adds = m.as<runtime::store>() == runtime::store::add;
+    if (m.of.kind == reduction && m.as<runtime::reduction>() == runtime::reduction::max)
+      made.name = "all_reduce_max";
+    if (m.of.kind == ranges) made.ranges = folded(m.as<std::span<const range>>());
+  }
+  made.operands.insert(made.operands.end(), behind.begin(), behind.end());
+}
+
+void call_recorder::clear(int lane, at data, std::size_t bytes) {
+  folded_call made{
+      .name = "clear", .lane = lane, .operands = {{data.byte}}, .numbers = {static_cast<double>(bytes)}};
+  add(made);
+}
+
+void call_recorder::add(folded_call& made) {
+  const bool beside = made.lane != 0 && lanes_[static_cast<std::size_t>(made.lane)].computes;
+  const int on = beside ? made.lane : 0;
+  queue& q = queues_[static_cast<std::size_t>(made.lane)];
+  if (acting_on_ != on) made.lane += static_cast<int>(lanes_.size());  // by another action than that lane's
+  made.waits = std::exchange(q.waits, {});
+  q.last = {static_cast<int>(calls_)};
+  fold_ = fold(fold_, made);
+  ++calls_;
+  const auto every = static_cast<std::size_t>(proven_.every);
+  const bool is_over = calls_ > proven_.calls;
+  if (is_over ||
+      (calls_ % every == 0 && entry_of(proven_.after + (calls_ / every - 1) * digits) != short_fold(fold_)))
+    refuse(made);
+}
+
+void call_recorder::refuse(const folded_call& found) const {
+  const auto every = static_cast<std::size_t>(proven_.every);
+  const std::size_t first = (calls_ - 1) / every * every + 1;
+  const bool is_one = first == calls_;
+  const std::string which = is_one ? "call " : "one of the calls " + std::to_string(first) + " to ";
+  std::string begins, waits;
+  for (const folded_operand& o : found.operands) list(begins, o.begin);
+  for (const int w : found.waits) list(waits, static_cast<std::size_t>(w) + 1);
+  throw failure(1,
+                "RC5145: rank {} does not run the {} step that was proven: {}{} of {} is another one{}{} in "
+                "{} on lane {}, with operands at {}{}{}; generate the program again",
+                index_, proven_.trains ? "training" : "evaluation", which, calls_, proven_.calls,
+                is_one ? ", " : ", the last of them ", found.name, action_,
+                lanes_[static_cast<std::size_t>(found.lane) % lanes_.size()].name, begins,
+                waits.empty() ? ", waiting for none" : ", waiting for calls ", waits);
+}
+
+void call_recorder::finish() {
+  std::vector<std::vector<int>> waits;
+  for (const queue& q : queues_) waits.push_back(q.waits);
+  if (calls_ == proven_.calls && fold(fold_, waits) == proven_.fold) return;
+  throw failure(
+      1,
+      "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
+      "in another way; generate the program again",
+      index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
+}
+
+}  // namespace rankc::runtime

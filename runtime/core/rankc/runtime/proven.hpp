@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table that the generator writes of the calls that it has proven: a fold of the calls of each step. At
+// its start a program folds the calls of its text (folded_call.hpp) and compares.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace rankc::runtime {
+
+/// A fold of words, in their order.
+class folding {
+ public:
+  explicit constexpr folding(std::uint64_t before = 0) : state_(before) {}
+  constexpr void add(std::uint64_t word) { state_ = mixed(state_ ^ mixed(word)); }
+  constexpr void add(std::string_view text) {
+    std::uint64_t all = text.size();
+    for (const char c : text) all = all * 0x100000001b3 ^ static_cast<unsigned char>(c);
+    add(all);
+  }
+  void add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
+  constexpr std::uint64_t value() const { return state_; }
+
+ private:
+  /// Source: SplitMix64 (Steele et al. 2014).
+  static constexpr std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+  }
+  std::uint64_t state_;
+};
+
+/// The proven calls of a step, which all ranks of a pipeline coordinate make.
+struct proven_step {
+  int pp;
+  bool trains;
+  int rank;  // the calls have its coordinates; shards of other ranks begin elsewhere
+  std::size_t calls;
+  std::uint64_t fold;  // all calls, and the waits of the end
+  int every;           // number of calls from one entry of `after` to the next
+  const char* after;   // entries of four digits: the last 16 bits of the fold after these calls
+};
+
+/// The last 16 bits of a fold.
+constexpr std::uint64_t short_fold(std::uint64_t fold) { return fold & 0xffff; }
+
+/// The fingerprint of a program, from the folds of its steps.
+constexpr std::uint64_t fingerprint_of(const auto& steps) {
+  folding f;
+  for (const auto& s : steps) f.add(s.fold);
+  return f.value();
+}
+
+}  // namespace rankc::runtime
