@@ -1,5 +1,5 @@
-# `rankc-verify`: a program of its own that checks a certificate. It has the schema and the comparison with the model in common
-# with the generator, and neither its passes nor its proof.
+# `rankc-verify`: a separate program that checks a certificate. It shares the schema and the comparison with the model with the
+# generator, and links neither its passes nor its proof.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 

@@ -5,10 +5,12 @@
 
 namespace rankc::test {
 
-/// A third of many, or all of them.
-inline int some_of(int all) {
+inline bool plants_all() {
   static const bool is_every = std::getenv("RANKC_EVERY_MUTANT") != nullptr;
-  return is_every ? all : (all + 2) / 3;
+  return is_every;
 }
+
+/// A third of many, or all of them.
+inline int some_of(int all) { return plants_all() ? all : (all + 2) / 3; }
 
 }  // namespace rankc::test

@@ -68,7 +68,7 @@ struct file {
   std::vector<std::string> trusted;  // what no checker can know from the file
   int world = 0;
   std::vector<listed_axis> mesh;
-  specification model;  // without layers: the file has none
+  specification model;  // without layers: the file has no model
   std::vector<step> steps;
 };
 

@@ -121,7 +121,7 @@ void check_head(const file& f) {
            found(f.plan_hash));
 }
 
-/// Files of older versions are told what they lack.
+/// Refuses files of older versions with the name of what they lack.
 void check_format(const json& j) {
   if (!j.is_object() || !j.contains("format") || j["format"] == format) return;
   for (const auto& [older, lacks] :

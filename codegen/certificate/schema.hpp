@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a certificate's steps, each listed once. The writer, the strict reader and the page FORMAT.md
 // go through these lists. A schema lists the fields of one struct. `is_line`: a JSON array of the values in
-// this order; else a JSON object. `own_line`: each begins on a line of its own.
+// this order; else a JSON object. `own_line`: each begins on a new line.
 //
 // A visitor has these functions:
 //   f(name, value, about)                 a number, a flag, a text, or a list of them

@@ -25,7 +25,7 @@ void append_quoted(std::string& out, std::string_view);
 /// A visitor of the fields of one struct.
 class writer {
  public:
-  /// `spread`: each field on a line of its own.
+  /// `spread`: each field on a separate line.
   writer(std::string& out, bool is_line, bool spread = false)
       : out_(out), is_line_(is_line), spread_(spread) {
     out_ += is_line_ ? '[' : '{';

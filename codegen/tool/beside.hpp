@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are installed beside `rankc`.
+// Programs that are installed in the folder of `rankc`.
 #pragma once
 #include <iosfwd>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structure, meetings and order. Given the certificate's order, that nothing hangs is one comparison per
-// edge. What concerns the ops alone is checked once for all ranks that run them.
+// Structure, matching and order. In the certificate's order, one comparison for each edge shows that nothing
+// hangs. Rules about the ops alone are checked once for all ranks that run them.
 #include "schedule.hpp"
 
 #include <algorithm>
@@ -149,7 +149,7 @@ class schedule_checker {
            given.type == made.type;
   }
 
-  /// What each member has of offsets, to all of them, by way of scratch of that size.
+  /// Each member sends its offsets to all members, through scratch of that size.
   static bool is_gathering_of_offsets(const listed_op& s, std::uint64_t members) {
     if (s.reads.size() != 1 || s.writes.size() != 2) return false;
     const access &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];

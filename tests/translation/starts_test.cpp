@@ -4,6 +4,7 @@
 #include "mutate_text.hpp"
 #include "plans.hpp"
 #include "texts.hpp"
+#include "../some_of.hpp"
 
 #include <doctest/doctest.h>
 #include <rankc/codegen/certificate.hpp>
@@ -170,6 +171,13 @@ altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder
   return made;
 }
 
+/// Every sixth alteration, or all. A compiler runs for each.
+void keep_some(std::vector<altered>& texts) {
+  if (rankc::test::plants_all()) return;
+  std::size_t n = 0;
+  for (altered& t : texts) std::erase_if(t.all, [&](const alteration&) { return n++ % 6 > 0; });
+}
+
 std::vector<altered> altered_texts(const std::string& folder) {
   std::vector<altered> list;
   for (const bool cuda : {false, true}) {
@@ -177,6 +185,7 @@ std::vector<altered> altered_texts(const std::string& folder) {
       if (p.name == "gpt_dp2_tp2_pp2") list.push_back(altered_text(std::move(p), cuda, folder));
     list.push_back(altered_text(sharded_plan(), cuda, folder));
   }
+  keep_some(list);
   return list;
 }
 
@@ -219,8 +228,9 @@ TEST_CASE("starts: a text with an altered call is refused by the call's name") {
       CHECK_MESSAGE((tells && sentence.find(a.named) != sentence.npos), sentence);
     }
   MESSAGE("refused: ", refused[0], " on the host, ", refused[1], " with CUDA");
-  CHECK(refused[0] >= 100);
-  CHECK(refused[1] >= 100);
+  const int least = rankc::test::plants_all() ? 100 : 15;
+  CHECK(refused[0] >= least);
+  CHECK(refused[1] >= least);
   std::filesystem::remove_all(folder);
 }
 

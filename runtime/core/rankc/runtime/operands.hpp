@@ -155,16 +155,13 @@ constexpr bool has_members(std::index_sequence<I...>) {
   return requires(any_member m) { Call{(static_cast<void>(I), m)...}; };
 }
 
-/// How many members a call has. C++ says it by trying alone.
-template <class Call, std::size_t Least = 1, std::size_t Most = most_operands>
+/// The number of members of a call. C++ tells it by trying alone: from `N` on, as most calls have 3 or more.
+template <class Call, std::size_t N = 3>
 constexpr std::size_t count_members() {
-  if constexpr (Least == Most) return Least;
-  else {
-    constexpr std::size_t middle = (Least + Most + 1) / 2;
-    if constexpr (has_members<Call>(std::make_index_sequence<middle>{}))
-      return count_members<Call, middle, Most>();
-    else return count_members<Call, Least, middle - 1>();
-  }
+  if constexpr (!has_members<Call>(std::make_index_sequence<N>{})) return count_members<Call, N - 1>();
+  else if constexpr (has_members<Call>(std::make_index_sequence<N + 1>{}))
+    return count_members<Call, N + 1>();
+  else return N;
 }
 
 template <class Call, std::size_t... I>
