@@ -29,8 +29,6 @@ struct kernel_members {
   bool may_add = false;                                              // and need not be told: it overwrites
 };
 kernel_members members_of(const op_row&, target);
-/// The symbols of the sizes and of the number that a call names, in the order of its members.
-std::vector<std::string> numbers_of(const op_row&, target);
 
 /// The op that says how many picks an expert takes; null where experts take all.
 const rankc::op* find_limit(const plan_data&);

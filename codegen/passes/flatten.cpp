@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../emit/emit.hpp"
+#include "call_sizes.hpp"
 #include "contents.hpp"
 #include "lanes.hpp"
 #include "passes.hpp"
