@@ -39,7 +39,7 @@ struct number_run {
   std::int64_t first = 0, count = 0;
 };
 
-/// A rank: its program, and what the numbers in there are to it.
+/// A rank: the program that it runs, and its values and communicators for the program's numbers.
 struct listed_rank {
   int number = 0;   // among the ranks of the world
   int program = 0;  // among those of the step

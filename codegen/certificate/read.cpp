@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a certificate, and checks that its numbers are there as often as its ops need them.
+// Reads a certificate. Each rank must list one value for each value number of its program, and one first
+// index for each view and box dim. Sizes are bounded before memory is taken for them.
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
@@ -14,7 +15,9 @@ namespace rankc::codegen::schema {
 
 namespace {
 
-/// The number of shards whose begins a program leaves to its ranks: of each view, and of each dim of a box.
+constexpr int most_ranks = 1 << 20, most_streams = 1 << 10, most_fields = 1 << 6;
+
+/// The number of first indices that a rank must list: one for each view, and one for each dim of a box.
 std::size_t count_firsts(const listed_program& p) {
   std::size_t n = 0;
   for (const listed_op& o : p.ops) {
@@ -27,10 +30,18 @@ std::size_t count_firsts(const listed_program& p) {
 /// Values are numbered from 0 up to this.
 std::size_t count_values(const listed_program& p) {
   int most = -1;
+  std::size_t accesses = 0;
   for (const listed_op& o : p.ops)
-    for (const auto* accesses : {&o.reads, &o.writes})
-      for (const access& a : *accesses) most = std::max(most, a.value);
-  return static_cast<std::size_t>(most) + 1;
+    for (const auto* list : {&o.reads, &o.writes})
+      for (const access& a : *list) {
+        most = std::max(most, a.value);
+        ++accesses;
+      }
+  const auto values = static_cast<std::size_t>(most) + 1;
+  if (values > accesses)
+    refuse("RC7286: certificate: an op names value {}; a program with {} reads and writes has values 0..{}",
+           most, accesses, accesses - 1);
+  return values;
 }
 
 std::vector<int> values_of(const std::vector<number_run>& runs, std::size_t most) {
@@ -78,6 +89,10 @@ void expand_runs(step& s) {
 
 void check_world(const step& s) {
   const int ranks = static_cast<int>(s.ranks.size()), world = s.world;
+  if (world > most_ranks)
+    refuse("RC7287: certificate: the world has {} ranks; expected {} at most", world, most_ranks);
+  if (s.streams > most_streams)
+    refuse("RC7288: certificate: a step has {} streams; expected {} at most", s.streams, most_streams);
   if (world < ranks) refuse("RC7139: certificate: the world has {} ranks, but a step has {}", world, ranks);
   if (s.mesh.empty() && world > ranks)
     refuse(
@@ -114,6 +129,9 @@ void check_uses(const specification& model) {
 }
 
 void check_head(const file& f) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::any_of(f.plan.begin(), f.plan.end(), is_control))
+    refuse("RC7289: certificate: the name of the plan has a control character");
   if (!std::equal(f.trusted.begin(), f.trusted.end(), std::begin(trusted), std::end(trusted)))
     refuse("RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file");
   if (f.plan_hash.size() != 16 || f.plan_hash.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -191,9 +209,11 @@ class parser {
     std::vector<std::string>& keys = keys_.back();
     if (std::find(keys.begin(), keys.end(), key) != keys.end())
       refuse("RC7135: certificate: an object has the field \"{}\" twice", key);
+    if (keys.size() == most_fields)
+      refuse("RC7290: certificate: an object has more than {} fields", most_fields);
     keys.push_back(key);
   }
-  /// Whether the objects around are the values of these fields.
+  /// Whether the parser is inside the fields of this path.
   bool is_at(std::initializer_list<const char*> path) const {
     return std::equal(
         keys_.begin(), keys_.end(), path.begin(), path.end(),

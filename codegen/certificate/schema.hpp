@@ -123,11 +123,14 @@ struct op_schema {
                                       "the tensor of each write of begin, or of each read of end");
     });
     f.when(o.kind != op_kind::begin && o.kind != op_kind::end, "all others", [&] {
-      f("operands", o.operands, "where the call's operands begin, in its order; none: no call");
+      f("operands", o.operands,
+        "first bytes of the call's operands, in the order of its arguments; empty: the text makes no call");
     });
     f.when(o.kind == op_kind::compute, "compute", [&] { list_kernel(f, o); });
     f.when(communicates(o), "send, receive, collective", [&] { list_communication(f, o); });
-    f("position", o.position, "place in an order of the step's joint events; ops that meet have one place");
+    f("position", o.position,
+      "position in one order of all ranks' ops; a send and its receive, or the members of a collective, "
+      "share one");
   }
 
  private:
@@ -139,7 +142,7 @@ struct op_schema {
     f("given", o.given, "sizes and the number that the call names, in its order");
   }
   static void list_communication(auto& f, auto& o) {
-    f("communicator", o.communicator, "a number of the program, as in the ranks' communicators");
+    f("communicator", o.communicator, "index into the `communicators` of the rank that runs the program");
     f("bytes", o.bytes, "bytes that each rank gives, or gets from a reduce_scatter");
     f("message", o.message, "number of the call site, the same on all members");
     f.when(is_message(o), "send, receive",

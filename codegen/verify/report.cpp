@@ -54,8 +54,10 @@ void print_list(const std::string& title, const std::vector<std::string>& senten
 
 std::uint64_t fingerprint_of(const certified& c) {
   std::vector<step_fold> folds;
-  for (const proven& s : c.steps)
+  for (const proven& s : c.steps) {
+    check_calls(s.program);
     for (step_fold& f : fold_calls(s.program)) folds.push_back(std::move(f));
+  }
   return runtime::fingerprint_of(folds);
 }
 
@@ -67,7 +69,6 @@ void print_plan(const certified& c, std::ostream& out) {
   out << fmt::format("world: {} ranks{}\n", world,
                      listed < world ? fmt::format(", for which {} stand", listed) : "");
   if (!c.model.layers.empty()) out << "model: " << text_of(c.model) << "\n";
-  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c));
 }
 
 /// The draw of a check, and the chance that it accepts a file that it should refuse.
@@ -137,6 +138,7 @@ std::string check_model(const certified& c, const std::filesystem::path& file, s
     throw runtime::failure(1, "RC8124: the steps of {} do not belong together: {}", file,
                            together.reasons.front());
   print_list("steps: belong together", together.claims, out);
+  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c));
   if (by.chance > 0) print_draw(by, out);
   print_list("trusted, and not shown by the certificate:", trusted_by(c), out);
   return not_compared;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that have some of the ranks of a world. A claim about these holds for all ranks if the others follow
-// from them by a shift along axes that are listed in part. So the listed ranks must be those at the first
-// indices of each axis. A communicator that spans such axes must have a member at each of their listed
-// indices, in their order. The communicators of ranks that differ along such axes alone must differ by the
-// shift alone.
+// Steps that have some of the ranks of a world. The file lists the first ranks along some axes. Every other
+// rank must be a listed rank moved along these axes. Then a claim about the listed ranks holds for all
+// ranks. A communicator that spans such axes must have a member at each of their listed indices, in their
+// order. The communicators of ranks that differ along such axes alone must differ by the shift alone.
 #include "schedule.hpp"
 
 #include <algorithm>

@@ -14,6 +14,8 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
+constexpr int most_positions = 1 << 24;
+
 class schedule_checker {
  public:
   explicit schedule_checker(const step& d) : d_(d), result_(d) {}
@@ -83,8 +85,9 @@ class schedule_checker {
       if (s.stream < 0 || s.stream >= d_.streams)
         refuse(me, "RC7163: certificate, rank {}: op \"{}\" is on stream {}; the step has streams 0..{}",
                s.stream, d_.streams - 1);
-      if (s.position < 0)
-        refuse(me, "RC7164: certificate, rank {}: op \"{}\" has position {}, expected 0 or more", s.position);
+      if (s.position < 0 || s.position > most_positions)
+        refuse(me, "RC7164: certificate, rank {}: op \"{}\" has position {}, expected 0..{}", s.position,
+               most_positions);
       for (int before : s.waits)
         if (before < 0 || before >= i)
           refuse(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that a lowered program cannot hang, mismatch a message, read a wrong byte, or write a byte from two
-// ops at once, read or not, in whatever way its streams interleave. It asks for more than one transport
-// would. The program cannot hang even if sends are not buffered, and cannot race however much they are. That
-// the values are the model's is the claim of equivalence.hpp.
+// ops at once, read or not, in whatever way its streams interleave. The proof holds for every transport. The
+// program does not hang if each send waits for its receive. It has no race if sends return at once. That the
+// values are the model's is the claim of equivalence.hpp.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

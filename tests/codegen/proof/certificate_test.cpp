@@ -110,9 +110,33 @@ TEST_CASE("tampering is refused") {
     ops(j, 0)[1]["position"] = ops(j, 0)[0]["position"];
     expected = {7184, {"0", "0F0: enter", "0", "begin", "0"}};
   }
+  SUBCASE("a position that no order needs") {
+    of_kind(j, 0, "end")["position"] = 1 << 25;
+    expected = {7164, {"0", "end", "33554432", "16777216"}};
+  }
+  SUBCASE("a value that no access needs") {
+    ops(j, 0)[0]["writes"][0][2] = 1 << 30;
+    expected = {7286, {"1073741824", "140", "139"}};
+  }
+  SUBCASE("too many ranks") {
+    j["world"] = 1 << 21;
+    expected = {7287, {"2097152", "1048576"}};
+  }
+  SUBCASE("too many streams") {
+    step(j)["streams"] = 2000;
+    expected = {7288, {"2000", "1024"}};
+  }
+  SUBCASE("a name of two lines") {
+    j["plan"] = "a\nb";
+    expected = {7289, {}};
+  }
+  SUBCASE("too many fields") {
+    for (int n = 0; n < 100; ++n) j["more " + std::to_string(n)] = n;
+    expected = {7290, {"64"}};
+  }
   SUBCASE("negative position") {
     of_kind(j, 0, "begin")["position"] = -1;
-    expected = {7164, {"0", "begin", "-1"}};
+    expected = {7164, {"0", "begin", "-1", "16777216"}};
   }
   SUBCASE("name") {
     of_kind(j, 0, "send")["name"] = "F9";

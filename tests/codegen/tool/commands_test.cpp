@@ -255,6 +255,35 @@ TEST_CASE("verify ends with 1 where a certificate is refused, and prints no clai
   CHECK(refusal(run_verify(s.path)) == test::said{7902, {s.path.string(), "Is a directory"}});
 }
 
+TEST_CASE("verify refuses a certificate whose calls have other operands than its ops") {
+  const scratch_folder s;
+  const std::string file = (s.path / "c.json").string();
+  const auto why = [&](auto wanted, auto change) {
+    certificates c;
+    for (codegen::op& o : c.train.program.ranks[0].ops)
+      if (wanted(o)) {
+        change(o.operands);
+        break;
+      }
+    write(file, c.both());
+    return refusal(run_verify(file)).id;
+  };
+  const auto of_row = [](std::string_view row) { return [=](const codegen::op& o) { return o.row == row; }; };
+  const auto sends = [](const codegen::op& o) { return o.kind == codegen::op_kind::send; };
+  const auto communicates = [](const codegen::op& o) { return o.communicator >= 0; };
+  using operands = std::vector<std::size_t>;
+  CHECK(why(of_row("linear"), [](operands& o) { o[0] += 4; }) == 7291);
+  CHECK(why(of_row("linear"), [](operands& o) { o[1] = o[0]; }) == 7292);
+  CHECK(why(sends, [](operands& o) { o[0] += 64; }) == 7293);
+  CHECK(why(of_row("adamw"), [](operands& o) { o.pop_back(); }) == 7296);
+  CHECK(why(of_row("adamw"), [](operands& o) { o.resize(1); }) == 7294);
+  CHECK(why(of_row("adamw"), [](operands& o) { std::swap(o[2], o[3]); }) == 7297);
+  CHECK(why(of_row("adamw"), [](operands& o) { o[0] = o[1]; }) == 7297);
+  CHECK(why(of_row("adamw"), [](operands& o) { o[3] = o[2]; }) == 7295);
+  CHECK(why(of_row("sum_squares"), [](operands& o) { o[0] += 256; }) == 7296);
+  CHECK(why(communicates, [](operands& o) { o.clear(); }) == 7298);
+}
+
 TEST_CASE("verify ends with 3 where the programs are sound and not compared with a model") {
   const scratch_folder s;
   certificates c;

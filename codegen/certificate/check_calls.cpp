@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the operands of each call with the reads, writes and views of its op, so that the fold of the
+// calls (fold_calls.cpp) stands for the ops that are proven.
+#include <rankc/codegen/proven_calls.hpp>
+#include <rankc/runtime/failure.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace rankc::codegen {
+
+namespace {
+
+const access& first_access(const op& o, const view& v) {
+  return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
+}
+
+/// The calls of one rank.
+class call_checker {
+ public:
+  call_checker(const program& p, std::size_t rank)
+      : rank_(p.ranks[rank].number < 0 ? static_cast<int>(rank) : p.ranks[rank].number) {}
+
+  void check(const op& o) const {
+    if (o.kind == op_kind::begin || o.kind == op_kind::end) return;
+    if (o.operands.empty()) refuse(o, "RC7298: rank {}: op \"{}\" has no call");
+    if (o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd") return check_regions(o);
+    if (o.kind == op_kind::send || o.kind == op_kind::receive)
+      return expect(o, {(o.kind == op_kind::send ? o.reads : o.writes).at(0).begin});
+    if (o.kind == op_kind::collective && is_reduction(o)) return expect(o, {first_byte(o.reads)});
+    check_places(o);
+  }
+
+ private:
+  static bool is_reduction(const op& o) {
+    return o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max;
+  }
+  static std::size_t first_byte(const std::vector<access>& all) {
+    std::size_t least = all.at(0).begin;
+    for (const access& a : all) least = std::min(least, a.begin);
+    return least;
+  }
+
+  /// The first bytes that operands may have, and those that operands must have.
+  struct places {
+    std::set<std::size_t> all, needed;
+  };
+  static places places_of(const op& o) {
+    places of;
+    for (const auto* list : {&o.reads, &o.writes})
+      for (const access& a : *list) of.all.insert(a.begin);
+    if (o.kind == op_kind::collective) of.needed = of.all;
+    for (const view& v : o.views) of.needed.insert(first_access(o, v).begin + v.offset);
+    of.all.insert(of.needed.begin(), of.needed.end());
+    return of;
+  }
+
+  void check_places(const op& o) const {
+    const places of = places_of(o);
+    for (const std::size_t begin : o.operands)
+      if (!of.all.contains(begin))
+        refuse(
+            o,
+            "RC7291: rank {}: op \"{}\" calls with an operand at byte {}, where none of its tensors begins",
+            begin);
+    for (const std::size_t begin : of.needed)
+      if (std::find(o.operands.begin(), o.operands.end(), begin) == o.operands.end())
+        refuse(
+            o,
+            "RC7292: rank {}: op \"{}\" calls without an operand at byte {}, where one of its tensors begins",
+            begin);
+  }
+
+  void expect(const op& o, const std::vector<std::size_t>& begins) const {
+    if (o.operands != begins)
+      refuse(o, "RC7293: rank {}: op \"{}\" has a call of {} operands; expected one, at byte {}",
+             o.operands.size(), begins[0]);
+  }
+
+  /// The norm and the optimizer are called with regions: each has a parameter at the same element.
+  void check_regions(const op& o) const {
+    static constexpr std::array<std::string_view, 4> of_optimizer{"weight", "gradient", "first_moment",
+                                                                  "second_moment"};
+    const std::size_t n = o.operands.size();
+    const bool is_norm = o.row == "sum_squares";
+    if (n < 2 || n > (is_norm ? 2 : of_optimizer.size() + 1))
+      refuse(o, "RC7294: rank {}: op \"{}\" has a call of {} operands, which are not its regions", n);
+    expect_norm(o, o.operands[is_norm ? 0 : n - 1]);
+    const auto elements = elements_of(o, "gradient", o.operands[1]);
+    for (std::size_t k = 0; !is_norm && k + 1 < n; ++k)
+      if (elements_of(o, of_optimizer[k], o.operands[k]) != elements)
+        refuse(
+            o,
+            "RC7295: rank {}: op \"{}\" is called with region {} at byte {}, where its parameters do not lie",
+            k + 1, o.operands[k]);
+  }
+
+  void expect_norm(const op& o, std::size_t begin) const {
+    for (const view& v : o.views)
+      if (v.port == "norm" && first_access(o, v).begin != begin)
+        refuse(o, "RC7296: rank {}: op \"{}\" is called with the norm at byte {}; expected {}", begin,
+               first_access(o, v).begin);
+  }
+
+  /// Where a port's tensors begin in a region, in elements; of which none can be before it.
+  std::vector<std::size_t> elements_of(const op& o, std::string_view port, std::size_t region) const {
+    constexpr std::array<std::size_t, 8> sizes{1, 4, 2, 4, 8, 1, 1, 1};
+    std::vector<std::size_t> elements;
+    for (const view& v : o.views) {
+      const std::string_view name = v.port == "undecayed_weight" ? "weight" : v.port;
+      if (v.written || name != port) continue;
+      const access& a = first_access(o, v);
+      const std::size_t size = sizes[static_cast<std::size_t>(a.type)];
+      if (a.begin < region || (a.begin - region) % size != 0)
+        refuse(o,
+               "RC7297: rank {}: op \"{}\" is called with a region at byte {}, and has a tensor of it at "
+               "byte {}",
+               region, a.begin);
+      elements.push_back((a.begin - region) / size);
+    }
+    return elements;
+  }
+
+  template <class... T>
+  [[noreturn]] void refuse(const op& o, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
+                           const T&... facts) const {
+    throw runtime::failure(1, about, rank_, o.name, facts...);
+  }
+
+  const int rank_;
+};
+
+}  // namespace
+
+void check_calls(const program& p) {
+  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
+    const call_checker checker(p, r);
+    for (const op& o : p.ranks[r].ops)
+      if (!o.row.empty() || o.communicator >= 0) checker.check(o);
+  }
+}
+
+}  // namespace rankc::codegen
