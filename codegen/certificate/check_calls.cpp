@@ -79,7 +79,7 @@ class call_checker {
              o.operands.size(), begins[0]);
   }
 
-  /// The norm and the optimizer are called with regions: each has a parameter at the same element.
+  /// The norm and the optimizer are called with regions. A parameter has the same element in each.
   void check_regions(const op& o) const {
     static constexpr std::array<std::string_view, 4> of_optimizer{"weight", "gradient", "first_moment",
                                                                   "second_moment"};
@@ -88,13 +88,22 @@ class call_checker {
     if (n < 2 || n > (is_norm ? 2 : of_optimizer.size() + 1))
       refuse(o, "RC7294: rank {}: op \"{}\" has a call of {} operands, which are not its regions", n);
     expect_norm(o, o.operands[is_norm ? 0 : n - 1]);
-    const auto elements = elements_of(o, "gradient", o.operands[1]);
-    for (std::size_t k = 0; !is_norm && k + 1 < n; ++k)
-      if (elements_of(o, of_optimizer[k], o.operands[k]) != elements)
+    std::size_t of_weight = 0;
+    for (const view& v : o.views) {
+      const std::string_view port = v.port.ends_with("weight") ? "weight" : v.port;
+      const auto k = static_cast<std::size_t>(std::find(of_optimizer.begin(), of_optimizer.end(), port) -
+                                              of_optimizer.begin());
+      if (v.written || k == of_optimizer.size()) continue;
+      if (k + (is_norm ? 0 : 1) >= n)
+        refuse(o, "RC7299: rank {}: op \"{}\" is called without the region of its {}", port);
+      const std::size_t element = element_of(o, v, o.operands[k]);
+      if (k == 0) of_weight = element;
+      else if (!is_norm && element != of_weight)
         refuse(
             o,
             "RC7295: rank {}: op \"{}\" is called with region {} at byte {}, where its parameters do not lie",
             k + 1, o.operands[k]);
+    }
   }
 
   void expect_norm(const op& o, std::size_t begin) const {
@@ -104,23 +113,17 @@ class call_checker {
                first_access(o, v).begin);
   }
 
-  /// Where a port's tensors begin in a region, in elements; of which none can be before it.
-  std::vector<std::size_t> elements_of(const op& o, std::string_view port, std::size_t region) const {
+  /// Where a tensor begins in a region, in elements.
+  std::size_t element_of(const op& o, const view& v, std::size_t region) const {
     constexpr std::array<std::size_t, 8> sizes{1, 4, 2, 4, 8, 1, 1, 1};
-    std::vector<std::size_t> elements;
-    for (const view& v : o.views) {
-      const std::string_view name = v.port == "undecayed_weight" ? "weight" : v.port;
-      if (v.written || name != port) continue;
-      const access& a = first_access(o, v);
-      const std::size_t size = sizes[static_cast<std::size_t>(a.type)];
-      if (a.begin < region || (a.begin - region) % size != 0)
-        refuse(o,
-               "RC7297: rank {}: op \"{}\" is called with a region at byte {}, and has a tensor of it at "
-               "byte {}",
-               region, a.begin);
-      elements.push_back((a.begin - region) / size);
-    }
-    return elements;
+    const access& a = first_access(o, v);
+    const std::size_t size = sizes[static_cast<std::size_t>(a.type)];
+    if (a.begin < region || (a.begin - region) % size != 0)
+      refuse(
+          o,
+          "RC7297: rank {}: op \"{}\" is called with a region at byte {}, and has a tensor of it at byte {}",
+          region, a.begin);
+    return (a.begin - region) / size;
   }
 
   template <class... T>
