@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds the ops of a rank as its text calls them.
-#include <rankc/codegen/proven_calls.hpp>
+#include "call_operands.hpp"
 
+#include <rankc/codegen/proven_calls.hpp>
 #include <rankc/runtime/folded_call.hpp>
 
 #include <algorithm>
@@ -20,16 +21,6 @@ using runtime::folded_type;
 static_assert(static_cast<int>(folded_type::i32) == static_cast<int>(element_type::i32) &&
               static_cast<int>(folded_type::f64) == static_cast<int>(element_type::f64) &&
               static_cast<int>(folded_type::e4m3_rows) == static_cast<int>(element_type::e4m3_rows));
-
-void join(std::vector<int>& into, const std::vector<int>& more) {
-  into.insert(into.end(), more.begin(), more.end());
-  std::sort(into.begin(), into.end());
-  into.erase(std::unique(into.begin(), into.end()), into.end());
-}
-
-const access& first_access(const op& o, const view& v) {
-  return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
-}
 
 /// The tensor of a port as the kernel's struct has it: rows.
 runtime::folded_operand operand_of(const op& o, const view& v) {
@@ -59,14 +50,11 @@ std::vector<runtime::folded_operand> operands_of(const op& o) {
   return all;
 }
 
-bool is_over_ranges(const op& o) { return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd"; }
-
 /// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
 /// behind it.
 std::vector<folded_range> ranges_of(const op& o) {
-  constexpr std::size_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
   const std::size_t region = o.operands.at(1);
-  std::vector<folded_range> parts, all;
+  std::vector<folded_range> parts;
   folded_range as{};
   for (const view& v : o.views) {
     if (!v.written && v.port.ends_with("weight")) {
@@ -75,58 +63,46 @@ std::vector<folded_range> ranges_of(const op& o) {
     }
     if (v.written || v.port != "gradient") continue;
     const access& a = first_access(o, v);
-    as.first = (a.begin - region) / sizes[static_cast<std::size_t>(a.type)];
+    as.first = (a.begin - region) / element_size(a.type);
     as.count = (static_cast<std::size_t>(v.shape[0]) + runtime::elements_apart - 1) /
                runtime::elements_apart * runtime::elements_apart;
     parts.push_back(as);
   }
   std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const folded_range& next : parts)
-    if (!all.empty() && all.back().end() == next.first && all.back().is_treated_as(next))
-      all.back().count += next.count;
-    else all.push_back(next);
-  return all;
+  return runtime::joined_ranges(parts);
 }
 
 /// Folds one rank's ops.
 class rank_folding {
  public:
   rank_folding(const program& p, int rank)
-      : p_(p), rank_(rank), queues_(static_cast<std::size_t>(p.streams)) {}
+      : p_(p), rank_(rank), lanes_(static_cast<std::size_t>(p.streams)) {}
 
   step_fold run() {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
-    out_ = {.alike = own.alike, .rank = number_of(rank_), .trains = p_.step == "train"};
+    out_ = {.alike = own.alike, .rank = p_.number_of(rank_), .trains = p_.step == "train"};
     std::vector<std::vector<int>> ends(own.ops.size());  // the calls whose end is an op's end
     for (std::size_t i = 0; i < own.ops.size(); ++i) {
       const op& o = own.ops[i];
-      queue& q = queues_.at(static_cast<std::size_t>(o.stream));
-      for (const int w : o.waits) join(q.waits, ends[static_cast<std::size_t>(w)]);
+      runtime::folded_lane& lane = lanes_.at(static_cast<std::size_t>(o.stream));
+      for (const int w : o.waits) lane.wait(ends[static_cast<std::size_t>(w)]);
       if (o.kind == op_kind::begin || o.kind == op_kind::end) continue;
-      if (!o.operands.empty()) add(o, q);
-      ends[i] = q.last;
-      join(ends[i], q.waits);
+      if (!o.row.empty() || o.communicator >= 0) check_operands(o, out_.rank);
+      if (!o.operands.empty()) add(o, lane);
+      ends[i] = lane.end();
     }
-    std::vector<std::vector<int>> waits;
-    for (const queue& q : queues_) waits.push_back(q.waits);
-    out_.fold = runtime::fold(last(), waits);
+    out_.fold = runtime::fold(last(), lanes_);
     return std::move(out_);
   }
 
  private:
-  /// The last call of a stream, and the waits after it.
-  struct queue {
-    std::vector<int> last, waits;
-  };
-
   std::uint64_t last() const { return out_.after.empty() ? 0 : out_.after.back(); }
 
-  void add(const op& o, queue& q) {
+  void add(const op& o, runtime::folded_lane& lane) {
     folded_call made{.name = o.row, .lane = o.stream};
     if (o.communicator >= 0) communicate(o, made);
     else compute(o, made);
-    made.waits = std::exchange(q.waits, {});
-    q.last = {static_cast<int>(out_.after.size())};
+    made.waits = lane.call(out_.after.size());
     out_.after.push_back(runtime::fold(last(), made));
   }
 
@@ -141,7 +117,7 @@ class rank_folding {
       made.adds |= v.adds;
       made.add_first(static_cast<std::size_t>(v.first));
     }
-    if (is_over_ranges(o)) {
+    if (is_over_regions(o)) {
       made.ranges = ranges_of(o);
       for (const std::size_t begin : o.operands) made.operands.push_back({begin});
       return;
@@ -174,11 +150,6 @@ class rank_folding {
     return collective_kind_names[static_cast<int>(o.does)];
   }
 
-  int number_of(int rank) const {
-    const int number = p_.ranks[static_cast<std::size_t>(rank)].number;
-    return number < 0 ? rank : number;
-  }
-
   std::uint64_t fold_of(int index, bool is_pair) {
     const auto [at, fresh] = folds_.try_emplace({index, is_pair});
     if (!fresh) return at->second;
@@ -190,7 +161,7 @@ class rank_folding {
   /// All members in the world. Along an axis on which some ranks stand for all, they are at all its indices.
   std::vector<int> members_of(const communicator& c) const {
     std::vector<int> members;
-    for (const int r : c.ranks) members.push_back(number_of(r));
+    for (const int r : c.ranks) members.push_back(p_.number_of(r));
     for (const int axis : c.along) {
       const listed_axis& x = p_.mesh.at(static_cast<std::size_t>(axis));
       int stride = 1;
@@ -208,7 +179,7 @@ class rank_folding {
 
   const program& p_;
   const int rank_;
-  std::vector<queue> queues_;
+  std::vector<runtime::folded_lane> lanes_;
   std::map<std::pair<int, bool>, std::uint64_t> folds_;
   step_fold out_;
 };

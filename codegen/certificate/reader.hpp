@@ -80,7 +80,10 @@ class reader {
   }
   void nullable(const char* name, bool, const auto& list) {
     const auto at = j_.find(name);
-    if (at == j_.end() || !at->is_null()) return list();
+    if (at == j_.end() || !at->is_null()) {
+      expect(at == j_.end() || !at->empty(), "null where a list would be empty");
+      return list();
+    }
     seen_.push_back(name);
   }
   void when(bool condition, const char*, const auto& list) {

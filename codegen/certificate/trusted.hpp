@@ -11,7 +11,8 @@ inline constexpr std::string_view trusted[]{
     "the table of facts (codegen/equivalence/facts.cpp) is true of the kernels, and collectives do what "
     "their names say",
     "the model is the one that the plan's author means, as it was traced on one device",
-    "the text of the program issues the ops of the file, with these operands and waits",
+    "a program with the file's fingerprint of calls makes the calls of the file",
+    "the sizes and the number that a call names (\"given\") are those of its op",
     "where the file lists some ranks of a larger world, every other rank does what the listed ranks at its "
     "coordinates do",
     "memory outside the arena (workspaces of cuBLASLt and cuDNN, buffers of NCCL, staged scalars) is never "

@@ -140,8 +140,7 @@ step_text text_of(const program& p, const verdict& v) {
     schema::writer::write_struct<schema::program_schema>(text, of);
     const auto [at, fresh] = known.try_emplace(text, known.size());
     if (fresh) s.programs.push_back({std::move(text)});
-    s.ranks.push_back(
-        of.ops.rank(p.ranks[r].number < 0 ? static_cast<int>(r) : p.ranks[r].number, at->second));
+    s.ranks.push_back(of.ops.rank(p.number_of(static_cast<int>(r)), at->second));
   }
   return s;
 }
@@ -160,7 +159,7 @@ std::string certificate_text(const program& of, std::vector<step_text> steps, sp
          of.plan,
          fmt::format("{:016x}", of.plan_hash),
          {std::begin(trusted), std::end(trusted)},
-         std::max(of.world, static_cast<int>(of.ranks.size())),
+         of.world_size(),
          of.mesh,
          std::move(model),
          std::move(steps)};

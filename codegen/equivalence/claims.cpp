@@ -201,8 +201,8 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
   const auto [box, expected] = expected_at_end(h);
   if (is_kept(h.kind)) leave(rank, a, h, box);
   if (h.kind == holding_kind::padding) return check_padding(a, found, model_);
-  losses_ += h.kind == holding_kind::loss;
-  norms_ += h.kind == holding_kind::norm;
+  if (h.kind == holding_kind::loss) leave_loss_.insert(rank);
+  if (h.kind == holding_kind::norm) leave_norm_.insert(rank);
   if (count(box) != c.elements()) refuse_size(what, c.bytes, box);
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) refuse_sum(what, found, expected);

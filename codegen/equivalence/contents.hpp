@@ -77,11 +77,7 @@ struct piece {
   place at;
   holding holds;
 };
-inline std::int64_t size_of(element_type t) {
-  constexpr std::int64_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
-  static_assert(std::size(sizes) == std::size(element_type_names));
-  return sizes[static_cast<int>(t)];
-}
+inline std::int64_t size_of(element_type t) { return static_cast<std::int64_t>(element_size(t)); }
 /// Pieces have no element in common; between them is nothing that is known.
 struct content {
   std::size_t bytes = 0;

@@ -197,8 +197,10 @@ void claims::check_all() {
     } catch (const refusal& why) {
       throw why.at("parameter " + name);
     }
-  if (losses_ == 0) throw refusal("RC7629: the step leaves the loss on no rank");
-  if (trains_ && norms_ == 0) throw refusal("RC7630: the step leaves the norm on no rank");
+  if (leave_loss_.empty()) throw refusal("RC7629: the step leaves the loss on no rank");
+  if (trains_ && leave_norm_.size() < program_.ranks.size())
+    throw refusal("RC7630: the step leaves the norm on {} of {} ranks; expected all", leave_norm_.size(),
+                  program_.ranks.size());
 }
 
 static std::string kept_text(bool weights, bool moments) {
@@ -209,7 +211,7 @@ static std::string kept_text(bool weights, bool moments) {
 
 std::vector<std::string> claims::sentences() const {
   std::vector<std::string> all;
-  all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", losses_,
+  all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", leave_loss_.size(),
                             model_.tokens()));
   if (!trains_) {
     all.push_back(fmt::format("all {} parameters are as they were", model_.parameters().size()));

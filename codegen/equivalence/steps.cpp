@@ -73,7 +73,7 @@ void check_same(const kept_state& first, const kept_state& other) {
 kept_state kept_by(const program& p) {
   kept_state all{p.step, {}};
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
-    kept_state::rank of{p.ranks[r].number < 0 ? static_cast<int>(r) : p.ranks[r].number, {}};
+    kept_state::rank of{p.number_of(static_cast<int>(r)), {}};
     for (const op& o : p.ranks[r].ops) {
       if (o.kind != op_kind::begin) continue;
       for (std::size_t i = 0; i < std::min(o.writes.size(), o.holds.size()); ++i)

@@ -239,7 +239,7 @@ listing list_program(const lowered& l, const program& p) {
   listing all;
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     const std::vector<op>& ops = p.ranks[r].ops;
-    const int number = p.ranks[r].number < 0 ? static_cast<int>(r) : p.ranks[r].number;
+    const int number = p.number_of(static_cast<int>(r));
     const std::vector<lane>& lanes = l.ranks[layout(l.plan->dims).at(number)[axis::pp]].lanes;
     section& here = all.emplace_back(section{fmt::format("rank {}: {}", number, p.step), {}});
     for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -9,12 +9,6 @@
 namespace rankc::runtime {
 namespace {
 
-void join(std::vector<int>& into, const std::vector<int>& more) {
-  into.insert(into.end(), more.begin(), more.end());
-  std::sort(into.begin(), into.end());
-  into.erase(std::unique(into.begin(), into.end()), into.end());
-}
-
 bool has(const operand_list& list, member_kind kind) {
   return std::ranges::any_of(list.all_members(), [=](const call_member& m) { return m.of.kind == kind; });
 }
@@ -23,7 +17,7 @@ bool has(const operand_list& list, member_kind kind) {
 const call_member& member(const operand_list& list, member_kind kind, std::size_t n = 0) {
   for (const call_member& m : list.all_members())
     if (m.of.kind == kind && n-- == 0) return m;
-  throw failure(1, "RC5144: {} has no such member as its kind of call has; generate the program again",
+  throw failure(1, "RC5144: {} lacks a member that calls of its kind have; generate the program again",
                 word_in(list.type));
 }
 
@@ -38,16 +32,10 @@ std::size_t moved_bytes(std::string_view name, const operand_list& list) {
   return name.starts_with("shift") ? 2 * bytes : bytes;
 }
 
-/// Neighbours that are treated alike are one.
 std::vector<folded_range> folded(std::span<const range> all) {
-  std::vector<folded_range> out;
-  for (const range& r : all) {
-    const folded_range next{r.first, r.count, r.decay, r.balances};
-    if (!out.empty() && out.back().end() == next.first && out.back().is_treated_as(next))
-      out.back().count += next.count;
-    else out.push_back(next);
-  }
-  return out;
+  std::vector<folded_range> ranges;
+  for (const range& r : all) ranges.push_back({r.first, r.count, r.decay, r.balances});
+  return joined_ranges(ranges);
 }
 
 void list(std::string& all, std::size_t number) { all += (all.empty() ? "" : ", ") + std::to_string(number); }
@@ -96,12 +84,6 @@ std::uint64_t call_recorder::fold_of_links(const description& about, int index) 
   return f.value();
 }
 
-std::vector<int> call_recorder::queue::end() const {
-  std::vector<int> calls = last;
-  join(calls, waits);
-  return calls;
-}
-
 /// Null where the layout has no such event.
 std::vector<int>* call_recorder::find(event e) {
   const bool is_there = e.index >= 0 && static_cast<std::size_t>(e.index) < events_.size();
@@ -113,10 +95,10 @@ void call_recorder::record(int lane, event e) {
 }
 void call_recorder::wait(int lane, event e) {
   const std::vector<int>* const known = find(e);
-  join(queues_[static_cast<std::size_t>(lane)].waits, known != nullptr ? *known : never_recorded);
+  queues_[static_cast<std::size_t>(lane)].wait(known != nullptr ? *known : never_recorded);
 }
 void call_recorder::follow(int next, int before) {
-  join(queues_[static_cast<std::size_t>(next)].waits, queues_[static_cast<std::size_t>(before)].end());
+  queues_[static_cast<std::size_t>(next)].wait(queues_[static_cast<std::size_t>(before)].end());
 }
 
 std::uint64_t call_recorder::communicator(int lane, over what) const {
@@ -212,10 +194,9 @@ void call_recorder::clear(int lane, at data, std::size_t bytes) {
 void call_recorder::add(folded_call& made) {
   const bool beside = made.lane != 0 && lanes_[static_cast<std::size_t>(made.lane)].computes;
   const int on = beside ? made.lane : 0;
-  queue& q = queues_[static_cast<std::size_t>(made.lane)];
+  folded_lane& queue = queues_[static_cast<std::size_t>(made.lane)];
   if (acting_on_ != on) made.lane += static_cast<int>(lanes_.size());  // by another action than that lane's
-  made.waits = std::exchange(q.waits, {});
-  q.last = {static_cast<int>(calls_)};
+  made.waits = queue.call(calls_);
   fold_ = fold(fold_, made);
   ++calls_;
   const auto every = static_cast<std::size_t>(proven_.every);
@@ -243,9 +224,7 @@ void call_recorder::refuse(const folded_call& found) const {
 }
 
 void call_recorder::finish() {
-  std::vector<std::vector<int>> waits;
-  for (const queue& q : queues_) waits.push_back(q.waits);
-  if (calls_ == proven_.calls && fold(fold_, waits) == proven_.fold) return;
+  if (calls_ == proven_.calls && fold(fold_, queues_) == proven_.fold) return;
   throw failure(
       1,
       "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "

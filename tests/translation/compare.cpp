@@ -84,11 +84,6 @@ std::pair<accesses, accesses> touched_by(const op& o) {
   return of;
 }
 
-int number_of(const program& p, int rank) {
-  const int number = p.ranks[static_cast<std::size_t>(rank)].number;
-  return number < 0 ? rank : number;
-}
-
 class comparison {
  public:
   comparison(const recording& text, const program& p, int rank)
@@ -102,7 +97,7 @@ class comparison {
   std::string run() const {
     for (std::size_t i = 0; i < std::min(text_.calls.size(), proven_.ops.size()); ++i)
       if (const std::string s = difference(i); !s.empty())
-        return fmt::format("rank {}, op {} \"{}\": {}", number_of(p_, rank_), proven_.ops[i],
+        return fmt::format("rank {}, op {} \"{}\": {}", p_.number_of(rank_), proven_.ops[i],
                            proven_op(i).name, s);
     return after_the_calls();
   }
@@ -112,7 +107,7 @@ class comparison {
 
   std::string after_the_calls() const {
     const std::size_t made = text_.calls.size(), wanted = proven_.ops.size();
-    const std::string rank = fmt::format("rank {}", number_of(p_, rank_));
+    const std::string rank = fmt::format("rank {}", p_.number_of(rank_));
     if (made < wanted)
       return fmt::format("{}, op {} \"{}\": the text ends where {} was proven", rank, proven_.ops[made],
                          proven_op(made).name, proven_op(made).function);
@@ -210,7 +205,7 @@ class comparison {
       return fmt::format("the text uses communicator \"{}\" of ranks {} where \"{}\" of ranks {} was proven",
                          t.communicator, fmt::join(members, ", "), proven.name, fmt::join(expected, ", "));
     if (o.kind == op_kind::collective) return "";
-    const int me = number_of(p_, rank_), peer = number_of(p_, o.peer);
+    const int me = p_.number_of(rank_), peer = p_.number_of(o.peer);
     if (t.members.size() != 2 || t.members[t.members[0] == me ? 1 : 0] != peer)
       return fmt::format("the text's communicator is of ranks {} where rank {} was proven",
                          fmt::join(t.members, ", "), peer);
@@ -220,14 +215,14 @@ class comparison {
   /// Ranks of the program as ranks of the world, and those ranks of the world that the program has.
   std::vector<int> numbers(const std::vector<int>& ranks) const {
     std::vector<int> out;
-    for (int r : ranks) out.push_back(number_of(p_, r));
+    for (int r : ranks) out.push_back(p_.number_of(r));
     return out;
   }
   std::vector<int> represented(const std::vector<int>& members) const {
     std::vector<int> out;
     for (int m : members)
       for (std::size_t r = 0; r < p_.ranks.size(); ++r)
-        if (number_of(p_, static_cast<int>(r)) == m) out.push_back(m);
+        if (p_.number_of(static_cast<int>(r)) == m) out.push_back(m);
     return out;
   }
 
@@ -257,7 +252,7 @@ std::string compare(const recording& text, const program& p, int rank) {
 std::string compare(const text& t, const program& p, bool trains) {
   for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
     if (std::string s = compare_tables(*t.about, p, r, trains); !s.empty()) return s;
-    if (std::string s = compare(t.record(number_of(p, r), trains), p, r); !s.empty()) return s;
+    if (std::string s = compare(t.record(p.number_of(r), trains), p, r); !s.empty()) return s;
   }
   return "";
 }

@@ -120,8 +120,7 @@ std::string difference_of_ropes(const runtime::layout& where, int ranks_of_seque
 
 std::string compare_tables(const runtime::description& about, const program& p, int rank, bool trains) {
   const rankc::codegen::rank_program& r = p.ranks[static_cast<std::size_t>(rank)];
-  const int number = r.number < 0 ? rank : r.number,
-            world = std::max(p.world, static_cast<int>(p.ranks.size()));
+  const int number = p.number_of(rank), world = p.world_size();
   if (about.name != p.plan || about.plan_hash != p.plan_hash || about.world() != world)
     return fmt::format("the text is of plan {} {:016x} on {} ranks where {} {:016x} on {} was proven",
                        about.name, about.plan_hash, about.world(), p.plan, p.plan_hash, world);

@@ -8,8 +8,10 @@
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,12 @@ enum class element_type { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
 inline constexpr const char* element_type_names[]{"bytes", "i32",  "bf16", "f32",
                                                   "f64",   "e4m3", "e5m2", "e4m3_rows"};
 constexpr bool is_fp8(element_type t) { return t >= element_type::e4m3; }
+/// Units: bytes.
+constexpr std::size_t element_size(element_type t) {
+  constexpr std::size_t sizes[]{1, 4, 2, 4, 8, 1, 1, 1};
+  static_assert(std::size(sizes) == std::size(element_type_names));
+  return sizes[static_cast<int>(t)];
+}
 
 /// Bytes [begin, end) of the rank's arena holding `value` (unique within the whole program).
 struct access {
@@ -193,6 +201,11 @@ struct op {
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 
+/// The access in which the tensor of a view begins.
+inline const access& first_access(const op& o, const view& v) {
+  return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
+}
+
 struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
@@ -233,6 +246,13 @@ struct program {
   std::string step = "train";  // or "evaluate"
   kernel_set calls = {};
   std::vector<listed_axis> mesh = {};  // empty: the program has all ranks
+
+  /// The rank among the ranks of the world.
+  int number_of(int rank) const {
+    const int number = ranks[static_cast<std::size_t>(rank)].number;
+    return number < 0 ? rank : number;
+  }
+  int world_size() const { return std::max(world, static_cast<int>(ranks.size())); }
 };
 
 }  // namespace rankc::codegen

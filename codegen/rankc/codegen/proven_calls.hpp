@@ -18,13 +18,10 @@ struct step_fold {
   std::uint64_t fold = 0;                 // all calls and the waits of the end
 };
 
-/// Fold the calls of each distinct rank program. Ranks that run the same ops share one fold, with the
-/// coordinates of the last of them. Folds are in the order of these ranks.
+/// Fold the calls of each distinct rank program, after the operands of each call have been compared with the
+/// reads, writes and views of its op. Ranks that run the same ops share one fold, with the coordinates of the
+/// last of them. Folds are in the order of these ranks.
+/// Errors: runtime::failure (1) naming the rank and the op whose call has other operands.
 std::vector<step_fold> fold_calls(const program&);
-
-/// Check that the operands of each call begin where the reads, writes and views of its op begin. So the
-/// calls that are folded are those of the proven ops.
-/// Errors: runtime::failure (1) naming the rank and the op.
-void check_calls(const program&);
 
 }  // namespace rankc::codegen

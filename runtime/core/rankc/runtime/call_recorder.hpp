@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the text of a step with its proof before a rank runs it. The text runs once on a rank that has a
-// recorder. Its calls are folded there, and no kernel, message or event of a target is used. Targets that
-// capture a step do so afterwards, from the same text.
+// recorder. The recorder folds the calls and launches nothing. A target that captures the step captures it
+// afterwards, from the same text.
 #pragma once
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/program.hpp>
@@ -48,12 +48,6 @@ class call_recorder {
   static std::uint64_t fold_of_links(const description&, int index);
 
  private:
-  /// The last call of a lane, and the waits after it.
-  struct queue {
-    std::vector<int> last, waits;
-    std::vector<int> end() const;
-  };
-
   std::string_view name_of(const char* type);
   std::vector<int>* find(event);
   void communicate(const operand_list&, folded_call&);
@@ -69,7 +63,7 @@ class call_recorder {
   rank_row row_;
   std::span<const lane_row> lanes_;
   std::vector<std::uint64_t> communicators_;                 // of the rank's links
-  std::vector<queue> queues_;                                // by lane
+  std::vector<folded_lane> queues_;                          // by lane
   std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
   std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
   const char* action_ = "";

@@ -5,10 +5,12 @@
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/proven.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -39,6 +41,16 @@ struct folded_range {
   bool is_treated_as(const folded_range& o) const { return decay == o.decay && balances == o.balances; }
 };
 
+/// The ranges in their order; neighbours that are treated alike are one.
+inline std::vector<folded_range> joined_ranges(std::span<const folded_range> all) {
+  std::vector<folded_range> joined;
+  for (const folded_range& next : all)
+    if (!joined.empty() && joined.back().end() == next.first && joined.back().is_treated_as(next))
+      joined.back().count += next.count;
+    else joined.push_back(next);
+  return joined;
+}
+
 /// A call of a step. Numbers of calls count from 0.
 struct folded_call {
   std::string_view name;  // "linear_dw"
@@ -59,6 +71,34 @@ struct folded_call {
   void add_first(std::size_t begin) {
     if (begin != 0 && (firsts.empty() || firsts.back() != begin)) firsts.push_back(begin);
   }
+};
+
+/// The calls that later calls of a lane are ordered after.
+class folded_lane {
+ public:
+  /// The next call of the lane waits for these calls.
+  void wait(std::span<const int> calls) { join(waits_, calls); }
+  /// The lane makes a call. Returns the calls that it waits for.
+  std::vector<int> call(std::size_t number) {
+    last_ = {static_cast<int>(number)};
+    return std::exchange(waits_, {});
+  }
+  /// The calls that the end of the lane stands for.
+  std::vector<int> end() const {
+    std::vector<int> calls = last_;
+    join(calls, waits_);
+    return calls;
+  }
+  /// The calls that the lane waits for after its last call.
+  std::span<const int> waits() const { return waits_; }
+
+ private:
+  static void join(std::vector<int>& into, std::span<const int> more) {
+    into.insert(into.end(), more.begin(), more.end());
+    std::sort(into.begin(), into.end());
+    into.erase(std::unique(into.begin(), into.end()), into.end());
+  }
+  std::vector<int> last_, waits_;
 };
 
 /// A name without the number that the text appends where the name is taken.
@@ -102,12 +142,11 @@ inline std::uint64_t fold(std::uint64_t before, const folded_call& c) {
   return f.value();
 }
 
-/// The fold of a whole step, from that of its calls. `waits`: of each lane, the calls that its end waits for
-/// after its last call.
-inline std::uint64_t fold(std::uint64_t before, std::span<const std::vector<int>> waits) {
+/// The fold of a whole step, from that of its calls and the waits at the end of each lane.
+inline std::uint64_t fold(std::uint64_t before, std::span<const folded_lane> lanes) {
   folding f(before);
-  for (std::size_t lane = 0; lane < waits.size(); ++lane)
-    for (const int w : waits[lane]) f.add(std::uint64_t{lane} << 32 | static_cast<std::uint32_t>(w));
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+    for (const int w : lanes[lane].waits()) f.add(std::uint64_t{lane} << 32 | static_cast<std::uint32_t>(w));
   return f.value();
 }
 

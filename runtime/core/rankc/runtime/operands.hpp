@@ -102,7 +102,7 @@ inline constexpr member_type member_of<std::size_t shard_range::*>{shard_place};
 
 }  // namespace detail
 
-inline constexpr std::size_t most_operands = 20;
+inline constexpr std::size_t most_operands = 32;
 
 /// A member of a call, where it is.
 struct call_member {
@@ -178,7 +178,9 @@ template <class Call>
   into.call = static_cast<const std::byte*>(call);
   into.type = type_text<Call>();
   if constexpr (requires(Call c) { c.site.name; }) into.site = static_cast<const Call*>(call)->site.name;
-  detail::list_members<Call>(into, std::make_index_sequence<detail::count_members<Call>()>{});
+  constexpr std::size_t members = detail::count_members<Call>();
+  static_assert(members <= most_operands, "a call has at most 32 members");
+  detail::list_members<Call>(into, std::make_index_sequence<members>{});
 }
 
 }  // namespace rankc::runtime

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the operands of each call with the reads, writes and views of its op, so that the fold of the
-// calls (fold_calls.cpp) stands for the ops that are proven.
-#include <rankc/codegen/proven_calls.hpp>
+// Compares the operands of a call with the reads, writes and views of its op, so that the fold of the calls
+// (fold_calls.cpp) stands for the ops that are proven.
+#include "call_operands.hpp"
+
 #include <rankc/runtime/failure.hpp>
 
 #include <algorithm>
@@ -13,20 +14,13 @@ namespace rankc::codegen {
 
 namespace {
 
-const access& first_access(const op& o, const view& v) {
-  return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
-}
-
-/// The calls of one rank.
-class call_checker {
+class operand_check {
  public:
-  call_checker(const program& p, std::size_t rank)
-      : rank_(p.ranks[rank].number < 0 ? static_cast<int>(rank) : p.ranks[rank].number) {}
+  explicit operand_check(int rank) : rank_(rank) {}
 
   void check(const op& o) const {
-    if (o.kind == op_kind::begin || o.kind == op_kind::end) return;
     if (o.operands.empty()) refuse(o, "RC7298: rank {}: op \"{}\" has no call");
-    if (o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd") return check_regions(o);
+    if (is_over_regions(o)) return check_regions(o);
     if (o.kind == op_kind::send || o.kind == op_kind::receive)
       return expect(o, {(o.kind == op_kind::send ? o.reads : o.writes).at(0).begin});
     if (o.kind == op_kind::collective && is_reduction(o)) return expect(o, {first_byte(o.reads)});
@@ -115,9 +109,8 @@ class call_checker {
 
   /// Where a tensor begins in a region, in elements.
   std::size_t element_of(const op& o, const view& v, std::size_t region) const {
-    constexpr std::array<std::size_t, 8> sizes{1, 4, 2, 4, 8, 1, 1, 1};
     const access& a = first_access(o, v);
-    const std::size_t size = sizes[static_cast<std::size_t>(a.type)];
+    const std::size_t size = element_size(a.type);
     if (a.begin < region || (a.begin - region) % size != 0)
       refuse(
           o,
@@ -137,12 +130,8 @@ class call_checker {
 
 }  // namespace
 
-void check_calls(const program& p) {
-  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
-    const call_checker checker(p, r);
-    for (const op& o : p.ranks[r].ops)
-      if (!o.row.empty() || o.communicator >= 0) checker.check(o);
-  }
-}
+bool is_over_regions(const op& o) { return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd"; }
+
+void check_operands(const op& o, int rank) { operand_check(rank).check(o); }
 
 }  // namespace rankc::codegen
