@@ -58,6 +58,21 @@ TEST_CASE("the sound programs are accepted") {
   CHECK(adapted().reason() == "");
 }
 
+TEST_CASE("every rank leaves the norm, and some rank the loss") {
+  const auto drop = [](op& end, holding_kind kind) {
+    for (std::size_t i = end.reads.size(); i-- > 0;)
+      if (end.holds[i].kind == kind) {
+        end.reads.erase(end.reads.begin() + static_cast<std::ptrdiff_t>(i));
+        end.holds.erase(end.holds.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+  };
+  check_refused(eight(), said{7630, {"7", "8"}},
+                [&](subject& s) { drop(s.p.ranks[5].ops.back(), holding_kind::norm); });
+  check_refused(eight(), said{7629, {}}, [&](subject& s) {
+    for (rank_program& r : s.p.ranks) drop(r.ops.back(), holding_kind::loss);
+  });
+}
+
 TEST_CASE("a part of low rank is scaled twice, not added, of another weight, or of one rank's shard alone") {
   const auto renumber = [](subject& s, const char* name) {
     for (op* o : s.find_all(name, "scale")) o->number *= 2;

@@ -134,6 +134,10 @@ TEST_CASE("tampering is refused") {
     for (int n = 0; n < 100; ++n) j["more " + std::to_string(n)] = n;
     expected = {7290, {"64"}};
   }
+  SUBCASE("represented ranks along no axis") {
+    j["represented"] = json::array();
+    expected = {7110, {"the document", "null where a list would be empty"}};
+  }
   SUBCASE("negative position") {
     of_kind(j, 0, "begin")["position"] = -1;
     expected = {7164, {"0", "begin", "-1", "16777216"}};
