@@ -44,7 +44,7 @@ gated prove_or_throw(const lowered& l) {
     if (!e.holds && !e.has_unknown_row) refuse_model(e);
     if (e.has_unknown_row) passed.not_compared = e.reasons.front();
     steps.push_back(kept_by(p));
-    for (step_fold& f : fold_calls(p)) passed.folds.push_back(std::move(f));
+    for (step_hash& f : hash_calls(p)) passed.hashes.push_back(std::move(f));
   }
   if (const equivalence e = check_steps(steps, model); !e.holds) refuse_model(e);
   return passed;

@@ -74,7 +74,7 @@ proven prove_step(program p) {
 
 struct proven_plan {
   lowered program;
-  std::vector<step_fold> folds;
+  std::vector<step_hash> hashes;
 };
 
 proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
@@ -85,7 +85,7 @@ proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
                 runtime::say("RC8123: the programs of {} are proven sound and not compared with "
                              "the model: {}",
                              plan.name, passed.not_compared));
-  return {std::move(l), std::move(passed.folds)};
+  return {std::move(l), std::move(passed.hashes)};
 }
 
 /// Errors: failure (2) where `out` is the measured step, or a file of something else.
@@ -160,12 +160,12 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       fmt::print("{}: no rule is broken\n", plan.name);
     } else if (*emitting) {
       const dtype as = type_for(plan, type, to);
-      const auto [l, folds] = lower_and_prove(plan, as, to);
+      const auto [l, hashes] = lower_and_prove(plan, as, to);
       if (!pass.empty()) fmt::print("{}", explain(plan, as, to, pass));
       else if (out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
       if (!out.empty()) {
         const std::filesystem::path folder(out);
-        const auto files = emit(l, target_name, folds);
+        const auto files = emit(l, target_name, hashes);
         refuse_other_sources(folder, files);
         make_folder(folder);
         const bool changed = write_files(folder, files);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the operands of a call with the reads, writes and views of its op, so that the fold of the calls
-// (fold_calls.cpp) stands for the ops that are proven.
+// Compares the operands of a call with the reads, writes and views of its op. So the hash of the calls
+// (hash_calls.cpp) stands for the ops that are proven.
 #include "call_operands.hpp"
 
 #include <rankc/runtime/failure.hpp>

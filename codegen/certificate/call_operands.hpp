@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of calls, which are compared before calls are folded.
+// The operands of calls, which are compared with their ops before the calls are hashed.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

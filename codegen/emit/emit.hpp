@@ -69,7 +69,7 @@ std::string emit_layers(const lowered&);
 std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
 std::string emit_pipeline(const lowered&, const pipeline_rank&);
-std::string emit_proven(const lowered&, const std::vector<step_fold>&);
+std::string emit_proven(const lowered&, const std::vector<step_hash>&);
 std::string emit_program(const lowered&, const std::string& target);
 
 std::string describe_text(const lowered&);
@@ -114,6 +114,6 @@ inline std::string layer_namespace(const body& b) { return b.id + "_layer"; }
 
 /// All files of a program: name -> text.
 std::map<std::string, std::string> emit(const lowered&, const std::string& target,
-                                        const std::vector<step_fold>&);
+                                        const std::vector<step_hash>&);
 
 }  // namespace rankc::codegen

@@ -320,7 +320,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
 }
 
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target,
-                                        const std::vector<step_fold>& folds) {
+                                        const std::vector<step_hash>& hashes) {
   std::map<std::string, std::string> files;
   const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}};
   files["kernels.hpp"] = emit_kernels(l, target);
@@ -330,7 +330,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
     for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
   }
-  files["proven.hpp"] = emit_proven(l, folds);
+  files["proven.hpp"] = emit_proven(l, hashes);
   files["program.cpp"] = emit_program(l, target);
   holes header_holes = common, main_holes = common;
   header_holes.emplace_back("target", target);

@@ -53,10 +53,10 @@ void print_list(const std::string& title, const std::vector<std::string>& senten
 }
 
 std::uint64_t fingerprint_of(const certified& c) {
-  std::vector<step_fold> folds;
+  std::vector<step_hash> hashes;
   for (const proven& s : c.steps)
-    for (step_fold& f : fold_calls(s.program)) folds.push_back(std::move(f));
-  return runtime::fingerprint_of(folds);
+    for (step_hash& f : hash_calls(s.program)) hashes.push_back(std::move(f));
+  return runtime::fingerprint_of(hashes);
 }
 
 /// Whose certificate it is.

@@ -21,6 +21,13 @@ const call_member& member(const operand_list& list, member_kind kind, std::size_
                 word_in(list.type));
 }
 
+/// The tensor whose elements a collective adds up; null: it adds nothing up.
+const call_member* summed_tensor(std::string_view name, const operand_list& list) {
+  if (name.starts_with("all_reduce")) return &member(list, member_kind::tensor);
+  const bool sums = name.starts_with("reduce_scatter") || name.starts_with("scatter_sums");
+  return sums ? &member(list, member_kind::tensor, 1) : nullptr;
+}
+
 std::size_t element_bytes(const detail::member_type& tensor) {
   return tensor.bytes / (tensor.rows * tensor.columns);
 }
@@ -32,8 +39,8 @@ std::size_t moved_bytes(std::string_view name, const operand_list& list) {
   return name.starts_with("shift") ? 2 * bytes : bytes;
 }
 
-std::vector<folded_range> folded(std::span<const range> all) {
-  std::vector<folded_range> ranges;
+std::vector<hashed_range> hashed_ranges(std::span<const range> all) {
+  std::vector<hashed_range> ranges;
   for (const range& r : all) ranges.push_back({r.first, r.count, r.decay, r.balances});
   return joined_ranges(ranges);
 }
@@ -51,12 +58,12 @@ std::uint64_t entry_of(const char* at) {
   return value;
 }
 
-/// The fold of a link's communicator; 0: it does not have the rank.
-std::uint64_t fold_of_link(const description& about, const lane_communicator& k, int index) {
+/// The hash of a link's communicator; 0: the rank is no member.
+std::uint64_t hash_of_link(const description& about, const lane_communicator& k, int index) {
   const communicator& c = about.communicators[static_cast<std::size_t>(k.communicator)];
   const auto place = std::find(c.ranks.begin(), c.ranks.end(), index) - c.ranks.begin();
   if (place == std::ssize(c.ranks)) return 0;
-  return fold(c.name, c.ranks, k.over == over::peer ? static_cast<int>(place) : -1);
+  return hash_of(c.name, c.ranks, k.over == over::peer ? static_cast<int>(place) : -1);
 }
 
 }  // namespace
@@ -71,15 +78,15 @@ call_recorder::call_recorder(const description& about, int index, const proven_s
       events_(static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(row_.pp)].events),
               never_recorded) {
   row_.links = about.ranks[static_cast<std::size_t>(index)].links;
-  for (const lane_communicator& k : row_.links) communicators_.push_back(fold_of_link(about, k, index));
+  for (const lane_communicator& k : row_.links) communicators_.push_back(hash_of_link(about, k, index));
 }
 
-std::uint64_t call_recorder::fold_of_links(const description& about, int index) {
-  folding f;
+std::uint64_t call_recorder::hash_of_links(const description& about, int index) {
+  hasher f;
   for (const lane_communicator& k : about.ranks[static_cast<std::size_t>(index)].links) {
     f.add(static_cast<std::uint64_t>(k.lane));
     f.add(static_cast<std::uint64_t>(k.over));
-    f.add(fold_of_link(about, k, index));
+    f.add(hash_of_link(about, k, index));
   }
   return f.value();
 }
@@ -116,7 +123,7 @@ std::string_view call_recorder::name_of(const char* type) {
 void call_recorder::call(int lane, const void* call, void (*describe)(const void*, operand_list&)) {
   operand_list list;
   describe(call, list);
-  folded_call made{.name = name_of(list.type), .lane = lane};
+  hashed_call made{.name = name_of(list.type), .lane = lane};
   made.operands.reserve(list.n_members);
   if (has(list, member_kind::site)) communicate(list, made);
   if (has(list, member_kind::shards)) return move_shards(list, made);
@@ -124,7 +131,7 @@ void call_recorder::call(int lane, const void* call, void (*describe)(const void
   add(made);
 }
 
-void call_recorder::communicate(const operand_list& list, folded_call& made) {
+void call_recorder::communicate(const operand_list& list, hashed_call& made) {
   const message& site = member(list, member_kind::site).as<message>();
   const bool is_pair = made.name == "send" || made.name == "receive";
   made.communicator =
@@ -133,10 +140,11 @@ void call_recorder::communicate(const operand_list& list, folded_call& made) {
   made.site_index = site.index;
   made.by_rows = std::exchange(by_rows_, false);
   made.bytes = moved_bytes(made.name, list);
+  if (const call_member* const source = summed_tensor(made.name, list)) made.summed = source->of.type;
 }
 
-/// Folds a call for each tensor.
-void call_recorder::move_shards(const operand_list& list, folded_call& made) {
+/// Hashes one call for each tensor.
+void call_recorder::move_shards(const operand_list& list, hashed_call& made) {
   const call_member &to = member(list, member_kind::tensor), &from = member(list, member_kind::tensor, 1);
   const std::size_t size = element_bytes(to.of);
   const auto place = [&](const call_member& region, std::size_t element) {
@@ -145,7 +153,7 @@ void call_recorder::move_shards(const operand_list& list, folded_call& made) {
   const bool adds = made.name == "add_sums", gathers = made.name == "gather_shards",
              rounds = made.name == "scatter_sums_in_bf16";
   for (const shard_range& s : member(list, member_kind::shards).as<std::span<const shard_range>>()) {
-    folded_call part = made;
+    hashed_call part = made;
     part.bytes = s.count * size;
     if (gathers) {
       part.name = "all_gather";
@@ -164,10 +172,10 @@ void call_recorder::move_shards(const operand_list& list, folded_call& made) {
 }
 
 /// A kernel's tensors stand before its scratch. Communications and calls over regions have begins alone.
-void call_recorder::take_operands(const operand_list& list, folded_call& made) const {
+void call_recorder::take_operands(const operand_list& list, hashed_call& made) const {
   using enum member_kind;
   const bool by_begins = made.site_index >= 0 || has(list, ranges);
-  std::vector<folded_operand> behind;
+  std::vector<hashed_operand> behind;
   for (const call_member& m : list.all_members()) {
     const bool is_operand = m.of.kind == tensor || m.of.kind == scratch;
     if (is_operand && by_begins) made.operands.push_back({m.as<at>().byte});
@@ -180,39 +188,39 @@ void call_recorder::take_operands(const operand_list& list, folded_call& made) c
     if (m.of.kind == member_kind::store) made.adds = m.as<runtime::store>() == runtime::store::add;
     if (m.of.kind == reduction && m.as<runtime::reduction>() == runtime::reduction::max)
       made.name = "all_reduce_max";
-    if (m.of.kind == ranges) made.ranges = folded(m.as<std::span<const range>>());
+    if (m.of.kind == ranges) made.ranges = hashed_ranges(m.as<std::span<const range>>());
   }
   made.operands.insert(made.operands.end(), behind.begin(), behind.end());
 }
 
 void call_recorder::clear(int lane, at data, std::size_t bytes) {
-  folded_call made{
+  hashed_call made{
       .name = "clear", .lane = lane, .operands = {{data.byte}}, .numbers = {static_cast<double>(bytes)}};
   add(made);
 }
 
-void call_recorder::add(folded_call& made) {
+void call_recorder::add(hashed_call& made) {
   const bool beside = made.lane != 0 && lanes_[static_cast<std::size_t>(made.lane)].computes;
   const int on = beside ? made.lane : 0;
-  folded_lane& queue = queues_[static_cast<std::size_t>(made.lane)];
+  hashed_lane& queue = queues_[static_cast<std::size_t>(made.lane)];
   if (acting_on_ != on) made.lane += static_cast<int>(lanes_.size());  // by another action than that lane's
   made.waits = queue.call(calls_);
-  fold_ = fold(fold_, made);
+  hash_ = hash_of(hash_, made);
   ++calls_;
   const auto every = static_cast<std::size_t>(proven_.every);
   const bool is_over = calls_ > proven_.calls;
   if (is_over ||
-      (calls_ % every == 0 && entry_of(proven_.after + (calls_ / every - 1) * digits) != short_fold(fold_)))
+      (calls_ % every == 0 && entry_of(proven_.after + (calls_ / every - 1) * digits) != short_hash(hash_)))
     refuse(made);
 }
 
-void call_recorder::refuse(const folded_call& found) const {
+void call_recorder::refuse(const hashed_call& found) const {
   const auto every = static_cast<std::size_t>(proven_.every);
   const std::size_t first = (calls_ - 1) / every * every + 1;
   const bool is_one = first == calls_;
   const std::string which = is_one ? "call " : "one of the calls " + std::to_string(first) + " to ";
   std::string begins, waits;
-  for (const folded_operand& o : found.operands) list(begins, o.begin);
+  for (const hashed_operand& o : found.operands) list(begins, o.begin);
   for (const int w : found.waits) list(waits, static_cast<std::size_t>(w) + 1);
   throw failure(1,
                 "RC5145: rank {} does not run the {} step that was proven: {}{} of {} is another one{}{} in "
@@ -224,7 +232,7 @@ void call_recorder::refuse(const folded_call& found) const {
 }
 
 void call_recorder::finish() {
-  if (calls_ == proven_.calls && fold(fold_, queues_) == proven_.fold) return;
+  if (calls_ == proven_.calls && hash_of(hash_, queues_) == proven_.hash) return;
   throw failure(
       1,
       "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "

@@ -45,7 +45,7 @@ void check_calls(const auto& program, const placement& where) {
   std::vector<std::pair<int, std::uint64_t>> seen;
   for (int index = 0; index < about.world(); ++index) {
     const std::pair like{about.ranks[static_cast<std::size_t>(index)].pp,
-                         call_recorder::fold_of_links(about, index)};
+                         call_recorder::hash_of_links(about, index)};
     if (std::find(seen.begin(), seen.end(), like) != seen.end()) continue;
     check_calls<Rank>(program, index);
     seen.push_back(like);

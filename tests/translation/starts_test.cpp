@@ -127,6 +127,15 @@ std::vector<alteration> of_eight() {
   };
 }
 
+/// A fault in the type of elements, in a text whose activations are bf16: as many bytes are summed in the other
+/// type.
+std::vector<alteration> of_types() {
+  const std::string data = "std::remove_cvref_t<decltype(@)>",
+                    other = "std::conditional_t<sizeof(" + data + "::element) == 2, vector<wide, " + data +
+                            "::count / 2>, vector<real, 2 * " + data + "::count>>{(@).where}";
+  return {{"a sum of other elements", in_call("all_reduce", 0, with("data", other)), " all_reduce in "}};
+}
+
 /// Faults in what a text of sharded weights says of its tables.
 std::vector<alteration> of_shards() {
   return {
@@ -167,7 +176,7 @@ altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder
   }
   add(of_each_statement(read_text(folder + "/" + made.of.plan.name), cuda ? 3 : 2));
   add(of_order());
-  if (!cuda) add(of_eight());
+  add(cuda ? of_types() : of_eight());
   return made;
 }
 
@@ -245,21 +254,21 @@ TEST_CASE("starts: a certificate has the calls of its text, where some ranks sta
     CAPTURE(plan.name);
     namespace codegen = rankc::codegen;
     const codegen::lowered l = codegen::lower(plan, dtype::f32, codegen::target::host);
-    const std::vector<codegen::step_fold> of_text = codegen::check_or_throw(l).folds;
+    const std::vector<codegen::step_hash> of_text = codegen::check_or_throw(l).hashes;
     std::vector<codegen::proven> steps;
     for (const auto expand : {codegen::expand_train, codegen::expand_evaluate}) {
       codegen::program p = expand(l);
       const codegen::verdict v = codegen::prove(p);
       steps.push_back({std::move(p), v});
     }
-    std::vector<codegen::step_fold> of_certificate;
+    std::vector<codegen::step_hash> of_certificate;
     const codegen::certified c = codegen::read_certificate(codegen::certificate(steps));
     for (const codegen::proven& s : c.steps)
-      for (const codegen::step_fold& f : codegen::fold_calls(s.program)) of_certificate.push_back(f);
+      for (const codegen::step_hash& f : codegen::hash_calls(s.program)) of_certificate.push_back(f);
     REQUIRE(of_text.size() == 2 * static_cast<std::size_t>(plan.dims.pp));
     REQUIRE(of_certificate.size() == of_text.size());
     for (std::size_t i = 0; i < of_text.size(); ++i) {
-      CHECK(of_text[i].fold == of_certificate[i].fold);
+      CHECK(of_text[i].hash == of_certificate[i].hash);
       CHECK(of_text[i].after == of_certificate[i].after);
       CHECK(of_text[i].rank == of_certificate[i].rank);
     }

@@ -11,8 +11,8 @@ namespace rankc::codegen {
 
 /// A program of which text may be written.
 struct gated {
-  std::string not_compared;      // why it is not compared with the model; empty: it is
-  std::vector<step_fold> folds;  // of the calls that are proven, step by step
+  std::string not_compared;       // why it is not compared with the model; empty: it is
+  std::vector<step_hash> hashes;  // of the calls that are proven, step by step
 };
 
 /// Check a program before text is written of it. Every rank must have the memory that it needs (RC401). The

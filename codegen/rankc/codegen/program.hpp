@@ -75,6 +75,11 @@ inline constexpr const char* collective_kind_names[]{
 constexpr bool is_shift(collective_kind k) {
   return k == collective_kind::shift || k == collective_kind::shift_back;
 }
+/// Whether it adds elements up, or takes their maximum.
+constexpr bool sums(collective_kind k) {
+  return k == collective_kind::all_reduce || k == collective_kind::all_reduce_max ||
+         k == collective_kind::reduce_scatter;
+}
 constexpr bool exchanges_slots(collective_kind k) { return k >= collective_kind::to_experts; }
 
 /// Indices one after the other.

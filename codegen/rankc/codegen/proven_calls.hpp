@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fold of the calls of a proven program. The text of the program is compared with it when it starts
+// The hash of the calls of a proven program. The text of the program is compared with it when it starts
 // (rankc/runtime/proven.hpp).
 #pragma once
 #include <rankc/codegen/program.hpp>
@@ -10,18 +10,18 @@
 namespace rankc::codegen {
 
 /// A step of ranks that run the same ops.
-struct step_fold {
+struct step_hash {
   int alike = 0;  // rank_program::alike
   int rank = 0;   // of the world; the calls have its coordinates
   bool trains = false;
   std::vector<std::uint64_t> after = {};  // each call
-  std::uint64_t fold = 0;                 // all calls and the waits of the end
+  std::uint64_t hash = 0;                 // all calls and the waits of the end
 };
 
-/// Fold the calls of each distinct rank program, after the operands of each call have been compared with the
-/// reads, writes and views of its op. Ranks that run the same ops share one fold, with the coordinates of the
-/// last of them. Folds are in the order of these ranks.
+/// Hash the calls of each distinct rank program, after the operands of each call have been compared with the
+/// reads, writes and views of its op. Ranks that run the same ops share one hash, with the coordinates of the
+/// last of them. The hashes are in the order of these ranks.
 /// Errors: runtime::failure (1) naming the rank and the op whose call has other operands.
-std::vector<step_fold> fold_calls(const program&);
+std::vector<step_hash> hash_calls(const program&);
 
 }  // namespace rankc::codegen

@@ -8,7 +8,7 @@ namespace rankc::runtime {
 
 /// A text of the compiler in which the type of a call follows "Call = ".
 template <class Call>
-[[gnu::cold]] const char* type_text() {
+[[gnu::always_inline]] inline const char* type_text() {
   return __PRETTY_FUNCTION__;
 }
 

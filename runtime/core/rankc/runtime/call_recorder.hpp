@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the text of a step with its proof before a rank runs it. The text runs once on a rank that has a
-// recorder. The recorder folds the calls and launches nothing. A target that captures the step captures it
+// recorder. The recorder hashes the calls and launches nothing. A target that captures the step captures it
 // afterwards, from the same text.
 #pragma once
 #include <rankc/runtime/operands.hpp>
@@ -44,18 +44,18 @@ class call_recorder {
   void clear(int lane, at, std::size_t bytes);
   void finish();
 
-  /// The fold of a rank's communicators. Ranks of a pipeline coordinate with equal folds are alike.
-  static std::uint64_t fold_of_links(const description&, int index);
+  /// The hash of a rank's communicators. Ranks of a pipeline coordinate with equal hashes are alike.
+  static std::uint64_t hash_of_links(const description&, int index);
 
  private:
   std::string_view name_of(const char* type);
   std::vector<int>* find(event);
-  void communicate(const operand_list&, folded_call&);
-  void move_shards(const operand_list&, folded_call&);
-  void take_operands(const operand_list&, folded_call&) const;
+  void communicate(const operand_list&, hashed_call&);
+  void move_shards(const operand_list&, hashed_call&);
+  void take_operands(const operand_list&, hashed_call&) const;
   std::uint64_t communicator(int lane, over) const;
-  void add(folded_call&);
-  [[noreturn]] void refuse(const folded_call&) const;
+  void add(hashed_call&);
+  [[noreturn]] void refuse(const hashed_call&) const;
 
   const description& about_;
   const int index_;
@@ -63,14 +63,14 @@ class call_recorder {
   rank_row row_;
   std::span<const lane_row> lanes_;
   std::vector<std::uint64_t> communicators_;                 // of the rank's links
-  std::vector<folded_lane> queues_;                          // by lane
+  std::vector<hashed_lane> queues_;                          // by lane
   std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
   std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
   const char* action_ = "";
   int acting_on_ = 0;
   bool by_rows_ = false;
   std::size_t calls_ = 0;
-  std::uint64_t fold_ = 0;
+  std::uint64_t hash_ = 0;
 };
 
 /// The recorder of a lane's rank; null where its calls are carried out.

@@ -2,7 +2,7 @@
 // The members of a call of generated text, found in its struct of named operands, and the call's name.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
-#include <rankc/runtime/folded_call.hpp>
+#include <rankc/runtime/hashed_call.hpp>
 #include <rankc/runtime/fp8.hpp>
 #include <rankc/runtime/tensor.hpp>
 
@@ -41,25 +41,25 @@ enum class member_kind : unsigned char {
 namespace detail {
 
 template <class T>
-inline constexpr folded_type type_of = sizeof(T) == 2 ? folded_type::bf16 : folded_type::bytes;
+inline constexpr hashed_type type_of = sizeof(T) == 2 ? hashed_type::bf16 : hashed_type::bytes;
 template <>
-inline constexpr folded_type type_of<float> = folded_type::f32;
+inline constexpr hashed_type type_of<float> = hashed_type::f32;
 template <>
-inline constexpr folded_type type_of<double> = folded_type::f64;
+inline constexpr hashed_type type_of<double> = hashed_type::f64;
 template <>
-inline constexpr folded_type type_of<std::int32_t> = folded_type::i32;
+inline constexpr hashed_type type_of<std::int32_t> = hashed_type::i32;
 template <>
-inline constexpr folded_type type_of<e4m3> = folded_type::e4m3;
+inline constexpr hashed_type type_of<e4m3> = hashed_type::e4m3;
 template <>
-inline constexpr folded_type type_of<e5m2> = folded_type::e5m2;
+inline constexpr hashed_type type_of<e5m2> = hashed_type::e5m2;
 template <>
-inline constexpr folded_type type_of<e4m3_rows> = folded_type::e4m3_rows;
+inline constexpr hashed_type type_of<e4m3_rows> = hashed_type::e4m3_rows;
 
 /// The facts that a member's type tells. Of a size, `rows` is its number.
 struct member_type {
   member_kind kind = member_kind::other;
   std::size_t rows = 0, columns = 0, stride = 0, bytes = 0;
-  folded_type type = folded_type::bytes;
+  hashed_type type = hashed_type::bytes;
 };
 using enum member_kind;
 
@@ -133,8 +133,8 @@ namespace detail {
                                          const member_type& m) {
   list.offset = (list.offset + alignment - 1) / alignment * alignment;
   const call_member& added = list.members[list.n_members++] = {list.call + list.offset, m};
-  const bool is_f64 = m.type == folded_type::f64;
-  if (m.kind == tensor && (is_f64 || m.type == folded_type::f32))
+  const bool is_f64 = m.type == hashed_type::f64;
+  if (m.kind == tensor && (is_f64 || m.type == hashed_type::f32))
     list.tensors[list.count++] = {added.as<at>(), m.rows, m.columns, m.stride,
                                   is_f64 ? dtype::f64 : dtype::f32};
   list.offset += bytes;
@@ -165,7 +165,7 @@ constexpr std::size_t count_members() {
 }
 
 template <class Call, std::size_t... I>
-void list_members(operand_list& list, std::index_sequence<I...>) {
+[[gnu::always_inline]] inline void list_members(operand_list& list, std::index_sequence<I...>) {
   const any_member m{&list};
   static_cast<void>(Call{(static_cast<void>(I), m)...});
 }

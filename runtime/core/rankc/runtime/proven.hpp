@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table that the generator writes of the calls that it has proven: a fold of the calls of each step. At
-// its start a program folds the calls of its text (folded_call.hpp) and compares.
+// The table that the generator writes of the calls that it has proven: a hash of the calls of each step. When
+// a program starts, it hashes the calls of its text (hashed_call.hpp) and compares the two.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace rankc::runtime {
 
-/// A fold of words, in their order.
-class folding {
+/// A hash of words, in their order.
+class hasher {
  public:
-  explicit constexpr folding(std::uint64_t before = 0) : state_(before) {}
+  explicit constexpr hasher(std::uint64_t before = 0) : state_(before) {}
   constexpr void add(std::uint64_t word) { state_ = mixed(state_ ^ mixed(word)); }
   constexpr void add(std::string_view text) {
     std::uint64_t all = text.size();
@@ -39,18 +39,18 @@ struct proven_step {
   bool trains;
   int rank;  // the calls have its coordinates; shards of other ranks begin elsewhere
   std::size_t calls;
-  std::uint64_t fold;  // all calls, and the waits of the end
+  std::uint64_t hash;  // all calls, and the waits of the end
   int every;           // number of calls from one entry of `after` to the next
-  const char* after;   // entries of four digits: the last 16 bits of the fold after these calls
+  const char* after;   // entries of four digits: the last 16 bits of the hash after these calls
 };
 
-/// The last 16 bits of a fold.
-constexpr std::uint64_t short_fold(std::uint64_t fold) { return fold & 0xffff; }
+/// The last 16 bits of a hash.
+constexpr std::uint64_t short_hash(std::uint64_t hash) { return hash & 0xffff; }
 
-/// The fingerprint of a program, from the folds of its steps.
+/// The fingerprint of a program, from the hashes of its steps.
 constexpr std::uint64_t fingerprint_of(const auto& steps) {
-  folding f;
-  for (const auto& s : steps) f.add(s.fold);
+  hasher f;
+  for (const auto& s : steps) f.add(s.hash);
   return f.value();
 }
 

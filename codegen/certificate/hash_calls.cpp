@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds the ops of a rank as its text calls them.
+// Hashes the ops of a rank as its text calls them.
 #include "call_operands.hpp"
 
 #include <rankc/codegen/proven_calls.hpp>
-#include <rankc/runtime/folded_call.hpp>
+#include <rankc/runtime/hashed_call.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,19 +14,19 @@ namespace rankc::codegen {
 
 namespace {
 
-using runtime::folded_call;
-using runtime::folded_range;
-using runtime::folded_type;
+using runtime::hashed_call;
+using runtime::hashed_range;
+using runtime::hashed_type;
 
-static_assert(static_cast<int>(folded_type::i32) == static_cast<int>(element_type::i32) &&
-              static_cast<int>(folded_type::f64) == static_cast<int>(element_type::f64) &&
-              static_cast<int>(folded_type::e4m3_rows) == static_cast<int>(element_type::e4m3_rows));
+static_assert(static_cast<int>(hashed_type::i32) == static_cast<int>(element_type::i32) &&
+              static_cast<int>(hashed_type::f64) == static_cast<int>(element_type::f64) &&
+              static_cast<int>(hashed_type::e4m3_rows) == static_cast<int>(element_type::e4m3_rows));
 
 /// The tensor of a port as the kernel's struct has it: rows.
-runtime::folded_operand operand_of(const op& o, const view& v) {
+runtime::hashed_operand operand_of(const op& o, const view& v) {
   const access& a = first_access(o, v);
   const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(v.shape[d]); };
-  runtime::folded_operand made{a.begin + v.offset, 1, 1, 1, static_cast<folded_type>(a.type)};
+  runtime::hashed_operand made{a.begin + v.offset, 1, 1, 1, static_cast<hashed_type>(a.type)};
   if (v.shape.size() == 1) made.columns = made.stride = dim(0);
   if (v.shape.size() == 2) {
     made.rows = dim(0);
@@ -37,8 +37,8 @@ runtime::folded_operand operand_of(const op& o, const view& v) {
 }
 
 /// The tensors of a kernel, then its scratch: those operands that are no port's.
-std::vector<runtime::folded_operand> operands_of(const op& o) {
-  std::vector<runtime::folded_operand> all;
+std::vector<runtime::hashed_operand> operands_of(const op& o) {
+  std::vector<runtime::hashed_operand> all;
   all.reserve(o.operands.size());
   std::vector<std::size_t> rest = o.operands;
   for (const view& v : o.views) {
@@ -52,10 +52,10 @@ std::vector<runtime::folded_operand> operands_of(const op& o) {
 
 /// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
 /// behind it.
-std::vector<folded_range> ranges_of(const op& o) {
+std::vector<hashed_range> ranges_of(const op& o) {
   const std::size_t region = o.operands.at(1);
-  std::vector<folded_range> parts;
-  folded_range as{};
+  std::vector<hashed_range> parts;
+  hashed_range as{};
   for (const view& v : o.views) {
     if (!v.written && v.port.ends_with("weight")) {
       as.decay = v.port == "weight";
@@ -72,41 +72,40 @@ std::vector<folded_range> ranges_of(const op& o) {
   return runtime::joined_ranges(parts);
 }
 
-/// Folds one rank's ops.
-class rank_folding {
+/// Hashes the calls of one rank.
+class rank_hasher {
  public:
-  rank_folding(const program& p, int rank)
-      : p_(p), rank_(rank), lanes_(static_cast<std::size_t>(p.streams)) {}
+  rank_hasher(const program& p, int rank) : p_(p), rank_(rank), lanes_(static_cast<std::size_t>(p.streams)) {}
 
-  step_fold run() {
+  step_hash run() {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
     out_ = {.alike = own.alike, .rank = p_.number_of(rank_), .trains = p_.step == "train"};
     std::vector<std::vector<int>> ends(own.ops.size());  // the calls whose end is an op's end
     for (std::size_t i = 0; i < own.ops.size(); ++i) {
       const op& o = own.ops[i];
-      runtime::folded_lane& lane = lanes_.at(static_cast<std::size_t>(o.stream));
+      runtime::hashed_lane& lane = lanes_.at(static_cast<std::size_t>(o.stream));
       for (const int w : o.waits) lane.wait(ends[static_cast<std::size_t>(w)]);
       if (o.kind == op_kind::begin || o.kind == op_kind::end) continue;
       if (!o.row.empty() || o.communicator >= 0) check_operands(o, out_.rank);
       if (!o.operands.empty()) add(o, lane);
       ends[i] = lane.end();
     }
-    out_.fold = runtime::fold(last(), lanes_);
+    out_.hash = runtime::hash_of(last(), lanes_);
     return std::move(out_);
   }
 
  private:
   std::uint64_t last() const { return out_.after.empty() ? 0 : out_.after.back(); }
 
-  void add(const op& o, runtime::folded_lane& lane) {
-    folded_call made{.name = o.row, .lane = o.stream};
+  void add(const op& o, runtime::hashed_lane& lane) {
+    hashed_call made{.name = o.row, .lane = o.stream};
     if (o.communicator >= 0) communicate(o, made);
     else compute(o, made);
     made.waits = lane.call(out_.after.size());
-    out_.after.push_back(runtime::fold(last(), made));
+    out_.after.push_back(runtime::hash_of(last(), made));
   }
 
-  static void compute(const op& o, folded_call& made) {
+  static void compute(const op& o, hashed_call& made) {
     if (o.row == "clear") {
       const access& all = o.writes.at(0);
       made.operands = {{o.operands.front()}};
@@ -126,17 +125,18 @@ class rank_folding {
     made.numbers = o.given;
   }
 
-  void communicate(const op& o, folded_call& made) {
+  void communicate(const op& o, hashed_call& made) {
     const communicator& over = p_.communicators.at(static_cast<std::size_t>(o.communicator));
     const bool is_pair = o.kind != op_kind::collective;
     made.name = name_of(o);
     for (const std::size_t begin : o.operands) made.operands.push_back({begin});
-    made.communicator = fold_of(o.communicator, is_pair);
+    made.communicator = communicator_hash(o.communicator, is_pair);
     made.site = o.name;
     made.site_index = o.message;
     made.bytes = o.bytes;
     made.by_rows = !is_pair && o.by_rows > 0;
     if (is_pair) return;
+    if (sums(o.does)) made.summed = static_cast<hashed_type>(o.reads.at(0).type);
     if (o.does == collective_kind::all_to_all) made.numbers = {static_cast<double>(o.seq)};
     if (exchanges_slots(o.does))
       made.numbers = {static_cast<double>(over.members()), static_cast<double>(o.rows)};
@@ -150,12 +150,12 @@ class rank_folding {
     return collective_kind_names[static_cast<int>(o.does)];
   }
 
-  std::uint64_t fold_of(int index, bool is_pair) {
-    const auto [at, fresh] = folds_.try_emplace({index, is_pair});
+  std::uint64_t communicator_hash(int index, bool is_pair) {
+    const auto [at, fresh] = hashes_.try_emplace({index, is_pair});
     if (!fresh) return at->second;
     const communicator& c = p_.communicators[static_cast<std::size_t>(index)];
     const auto place = std::find(c.ranks.begin(), c.ranks.end(), rank_) - c.ranks.begin();
-    return at->second = runtime::fold(c.name, members_of(c), is_pair ? static_cast<int>(place) : -1);
+    return at->second = runtime::hash_of(c.name, members_of(c), is_pair ? static_cast<int>(place) : -1);
   }
 
   /// All members in the world. Along an axis on which some ranks stand for all, they are at all its indices.
@@ -179,21 +179,21 @@ class rank_folding {
 
   const program& p_;
   const int rank_;
-  std::vector<runtime::folded_lane> lanes_;
-  std::map<std::pair<int, bool>, std::uint64_t> folds_;
-  step_fold out_;
+  std::vector<runtime::hashed_lane> lanes_;
+  std::map<std::pair<int, bool>, std::uint64_t> hashes_;
+  step_hash out_;
 };
 
 }  // namespace
 
-std::vector<step_fold> fold_calls(const program& p) {
+std::vector<step_hash> hash_calls(const program& p) {
   std::map<int, int> last;  // rank of each that are alike
   for (std::size_t r = 0; r < p.ranks.size(); ++r) last[p.ranks[r].alike] = static_cast<int>(r);
   std::vector<int> ranks;
   for (const auto& [alike, rank] : last) ranks.push_back(rank);
   std::sort(ranks.begin(), ranks.end());
-  std::vector<step_fold> all;
-  for (const int r : ranks) all.push_back(rank_folding(p, r).run());
+  std::vector<step_hash> all;
+  for (const int r : ranks) all.push_back(rank_hasher(p, r).run());
   return all;
 }
 

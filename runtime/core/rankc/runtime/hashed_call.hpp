@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of the fold. The generator fills these structs from the ops that it has proven, and the runtime
-// from the calls of the text. `fold` takes the members in a fixed order.
+// The format of the hash of calls. The generator fills these structs from the ops that it has proven, and the
+// runtime from the calls of the text.
 #pragma once
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/runtime/proven.hpp>
@@ -15,15 +15,15 @@
 
 namespace rankc::runtime {
 
-/// The types of elements, by their numbers in the fold.
-enum class folded_type : unsigned char { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
+/// The types of elements, by their numbers in the hash.
+enum class hashed_type : unsigned char { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
 
-/// Rows of elements in a rank's arena, `stride` elements apart; rows 0: the begin alone is folded.
-struct folded_operand {
+/// Rows of elements in a rank's arena, `stride` elements apart; rows 0: the begin alone is hashed.
+struct hashed_operand {
   std::size_t begin, rows = 0, columns = 0, stride = 0;
-  folded_type type = folded_type::bytes;
+  hashed_type type = hashed_type::bytes;
   /// As one row, where its elements lie side by side.
-  folded_operand flat() const {
+  hashed_operand flat() const {
     if (stride != columns) return *this;
     return {begin, 1, rows * columns, rows * columns, type};
   }
@@ -33,18 +33,18 @@ struct folded_operand {
 inline constexpr std::size_t elements_apart = 16;
 
 /// Neighbouring elements that an optimizer treats alike. Units: elements.
-struct folded_range {
+struct hashed_range {
   std::size_t first, count;
   bool decay = false;
   load_balance balances = {};
   std::size_t end() const { return first + count; }
-  bool is_treated_as(const folded_range& o) const { return decay == o.decay && balances == o.balances; }
+  bool is_treated_as(const hashed_range& o) const { return decay == o.decay && balances == o.balances; }
 };
 
 /// The ranges in their order; neighbours that are treated alike are one.
-inline std::vector<folded_range> joined_ranges(std::span<const folded_range> all) {
-  std::vector<folded_range> joined;
-  for (const folded_range& next : all)
+inline std::vector<hashed_range> joined_ranges(std::span<const hashed_range> all) {
+  std::vector<hashed_range> joined;
+  for (const hashed_range& next : all)
     if (!joined.empty() && joined.back().end() == next.first && joined.back().is_treated_as(next))
       joined.back().count += next.count;
     else joined.push_back(next);
@@ -52,20 +52,21 @@ inline std::vector<folded_range> joined_ranges(std::span<const folded_range> all
 }
 
 /// A call of a step. Numbers of calls count from 0.
-struct folded_call {
+struct hashed_call {
   std::string_view name;  // "linear_dw"
   int lane = 0;
   bool adds = false;  // to what the results' bytes held
-  std::vector<folded_operand> operands = {};
+  std::vector<hashed_operand> operands = {};
   std::vector<double> numbers = {};
   std::vector<std::size_t> firsts = {};   // of dims that are sharded: the begin of the rank's shard
-  std::vector<folded_range> ranges = {};  // of an optimizer and of norms
+  std::vector<hashed_range> ranges = {};  // of an optimizer and of norms
   std::vector<int> waits = {};            // the calls that it waits for by events, ascending
-  std::uint64_t communicator = 0;         // `fold` of its members; of a kernel 0
+  std::uint64_t communicator = 0;         // `hash_of` its members; of a kernel 0
   std::string_view site = {};             // the name that both sides of a communication carry
   int site_index = -1;
-  std::size_t bytes = 0;  // that are communicated, per rank
-  bool by_rows = false;   // its rows move while a product runs
+  std::size_t bytes = 0;                    // that are communicated, per rank
+  bool by_rows = false;                     // its rows move while a product runs
+  hashed_type summed = hashed_type::bytes;  // the elements that a collective adds up, or takes the maximum of
 
   /// Ports that share a dim begin at one place.
   void add_first(std::size_t begin) {
@@ -74,7 +75,7 @@ struct folded_call {
 };
 
 /// The calls that later calls of a lane are ordered after.
-class folded_lane {
+class hashed_lane {
  public:
   /// The next call of the lane waits for these calls.
   void wait(std::span<const int> calls) { join(waits_, calls); }
@@ -102,20 +103,20 @@ class folded_lane {
 };
 
 /// A name without the number that the text appends where the name is taken.
-constexpr std::string_view folded_name(std::string_view name) {
+constexpr std::string_view hashed_name(std::string_view name) {
   return name.substr(0, name.find_last_not_of("_0123456789") + 1);
 }
 
-/// The fold of a step's calls up to this one, from that of the calls before.
-inline std::uint64_t fold(std::uint64_t before, const folded_call& c) {
-  folding f(before);
+/// The hash of a step's calls up to this one, from the hash of the calls before.
+inline std::uint64_t hash_of(std::uint64_t before, const hashed_call& c) {
+  hasher f(before);
   const auto add_count = [&](const auto& list) { f.add(static_cast<std::uint64_t>(list.size())); };
-  f.add(folded_name(c.name));
+  f.add(hashed_name(c.name));
   f.add(static_cast<std::uint64_t>(c.lane) << 1 | (c.adds ? 1 : 0));
   add_count(c.operands);
   const bool by_count = c.name == "add";  // the text does not say the rows of a shard that it adds
-  for (const folded_operand& given : c.operands) {
-    const folded_operand o = by_count ? given.flat() : given;
+  for (const hashed_operand& given : c.operands) {
+    const hashed_operand o = by_count ? given.flat() : given;
     f.add(std::uint64_t{o.begin});
     f.add(std::uint64_t{o.rows});
     f.add(std::uint64_t{o.columns});
@@ -126,7 +127,7 @@ inline std::uint64_t fold(std::uint64_t before, const folded_call& c) {
   add_count(c.firsts);
   for (const std::size_t first : c.firsts) f.add(std::uint64_t{first});
   add_count(c.ranges);
-  for (const folded_range& r : c.ranges) {
+  for (const hashed_range& r : c.ranges) {
     f.add(std::uint64_t{r.first});
     f.add(std::uint64_t{r.count} << 1 | (r.decay ? 1 : 0));
     f.add(r.balances.rate);
@@ -139,21 +140,22 @@ inline std::uint64_t fold(std::uint64_t before, const folded_call& c) {
   f.add(c.site);
   f.add(static_cast<std::uint64_t>(c.site_index));
   f.add(std::uint64_t{c.bytes} << 1 | (c.by_rows ? 1 : 0));
+  f.add(static_cast<std::uint64_t>(c.summed));
   return f.value();
 }
 
-/// The fold of a whole step, from that of its calls and the waits at the end of each lane.
-inline std::uint64_t fold(std::uint64_t before, std::span<const folded_lane> lanes) {
-  folding f(before);
+/// The hash of a whole step, from the hash of its calls and the waits at the end of each lane.
+inline std::uint64_t hash_of(std::uint64_t before, std::span<const hashed_lane> lanes) {
+  hasher f(before);
   for (std::size_t lane = 0; lane < lanes.size(); ++lane)
     for (const int w : lanes[lane].waits()) f.add(std::uint64_t{lane} << 32 | static_cast<std::uint32_t>(w));
   return f.value();
 }
 
-/// The fold of a communicator as each of its members has it: the kind of its name ("tp" of "tp at dp 0"), and
+/// The hash of a communicator as each of its members has it: the kind of its name ("tp" of "tp at dp 0"), and
 /// how far its members are from the first. `place`: the rank's in a pair whose first sends; -1: in a group.
-inline std::uint64_t fold(std::string_view name, std::span<const int> members, int place) {
-  folding f;
+inline std::uint64_t hash_of(std::string_view name, std::span<const int> members, int place) {
+  hasher f;
   f.add(name.substr(0, name.find(" at ")));
   f.add(static_cast<std::uint64_t>(place));
   for (const int m : members) f.add(static_cast<std::uint64_t>(m - members.front()));
