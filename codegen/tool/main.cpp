@@ -53,11 +53,14 @@ int main(int argc, char** argv) {
   const search_flags searched(*searching);
   searching->footer(
       "Examples:\n"
-      "  rankc search --cost-model rankc --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch "
-      "32 --emit plan.hpp\n"
+      "  rankc search --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch 32 --emit plan.hpp\n"
+      "  rankc search --layers 24 --hidden 2048 --heads 16 --kv-heads 8 --ffn 5632 --vocab 32000 --cluster "
+      "h100 --gpus 8 --seq 4096 --global-batch 64\n"
       "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"
       "  echo '{\"model\":\"gpt3\",\"strategy\":\"seqp\",\"system\":\"H200\",\"nvs\":8,\"n_gpus\":512,"
-      "\"global_batch_size\":2048}' | rankc search");
+      "\"global_batch_size\":2048}' | rankc search\n"
+      "  echo '{\"cost_model\":\"rankc\",\"model\":\"llama3-8b\",\"cluster\":\"h200\",\"gpus\":8,\"recipe\":{"
+      "\"seq\":8192,\"global_batch\":32}}' | rankc search");
   CLI::App* calibrating = app.add_subcommand(
       "calibrate", "constants of a GPU, from the times of kernels that rankc-calibrate wrote");
   calibrating->add_option("file", file, "JSON lines; on a machine with the GPU: rankc-calibrate > FILE")
@@ -119,7 +122,7 @@ int main(int argc, char** argv) {
       return 2;
     }
     if (searched.files().any()) return written(write_plans(*line, searched.files(), std::cerr, on_terminal));
-    if (isatty(STDOUT_FILENO)) return written(show_search(*line, std::cout, std::cerr, on_terminal));
+    if (!searched.as_json()) return written(show_search(*line, std::cout, std::cerr, on_terminal));
     std::cout << answer_line(line->dump(), answer_search) << "\n";
     return written(0);
   }

@@ -173,11 +173,21 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
   return c;
 }
 
+constexpr std::string_view of_recipe[]{"seq", "global_batch"};
+
+/// The recipe. Its fields may be the line's own.
+json read_recipe(const json& line, const fields& f) {
+  json recipe = f.object("recipe");
+  for (const std::string_view name : of_recipe)
+    if (line.contains(name) && !recipe.contains(name)) recipe[name] = line[name];
+  return recipe;
+}
+
 }  // namespace
 
 plan_request read_plan_request(const json& line, report& out) {
-  static constexpr std::string_view legal[]{"cost_model", "model", "cluster", "gpus",
-                                            "recipe",     "top",   "predict"};
+  static constexpr std::string_view legal[]{"cost_model", "model", "cluster",      "gpus",   "recipe",
+                                            "seq",        "top",   "global_batch", "predict"};
   const fields f(line, out);
   f.only(legal);
   plan_request r;
@@ -189,8 +199,8 @@ plan_request read_plan_request(const json& line, report& out) {
   }
   r.of.gpus = f.need("gpus", f.count("gpus", largest_world)).value_or(1);
   read_cluster(line, f, r, out);
-  const fields recipe(f.object("recipe"), out);
-  static constexpr std::string_view of_recipe[]{"seq", "global_batch"};
+  const json given_recipe = read_recipe(line, f);
+  const fields recipe(given_recipe, out);
   recipe.only(of_recipe, "recipe");
   const auto size = [&](const char* name) { return recipe.need(name, recipe.count(name)).value_or(1); };
   r.of.recipe = {.seq = size("seq"), .global_batch = size("global_batch"), .precision = bf16};

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan_request.hpp"
+#include "search.hpp"
 
 namespace rankc::tool {
 
@@ -18,10 +19,18 @@ class search_flags {
   std::optional<json> line() const;
 
   const plan_files& files() const { return files_; }
+  /// Whether the answer is printed as a JSON line.
+  bool as_json() const { return as_json_; }
 
  private:
+  void add_models(CLI::App&);
+  /// Options whose values are fields of an object.
+  static CLI::Option* text(CLI::App&, const char* flag, json& into, const char* field, const char* help);
+  static CLI::Option* whole(CLI::App&, const char* flag, json& into, const char* field, const char* help);
+
   plan_files files_;
-  json line_ = json::object();
+  json line_ = json::object(), sizes_ = json::object(), recipe_ = json::object();
+  bool as_json_ = false;
 };
 
 }  // namespace rankc::tool

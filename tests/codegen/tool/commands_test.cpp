@@ -326,9 +326,17 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   }
   CHECK(test::said_in(run("plan").errors) == test::said{8050, {"plan"}});
   CHECK(refusal(run("search --model gpt3 --emit plan.hpp"), 2) == test::said{8051, {}});
-  CHECK(run("search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 "
-            "--capacity 80.5 --top 1 --corrected")
-            .out.starts_with("{\"ok\":true,\"diagnostics\":[],\"n_candidates\":"));  // a pipe
+  const std::string searched =
+      "search --model gpt3 --strategy 1d --system H200 --nvs 8 --gpus 64 --global-batch 2048 --capacity 80.5 "
+      "--top 1 --corrected";
+  CHECK(run(searched).out.starts_with("gpt3, 1d, 64 GPUs H200 in domains of 8, 2048 sequences: "));
+  CHECK(run(searched + " --json").out.starts_with("{\"ok\":true,\"diagnostics\":[],\"n_candidates\":"));
+  CHECK(run(searched + " --seq 8").errors.find("RC8042") != std::string::npos);
+  const std::string sizes =
+      " --layers 4 --hidden 1024 --heads 16 --kv-heads 4 --ffn 2816 --vocab 32000 --cluster h200 --gpus 2 "
+      "--seq 1024 --global-batch 8 --top 1";
+  CHECK(run("search" + sizes).out.starts_with("a model on 2 GPUs h200 of 141 GB: "));
+  CHECK(run("search --model llama3-8b" + sizes).code == 2);
   CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
   for (const char* id : {"304", "rc304"}) CHECK(run("explain " + std::string(id)) == run("explain RC304"));
   for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"})

@@ -273,6 +273,17 @@ TEST_CASE("how far a search is, is said on terminals alone") {
   CHECK(errors.str().ends_with("\r\x1b[K"));
 }
 
+TEST_CASE("the fields of the recipe may be the line's own") {
+  json line = line_of(8, 32);
+  line["top"] = 1;
+  const json nested = search(line);
+  line.erase("recipe");
+  line["seq"] = 8192;
+  line["global_batch"] = 32;
+  CHECK(nested["ok"] == true);
+  CHECK(search(line) == nested);
+}
+
 TEST_CASE("lines that ask nothing are refused") {
   const auto said = [](json line) {
     const json answer = search(line);
