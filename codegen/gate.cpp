@@ -17,10 +17,10 @@ void fit_or_throw(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     const std::size_t needed = r.arena.bytes + bytes_beside_arena(l, r);
     if (l.plan->machines.memory > 0 && needed > static_cast<std::size_t>(l.plan->machines.memory))
-      throw std::runtime_error(
-          fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, "
-                      "or fewer rows per microbatch",
-                      r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory)));
+      throw std::runtime_error(fmt::format(
+          "RC401: the ranks of pipeline coordinate {} need {} of {} on {}; use more tp or pp, "
+          "or fewer rows per microbatch",
+          r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory), name_of(l.target)));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/plan/counted_plan.hpp>
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
@@ -88,105 +89,124 @@ proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
   return {std::move(l), std::move(passed.hashes)};
 }
 
-/// Errors: failure (2) where `out` is the measured step, or a file of something else.
-void refuse_other_files(const CLI::App& time, const CLI::App& proof, const std::string& out,
-                        const std::string& measured) {
-  const runtime::named_file to{"--out " + out, out};
-  if (time && !out.empty()) {
-    if (!measured.empty()) runtime::refuse_same_file(to, {{"--measured " + measured, measured}});
+/// The command line of a generator.
+struct options {
+  CLI::App app;
+  CLI::App *check, *emit, *describe, *timeline, *certificate;
+  std::string target_name, out, type, format = "text", measured, pass;
+  bool as_json = false;
+
+  explicit options(const plan_data& plan) : app(fmt::format("Generator of the plan {}.", plan.name)) {
+    app.require_subcommand(1);
+    app.failure_message([](const CLI::App*, const CLI::Error& e) { return usage_error(e); });
+    app.set_version_flag("--version", version);
+    const std::string judged = "default: cuda where the plan's cluster has GPUs, else host";
+    check = with_type(app.add_subcommand("check", "all diagnostics in full"), judged);
+    emit = with_type(app.add_subcommand("emit", "write the rank programs"), "default: host");
+    emit->add_option("--out", out, "folder to write to");
+    emit->add_option("--explain", pass,
+                     "print what a pass is given and what it makes of that: lines that are gone are marked "
+                     "-, new ones +")
+        ->check(CLI::IsMember(pass_names()));
+    describe =
+        with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"), judged);
+    describe->add_flag("--json", as_json);
+    timeline = app.add_subcommand("timeline", "the schedule over time");
+    timeline->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg", "html", "trace"}));
+    timeline->add_option(
+        "--measured", measured,
+        "a step that the program measured (--trace FILE.json), shown below the plan; for html");
+    timeline->add_option("--out", out, "file to write; default: standard output");
+    certificate =
+        with_type(app.add_subcommand("certificate", "the proof, for `rankc verify`"), "default: host");
+    certificate->add_option("--out", out)->required();
+  }
+
+  /// The target to lower for. Commands that judge a plan take the target that its cluster means.
+  target lowered_for(const plan_data& plan) const {
+    const bool judges = *check || *describe;
+    if (target_name.empty() && judges && plan.recipe.precision != f64) return target_of(plan.machines);
+    return target_name == "cuda" ? target::cuda : target::host;
+  }
+
+ private:
+  CLI::App* with_type(CLI::App* command, const std::string& default_target) {
+    command->add_option("--target", target_name, "host or cuda; " + default_target)
+        ->check(CLI::IsMember({"host", "cuda"}));
+    command->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")
+        ->check(CLI::IsMember({"f32", "f64", "bf16"}));
+    return command;
+  }
+};
+
+/// Errors: failure (2) where `--measured` is of no use, or is the output, or where the output is a file of
+/// something else.
+void check_files(const options& o) {
+  if (!o.measured.empty() && o.format != "html")
+    throw runtime::failure(2, "RC7908: --measured {} needs --format html; found --format {}", o.measured,
+                           o.format);
+  const runtime::named_file to{"--out " + o.out, o.out};
+  if (*o.timeline && !o.out.empty()) {
+    if (!o.measured.empty()) runtime::refuse_same_file(to, {{"--measured " + o.measured, o.measured}});
     runtime::refuse_other_kind(to, "a timeline", is_timeline);
   }
-  if (proof) runtime::refuse_other_kind(to, "a certificate", is_certificate);
+  if (*o.certificate) runtime::refuse_other_kind(to, "a certificate", is_certificate);
+}
+
+void write_program(const proven_plan& p, const options& o, target to) {
+  const std::filesystem::path folder(o.out);
+  const auto files = emit(p.program, name_of(to), p.hashes);
+  refuse_other_sources(folder, files);
+  make_folder(folder);
+  const bool changed = write_files(folder, files);
+  // A build system knows this file alone: it is new whenever what it includes is.
+  const auto source = folder / "program.cpp";
+  if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
+}
+
+void write_certificate(const plan_data& plan, const lowered& l, const std::string& out) {
+  std::vector<proven> steps;
+  if (l.trains()) steps.push_back(prove_step(expand_train(l)));
+  steps.push_back(prove_step(expand_evaluate(l)));
+  runtime::write_output(out, certificate(steps, specify(plan)), 1);
+}
+
+void write_timeline(const plan_data& plan, const options& o) {
+  const std::string text = timeline_text(plan, o.format, o.measured);
+  if (o.out.empty()) fmt::print("{}", text);
+  else runtime::write_output(o.out, text, 1);
+}
+
+/// Errors: any exception, with its sentence.
+void run(const plan_data& plan, const options& o) {
+  if (*o.timeline) return write_timeline(plan, o);
+  const target to = o.lowered_for(plan);
+  const dtype type = type_for(plan, o.type, to);
+  const proven_plan p = lower_and_prove(plan, type, to);
+  if (*o.check) return fmt::print("{} for {}: no rule is broken\n", plan.name, name_of(to));
+  if (*o.describe && o.as_json) return fmt::print("{}\n", describe_json(p.program));
+  if (*o.describe) return fmt::print("{}", describe_text(p.program));
+  if (*o.certificate) return write_certificate(plan, p.program, o.out);
+  if (!o.pass.empty()) fmt::print("{}", explain(plan, type, to, o.pass));
+  else if (o.out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
+  if (!o.out.empty()) write_program(p, o, to);
 }
 
 }  // namespace
 
 int generator_main(const plan_data& plan, int argc, char** argv) {
   runtime::fail_writes_without_signals();
-  CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) { return usage_error(e); });
-  app.set_version_flag("--version", version);
-  std::string target_name = "host", out, type, format = "text", measured, pass;
-  bool as_json = false;
-  auto with_type = [&](CLI::App* c) {
-    c->add_option("--target", target_name, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
-    c->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")
-        ->check(CLI::IsMember({"f32", "f64", "bf16"}));
-    return c;
-  };
-  CLI::App* check = app.add_subcommand("check", "all diagnostics in full");
-  CLI::App* emitting = with_type(app.add_subcommand("emit", "write the rank programs"));
-  emitting->add_option("--out", out, "folder to write to");
-  emitting
-      ->add_option("--explain", pass,
-                   "print what a pass is given and what it makes of that: lines that are gone are marked -, "
-                   "new ones +")
-      ->check(CLI::IsMember(pass_names()));
-  CLI::App* describe =
-      with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
-  describe->add_flag("--json", as_json);
-  CLI::App* time = app.add_subcommand("timeline", "the schedule over time");
-  time->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg", "html", "trace"}));
-  time->add_option("--measured", measured,
-                   "a step that the program measured (--trace FILE.json), shown below the plan; for html");
-  time->add_option("--out", out, "file to write; default: standard output");
-  CLI::App* proof = with_type(app.add_subcommand("certificate", "the proof, for `rankc verify`"));
-  proof->add_option("--out", out)->required();
+  options o(plan);
   try {
-    app.parse(argc, argv);
+    o.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return o.app.exit(e) == 0 ? 0 : 2;
   }
-  if (!measured.empty() && format != "html") {
-    print_error("error: " + runtime::say("RC7908: --measured {} needs --format html; found --format {}",
-                                         measured, format));
-    return 2;
-  }
-
   try {
-    refuse_other_files(*time, *proof, out, measured);
-  } catch (const runtime::failure& f) {
-    print_error(fmt::format("error: {}", f.what()));
-    return f.code;
-  }
-
-  const target to = target_name == "cuda" ? target::cuda : target::host;
-  print_diagnostics(plan);
-  if (!accepts(plan.diagnostics)) return 1;
-  try {
-    if (*check) {
-      lower_and_prove(plan, type_for(plan, "f32", to), to);
-      fmt::print("{}: no rule is broken\n", plan.name);
-    } else if (*emitting) {
-      const dtype as = type_for(plan, type, to);
-      const auto [l, hashes] = lower_and_prove(plan, as, to);
-      if (!pass.empty()) fmt::print("{}", explain(plan, as, to, pass));
-      else if (out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
-      if (!out.empty()) {
-        const std::filesystem::path folder(out);
-        const auto files = emit(l, target_name, hashes);
-        refuse_other_sources(folder, files);
-        make_folder(folder);
-        const bool changed = write_files(folder, files);
-        // A build system knows this file alone: it is new whenever what it includes is.
-        const auto source = folder / "program.cpp";
-        if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
-      }
-    } else if (*describe) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to).program;
-      fmt::print("{}{}", as_json ? describe_json(l) : describe_text(l), as_json ? "\n" : "");
-    } else if (*time) {
-      const std::string text = timeline_text(plan, format, measured);
-      if (out.empty()) fmt::print("{}", text);
-      else runtime::write_output(out, text, 1);
-    } else if (*proof) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to).program;
-      std::vector<proven> steps;
-      if (l.trains()) steps.push_back(prove_step(expand_train(l)));
-      steps.push_back(prove_step(expand_evaluate(l)));
-      runtime::write_output(out, certificate(steps, specify(plan)), 1);
-    }
+    check_files(o);
+    print_diagnostics(plan);
+    if (!accepts(plan.diagnostics)) return 1;
+    run(plan, o);
   } catch (const std::exception& e) {
     print_error("error: " + sentence_of(e));
     return exit_code_of(e);

@@ -316,10 +316,10 @@ std::string describe_text(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format(
-      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {}\n", p.name, parameters_of(l).all(),
-      p.dims.world, p.dims.pp, data_ranks_text(p.dims),
+      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {} for {}\n", p.name,
+      parameters_of(l).all(), p.dims.world, p.dims.pp, data_ranks_text(p.dims),
       repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
-      p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
+      p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type), name_of(l.target));
   out +=
       fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n",
                   p.recipe.global_batch, p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -373,6 +373,7 @@ std::string describe_json(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   json j{{"plan", p.name},
+         {"target", name_of(l.target)},
          {"dtype", name_of(l.type)},
          {"parameters", parameters_of(l).all()},
          {"dims",

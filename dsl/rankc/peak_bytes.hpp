@@ -4,7 +4,9 @@
 // as much again.
 #pragma once
 #include <rankc/plan/counted_plan.hpp>
+#include <rankc/schedules/one_f_one_b.hpp>
 
+#include <type_traits>
 #include <vector>
 
 namespace rankc {
@@ -34,6 +36,14 @@ constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
   s << tenths / 10 << "." << tenths % 10 << " GB";
 }
 
+template <class Schedule>
+concept takes_microbatches = requires(Schedule s) { s.microbatches = 1; };
+/// Another schedule of one stage per rank. 1F1B holds the activations of fewer microbatches.
+template <class Schedule>
+concept may_be_one_f_one_b =
+    takes_microbatches<Schedule> && !std::is_same_v<Schedule, schedules::one_f_one_b> &&
+    requires { requires Schedule::stages_per_rank == 1; };
+
 /// Equal numbers of layers, the first stages having one more; none where these do not fill the stages.
 /// Shapes: (stages).
 constexpr std::vector<int> even_stages(const auto& p) {
@@ -46,6 +56,44 @@ constexpr std::vector<int> even_stages(const auto& p) {
   return even;
 }
 
+/// Add the changes with which a plan fits that keep its dims, the cheapest in step time first.
+constexpr void offer_cheap_mends(offers& found, const auto& p, const auto& model, const parallel_dims& given,
+                                 const auto& schedule, std::span<const int> stage_layers) {
+  using schedule_type = std::decay_t<decltype(schedule)>;
+  const std::vector<int> even = even_stages(p);
+  if (!even.empty() && even != p.blocks_of_stage &&
+      would_fit(model, given, schedule, p.recipe, p.machines, even)) {
+    sentence& offer = found.next() << "stage_layers{";
+    for (std::size_t s = 0; s < even.size(); ++s) offer << (s ? ", " : "") << even[s];
+    offer << "}";
+  }
+  if constexpr (may_be_one_f_one_b<schedule_type>) {
+    const schedules::one_f_one_b holds_fewer{schedule.microbatches};
+    if (would_fit(model, given, holds_fewer, p.recipe, p.machines, stage_layers))
+      found.next() << "schedules::one_f_one_b{" << schedule.microbatches << "}";
+  }
+  if constexpr (takes_microbatches<schedule_type>) {
+    const int most =
+        p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));  // microbatches of one row
+    const auto fits_with = [&](int n) {
+      auto fewer_rows = schedule;
+      fewer_rows.microbatches = n;
+      return n > schedule.microbatches && most % n == 0 &&
+             would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
+    };
+    if (fits_with(most)) found.add("microbatches", find_nearest(schedule.microbatches, most, fits_with));
+  }
+  parallel_dims sharded = given;
+  sharded.sequence_parallel = true;
+  if (p.dims.tp > 1 && !given.sequence_parallel &&
+      would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
+    found.next() << "sequence_parallel=true";
+  training repeating = p.recipe;
+  repeating.recompute = {.full = true};
+  if (!p.recipe.recompute.any() && would_fit(model, given, schedule, repeating, p.machines, stage_layers))
+    found.next() << "recompute={.full = true}";
+}
+
 /// RC401: what every rank needs fits into its memory.
 constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given,
                             const auto& schedule, std::span<const int> stage_layers) {
@@ -56,38 +104,18 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
   s << ", and there are ";
   put_gigabytes(s, static_cast<std::size_t>(p.machines.memory), false);
   offers found;
+  offer_cheap_mends(found, p, model, given, schedule, stage_layers);
+  const bool is_mended = !found.view().empty();  // other degrees take a compiler long to try
   for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
-    found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
-                       return d.*degree > p.dims.*degree &&
-                              would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);
-                     }));
-  parallel_dims sharded = given;
-  sharded.sequence_parallel = true;
-  if (p.dims.tp > 1 && !given.sequence_parallel &&
-      would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
-    found.next() << "sequence_parallel=true";
-  const int most = p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));  // microbatches of one row
-  if constexpr (requires(std::decay_t<decltype(schedule)> x) { x.microbatches = 1; })
-    found.add("microbatches", find_nearest(schedule.microbatches, most, [&](int n) {
-                auto fewer_rows = schedule;
-                fewer_rows.microbatches = n;
-                return n > schedule.microbatches && most % n == 0 &&
-                       would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
-              }));
-  const std::vector<int> even = even_stages(p);
-  if (!even.empty() && even != p.blocks_of_stage &&
-      would_fit(model, given, schedule, p.recipe, p.machines, even)) {
-    sentence& offer = found.next() << "stage_layers{";
-    for (std::size_t s = 0; s < even.size(); ++s) offer << (s ? ", " : "") << even[s];
-    offer << "}";
-  }
-  training repeating = p.recipe;
-  repeating.recompute = {.full = true};
-  if (!p.recipe.recompute.any() && would_fit(model, given, schedule, repeating, p.machines, stage_layers))
-    found.next() << "recompute={.full = true}";
-  s << (found.view().empty() ? "; no tp, pp, number of microbatches or recompute mends it: take a smaller "
-                               "model, or a larger world"
-                             : found.view());
+    if (!is_mended)
+      found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
+                         return d.*degree > p.dims.*degree &&
+                                would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);
+                       }));
+  s << (found.view().empty()
+            ? "; no schedule, tp, pp, number of microbatches or recompute mends it: take a smaller "
+              "model, or a larger world"
+            : found.view());
 }
 
 }  // namespace detail

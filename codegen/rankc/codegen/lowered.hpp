@@ -396,6 +396,8 @@ std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 /// All passes, in order. The plan must be valid. The watcher, if there is one, sees each pass.
 lowered lower(const plan_data&, dtype, target = target::host, watcher* = nullptr);
 
+inline const char* name_of(target t) { return t == target::cuda ? "cuda" : "host"; }
+
 /// The programs of all ranks, for the proof.
 program expand_train(const lowered&);
 program expand_evaluate(const lowered&);

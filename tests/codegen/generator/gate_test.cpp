@@ -114,6 +114,7 @@ TEST_CASE("RC401: every rank must fit, to the byte") {
     CHECK(refusal(most) == "nothing was thrown");
     CHECK(refusal(most - 1) == "RC401: the ranks of pipeline coordinate " + std::to_string(second) +
                                    " need " + readable_bytes(most) + " of " + readable_bytes(most - 1) +
+                                   " on " + name_of(to) +
                                    "; use more tp or pp, or fewer rows per microbatch");
     CHECK(refusal(0) == "nothing was thrown");  // not known
   }

@@ -20,6 +20,16 @@ static_assert(valid<small<1, 2, 4'700'000'000>>);
 // error: RC401: the ranks of pipeline rank 0 need 4.3 GB, and there are 3.8 GB: take tp=2
 static_assert(valid<small<1, 16, 3'800'000'000>>);
 
+// GPipe holds the activations of all microbatches.
+inline constexpr plan holds_all{.model = byte_model,
+                                .dims = parallel_dims{.world = 2, .pp = 2},
+                                .schedule = schedules::gpipe{.microbatches = 16},
+                                .recipe = training{.seq = 1024, .global_batch = 16},
+                                .cluster = gpus(fault(5'000'000'000ll, 141'000'000'000ll))};
+// error: RC401: the ranks of pipeline rank 1 need 6.9 GB, and there are 5.0 GB: take
+//        schedules::one_f_one_b{16}, or recompute={.full = true}
+static_assert(valid<holds_all>);
+
 // By cost five layers stand against three and the head.
 inline constexpr models::gpt2 large_head{
     .layers = 8, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 32768};
