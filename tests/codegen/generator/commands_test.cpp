@@ -90,6 +90,7 @@ TEST_CASE("a plan that is sound is checked, written, described and certified") {
   CHECK(run(plan, {"check"}).out == plan.name + " for host: no rule is broken\n");
   rankc::plan_data of_gpus = plan;
   of_gpus.machines = rankc::clusters::h200<1>;
+  of_gpus.recipe.precision = rankc::f32;
   CHECK(run(of_gpus, {"check"}).out == plan.name + " for cuda: no rule is broken\n");
   CHECK(run(of_gpus, {"check", "--target", "host"}).out == plan.name + " for host: no rule is broken\n");
   const std::string described = run(of_gpus, {"describe"}).out;
