@@ -9,7 +9,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 8, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 9, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -184,7 +184,7 @@ constexpr rank_row ranks[]{
     {1, 0, 0, links_1},
 };
 
-constexpr char text[] = R"text(gpt_pp2: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
+constexpr char text[] = R"text(gpt_pp2: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32 for host
 step: 16 sequences of 128 tokens = 4 microbatches x 1 dp ranks x 4 rows
 optimizer: AdamW
 schedule: one_f_one_b, bubble 22.6 %
@@ -232,7 +232,7 @@ pipeline rank 1: 17.9 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.2255167851827352,"bubble_per_rank":[0.24983628245410938,0.20119728791136093],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"cp":1,"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","model":{"family":"gpt2","ffn":512,"head_dim":32,"heads":4,"hidden":128,"kv_heads":4,"layers":4,"norm_eps":1e-05,"theta":0.0,"tied":true,"vocab":256},"optimizer":{"moments":2,"moments_in":"f32","name":"adamw","weights_in":"f32"},"parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26341888,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.48429953238101336,"stage":0}]},{"bytes":18721280,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5157004676189866,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"c7ae292abd6acd89","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.2255167851827352,"bubble_per_rank":[0.24983628245410938,0.20119728791136093],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"cp":1,"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","model":{"family":"gpt2","ffn":512,"head_dim":32,"heads":4,"hidden":128,"kv_heads":4,"layers":4,"norm_eps":1e-05,"theta":0.0,"tied":true,"vocab":256},"optimizer":{"moments":2,"moments_in":"f32","name":"adamw","weights_in":"f32"},"parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26341888,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.48429953238101336,"stage":0}]},{"bytes":18721280,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5157004676189866,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"c7ae292abd6acd89","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b","target":"host"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -240,7 +240,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 8,
+    .interface_version = 9,
     .name = "gpt_pp2",
     .plan_hash = 0xc7ae292abd6acd89,
     .type = dtype::f32,
