@@ -2,6 +2,8 @@
 # are mutants.
 set(machine_sources
   equivalence/field/row_table.cpp
+  equivalence/field/model_attributes.cpp
+  equivalence/field/element_types.cpp
   equivalence/field/rows.cpp
   equivalence/field/rows_products.cpp
   equivalence/field/rows_tables.cpp
@@ -60,6 +62,7 @@ add_executable(rankc_field_test
   equivalence/field/slots_test.cpp
   equivalence/field/machine_test.cpp
   equivalence/field/f64_test.cpp
+  equivalence/field/model_attributes_test.cpp
   equivalence/field/mutants_test.cpp)
 target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)

@@ -6,10 +6,10 @@
 
 namespace field {
 
-/// Elements on their way, and the bytes that each takes.
+/// Elements on their way, each with its type.
 struct payload {
   std::vector<element> of;
-  std::vector<std::size_t> sizes;
+  std::vector<element_type> types;
   std::size_t bytes() const;
 };
 
