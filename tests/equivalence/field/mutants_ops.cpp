@@ -227,8 +227,8 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{leave_out,        do_twice,      insert_op,
-                                            take_another_row, change_number, change_rows,
-                                            change_seq,       read_another,  exchange_results};
+const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq};
+const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
+                                           take_another_row, read_another, exchange_results};
 
 }  // namespace field

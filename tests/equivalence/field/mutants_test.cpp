@@ -13,7 +13,10 @@ using namespace field;
 
 namespace {
 
-std::string accept(const rankc::codegen::program&, const rankc::codegen::specification&) { return {}; }
+std::string accept(const rankc::codegen::program&, const rankc::codegen::verdict&,
+                   const rankc::codegen::specification&) {
+  return {};
+}
 
 }  // namespace
 

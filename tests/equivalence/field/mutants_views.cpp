@@ -203,9 +203,9 @@ fault empty_access(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_views{
-    exchange_operands, flip_adds,      shift_offset,  change_shape, shrink_size,
-    change_unit,       double_units,   change_stride, change_first, take_another_access,
-    rename_port,       leave_out_view, empty_access};
+const std::vector<fault_kind> faults_of_views{flip_adds,   shift_offset,   change_shape, shrink_size,
+                                              change_unit, change_stride,  change_first, take_another_access,
+                                              rename_port, leave_out_view, empty_access};
+const std::vector<fault_kind> edits_of_views{exchange_operands, double_units};
 
 }  // namespace field

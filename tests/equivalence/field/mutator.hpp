@@ -49,21 +49,28 @@ struct mutator {
   /// Change the op, and in half the draws the same op of all ranks that have it. False where nothing changed.
   template <class Change>
   bool change(Change change_op) {
-    const std::string name = at().name;
-    const bool everywhere = below(2);
     bool changed = false;
-    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
-      std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
-      if (r != rank &&
-          !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
-        continue;
-      const bool did = change_op(of[static_cast<std::size_t>(i)]);
+    for (int r : ranks_that_have_it()) {
+      const bool did = change_op(p.ranks[static_cast<std::size_t>(r)].ops[static_cast<std::size_t>(i)]);
       changed |= did && r == rank;
     }
     return changed;
   }
   fault done(const char* kind, const std::string& what, bool changed) {
     return changed ? fault{kind, text() + what} : fault{};
+  }
+
+  /// The ranks that have the op at the same place, this one first; in half the draws this one alone.
+  std::vector<int> ranks_that_have_it() {
+    std::vector<int> all{rank};
+    const std::string name = at().name;
+    const bool everywhere = below(2);
+    for (int r = 0; everywhere && r < static_cast<int>(p.ranks.size()); ++r) {
+      const std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
+      if (r != rank && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name)
+        all.push_back(r);
+    }
+    return all;
   }
 
   int fresh_value() const {
@@ -89,7 +96,8 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
-extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication,
-    faults_of_experts, faults_of_holdings;
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_holdings;
+extern const std::vector<fault_kind> edits_of_ops, edits_of_operands, edits_of_views, edits_of_communication,
+    edits_of_experts, edits_of_holdings;
 
 }  // namespace field
