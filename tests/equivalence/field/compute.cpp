@@ -58,6 +58,7 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
   }
   for (std::size_t i = 0; i < at.size(); ++i)
     if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
+  std::vector<read_number> reads;
   call c;
   c.rows = o.rows;
   c.seq = o.seq;
@@ -67,11 +68,15 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
   for (std::size_t i = 0; i < at.size(); ++i) {
     const view& v = o.views[i];
     if (v.written) c.want(v.port, at[i].is, v.first);
-    else c.give(v.port, load(rank.arena, at[i]), v.first);
+    else {
+      c.give(v.port, load(rank.arena, at[i]), v.first);
+      reads.push_back({at[i].type, sum_of(rank.arena, at[i])});
+    }
   }
   run(r, c);
   const bool destroyed = !c.agrees || destroys_operands(o, r, at);
   std::vector<matrix> results;
+  std::vector<token_sum> sums;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (!o.views[i].written) continue;
     matrix made = c.result(o.views[i].port);
@@ -82,11 +87,16 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
       const matrix before = load(rank.arena, at[i]);
       for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = add(made.of[k], before.of[k]);
     }
+    sums.push_back(sum_in_result(o.views[i].port, at[i].type, reads));
+    if (o.views[i].adds) sums.back() = std::max(sums.back(), sum_of(rank.arena, at[i]));
     results.push_back(std::move(made));
   }
   for (const rankc::codegen::access& s : scratch_of(o)) rank.arena.spoil(s.begin, s.end, key_of_op(rank, o));
   for (std::size_t i = 0, next = 0; i < at.size(); ++i)
-    if (o.views[i].written) store(rank.arena, at[i], results[next++]);
+    if (o.views[i].written) {
+      store(rank.arena, at[i], results[next], sums[next]);
+      ++next;
+    }
 }
 
 void sum_squares(rank_state& rank, const op& o) {
@@ -157,6 +167,8 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
         h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
+    if (difference.empty() && sum_of(rank.arena, operand_of(o, *p.gradient)) == token_sum::narrowed)
+      difference = "a gradient was kept in a type narrower than its sums are made in: \"" + o.name + "\"";
     matrix new_weight(weight.is), new_first(weight.is), new_second(weight.is);
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
       const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i],

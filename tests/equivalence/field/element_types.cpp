@@ -47,6 +47,20 @@ bool takes(std::string_view row, std::string_view port, bool is_result, element_
   return rounded == bytes || is_statistic ? is_real(t) : t == rounded;
 }
 
+/// A sum over tokens is no narrower than f32 and than its addends; no copy, multiple or sum of it is narrower.
+token_sum sum_in_result(std::string_view port, element_type type, const std::vector<read_number>& reads) {
+  constexpr std::string_view sums_over_tokens[]{"dw", "db", "dtable", "dgain", "dshift", "dbias", "loss"};
+  const bool begins =
+      std::find(std::begin(sums_over_tokens), std::end(sums_over_tokens), port) != std::end(sums_over_tokens);
+  token_sum sum = begins ? token_sum::wide : token_sum::none;
+  std::size_t widest = begins ? 4 : 0;
+  for (const read_number& r : reads) {
+    if (!begins) sum = std::max(sum, r.sum);
+    if ((begins && r.type != i32) || r.sum != token_sum::none) widest = std::max(widest, size_of(r.type));
+  }
+  return sum != token_sum::none && size_of(type) < widest ? token_sum::narrowed : sum;
+}
+
 bool keeps(rankc::codegen::holding_kind kind, element_type t,
            const rankc::codegen::specification::update& by) {
   using enum rankc::codegen::holding_kind;

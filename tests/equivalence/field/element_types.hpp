@@ -7,6 +7,7 @@
 #include <rankc/codegen/specification.hpp>
 
 #include <string_view>
+#include <vector>
 
 namespace field {
 
@@ -14,6 +15,12 @@ namespace field {
 rankc::codegen::specification::rounding rounding_of(std::string_view row);
 /// Whether a kernel takes elements of a type at a port.
 bool takes(std::string_view row, std::string_view port, bool is_result, element_type);
+/// What a result is if its op reads operands of these types and sums. A kernel may add to what was there.
+struct read_number {
+  element_type type;
+  token_sum sum;
+};
+token_sum sum_in_result(std::string_view port, element_type, const std::vector<read_number>&);
 /// Whether a step begins and ends with a holding in a type.
 bool keeps(rankc::codegen::holding_kind, element_type, const rankc::codegen::specification::update&);
 

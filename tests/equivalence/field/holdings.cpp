@@ -139,6 +139,8 @@ std::string compare(const rank_state& rank, const access& a, const holding& h, c
                            (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +
                            (h.name.empty() ? "" : " of " + h.name);
   if (wanted.size() != found.of.size()) return what + " has another number of elements";
+  if (h.kind == holding_kind::loss && sum_of(rank.arena, p) == token_sum::narrowed)
+    return what + " was kept in a type narrower than its sums are made in";
   const element scale = instead ? scale_of(*instead, m) : largest(wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (differ(found.of[i], wanted[i], scale)) return what + " differs at element " + std::to_string(i);

@@ -33,6 +33,10 @@ inline std::size_t size_of(element_type t) {
   }
 }
 
+/// Whether an element is a sum over tokens, and whether that sum was ever kept in a type narrower than its
+/// addends, or than f32.
+enum class token_sum : std::uint8_t { none, wide, narrowed };
+
 class memory {
  public:
   explicit memory(std::size_t bytes) : cells_(bytes) {}
@@ -47,10 +51,11 @@ class memory {
     }
     return is_whole ? first.of : garbage(at, size);
   }
-  void store(std::size_t at, element_type type, element e) {
+  void store(std::size_t at, element_type type, element e, token_sum sum = token_sum::none) {
     const std::size_t size = check(at, type);
-    for (std::size_t k = 0; k < size; ++k) cells_[at + k] = {e, static_cast<std::uint8_t>(k), type};
+    for (std::size_t k = 0; k < size; ++k) cells_[at + k] = {e, static_cast<std::uint8_t>(k), sum, type};
   }
+  token_sum sum_at(std::size_t at) const { return at < cells_.size() ? cells_[at].sum : token_sum::none; }
   /// Leave nothing of what bytes held.
   void spoil(std::size_t begin, std::size_t end, std::uint64_t key) {
     for (std::size_t c = begin; c < end && c < cells_.size(); ++c) cells_[c] = {draw(mix(key, c))};
@@ -60,6 +65,7 @@ class memory {
   struct cell {
     element of = 0;
     std::uint8_t part = 0xFF;
+    token_sum sum = token_sum::none;
     element_type type = element_type::bytes;
   };
   element garbage(std::size_t at, std::size_t size) const {

@@ -32,6 +32,7 @@ payload take(const rank_state& rank, const std::vector<operand>& from) {
     const matrix m = load(rank.arena, p);
     out.of.insert(out.of.end(), m.of.begin(), m.of.end());
     out.types.insert(out.types.end(), m.of.size(), p.type);
+    out.sum = std::max(out.sum, sum_of(rank.arena, p));
   }
   return out;
 }
@@ -44,7 +45,7 @@ void put(rank_state& rank, const std::vector<operand>& to, const payload& from) 
              "a message of another size, or of other elements, than its receiver takes");
       e = from.of[next++];
     }
-    store(rank.arena, p, m);
+    store(rank.arena, p, m, from.sum);
   }
   expect(next == from.of.size(), "a message of another size than its receiver takes");
 }
@@ -58,9 +59,11 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
     for (const payload& g : given) {
       out.of.insert(out.of.end(), g.of.begin(), g.of.end());
       out.types.insert(out.types.end(), g.types.begin(), g.types.end());
+      out.sum = std::max(out.sum, g.sum);
     }
     return out;
   }
+  for (const payload& g : given) out.sum = std::max(out.sum, g.sum);
   for (std::size_t k = 1; k < given.size(); ++k)
     for (std::size_t i = 0; i < out.of.size(); ++i)
       out.of[i] = does == collective_kind::all_reduce_max ? larger(out.of[i], given[k].of[i])

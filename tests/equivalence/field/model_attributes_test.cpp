@@ -6,6 +6,7 @@
 #include "element_types.hpp"
 #include "execution.hpp"
 #include "model_attributes.hpp"
+#include "mutants.hpp"
 #include "plans.hpp"
 
 #include <algorithm>
@@ -107,6 +108,38 @@ TEST_CASE("a rounded row takes fp8 operands and makes fp8 results, and no other 
   CHECK(takes("rms_norm_e4m3_rows", "y", true, element_type::e4m3_rows));
   CHECK(takes("rms_norm_e4m3_rows", "statistics", true, element_type::f32));
   CHECK_FALSE(takes("linear", "w", false, element_type::e4m3));
+}
+
+TEST_CASE("a gradient that is kept in bf16 for a while differs, and an activation does not") {
+  const subject s = subject_of(tiny_plans().front(), 2);  // in f64
+  int gradients = 0, activations = 0;
+  for (unsigned seed = 0; gradients < 5 || activations < 5; ++seed) {
+    REQUIRE(seed < 5000);
+    program p = s.program;
+    std::mt19937 random(seed);
+    const fault f = make_fault(p, fault_form::structure, random);
+    if (f.kind != "kept in bf16") continue;
+    CAPTURE(f.text);
+    if (f.text.find("_dw") != f.text.npos) {
+      CHECK_FALSE(is_equal(p, s.model));
+      ++gradients;
+    } else if (f.text.find("0F0: layers") != f.text.npos) {
+      CHECK(is_equal(p, s.model));
+      ++activations;
+    }
+  }
+}
+
+TEST_CASE("sums over tokens begin in f32 or wider, no narrower than their addends, and stay so") {
+  using enum element_type;
+  using enum token_sum;
+  CHECK(sum_in_result("dw", f32, {{bf16, none}, {bf16, none}}) == wide);
+  CHECK(sum_in_result("dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
+  CHECK(sum_in_result("dw", f32, {{f64, none}, {f64, none}}) == narrowed);
+  CHECK(sum_in_result("dtable", f32, {{bf16, none}, {i32, none}}) == wide);
+  CHECK(sum_in_result("y", bf16, {{f32, wide}}) == narrowed);
+  CHECK(sum_in_result("y", f32, {{bf16, narrowed}}) == narrowed);
+  CHECK(sum_in_result("y", bf16, {{f32, none}}) == none);
 }
 
 TEST_CASE("a step keeps weights and moments in f32 or f64, and in bf16 where the recipe says so") {

@@ -31,8 +31,8 @@ struct mutant {
 };
 
 /// A quarter of the mutants have a fault in one field, half have an edit of the structure, and a quarter have
-/// two faults that may hide each other. An eighth of the faults are of the kinds that test the proof of order,
-/// and an eighth are in the model.
+/// two faults that may hide each other. An eighth of the faults are of the kinds that test the proof of
+/// order, and an eighth are in the model.
 mutant draw_mutant(const judged&, std::mt19937&);
 
 }  // namespace field

@@ -34,6 +34,7 @@ struct mutator {
     return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
   }
   std::vector<op>& ops() { return p.ranks[static_cast<std::size_t>(rank)].ops; }
+  rank_program& ops_of_rank() { return p.ranks[static_cast<std::size_t>(rank)]; }
   op& at() { return ops()[static_cast<std::size_t>(i)]; }
   std::string text() { return "rank " + std::to_string(rank) + ": \"" + at().name + "\""; }
 
@@ -82,6 +83,22 @@ struct mutator {
     return most + 1;
   }
   void rename(int in_rank, int from, int to) { field::rename(p, in_rank, from, to); }
+  /// Insert a copy behind the op, on its stream.
+  void insert_copy(const access& from, const access& to, const tensor_shape& shape, const std::string& name) {
+    op copy;
+    copy.name = name;
+    copy.stream = at().stream;
+    copy.function = "copy";
+    copy.row = "copy";
+    copy.reads = {from};
+    copy.writes = {to};
+    const std::int64_t stride = shape.size() == 2 ? shape[1] : 1;
+    copy.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = shape, .stride = stride},
+                  {.port = "x", .accesses = {0, 1}, .shape = shape, .stride = stride}};
+    const int k = i;
+    renumber_waits([k](int w) { return w + (w >= k); });
+    ops().insert(ops().begin() + k + 1, std::move(copy));
+  }
   template <class Map>
   void renumber_waits(Map to) {
     for (op& o : ops()) {

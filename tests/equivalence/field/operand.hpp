@@ -67,9 +67,11 @@ inline matrix load(const memory& m, const operand& p) {
     for (std::int64_t c = 0; c < p.is.cols; ++c) out.row(r)[c] = m.load(p.at(r, c), p.type);
   return out;
 }
-inline void store(memory& m, const operand& p, const matrix& from) {
+inline void store(memory& m, const operand& p, const matrix& from, token_sum sum = token_sum::none) {
   for (std::int64_t r = 0; r < p.is.rows; ++r)
-    for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.type, from.row(r)[c]);
+    for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.type, from.row(r)[c], sum);
 }
+/// Of the first element; the others of an operand are alike.
+inline token_sum sum_of(const memory& m, const operand& p) { return m.sum_at(p.begin); }
 
 }  // namespace field
