@@ -47,6 +47,7 @@ add_library(rankc_field_mutants STATIC
   equivalence/field/mutants.cpp
   equivalence/field/mutants_ops.cpp
   equivalence/field/mutants_operands.cpp
+  equivalence/field/mutants_types.cpp
   equivalence/field/mutants_views.cpp
   equivalence/field/mutants_communication.cpp
   equivalence/field/mutants_experts.cpp

@@ -8,8 +8,8 @@
 
 namespace rankc::codegen::testing {
 
-/// The first harm found; empty: none. Each op ends late in one interleaving. Of a program with more than
-/// `most_late` ops, so many of them do.
+/// The first harm found; empty: none. Each op ends late in one interleaving; of a large program, `most_late`
+/// ops do.
 std::string find_harm(const program&, unsigned seed, int most_late = std::numeric_limits<int>::max());
 
 }  // namespace rankc::codegen::testing

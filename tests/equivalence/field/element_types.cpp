@@ -47,7 +47,8 @@ bool takes(std::string_view row, std::string_view port, bool is_result, element_
   return rounded == bytes || is_statistic ? is_real(t) : t == rounded;
 }
 
-/// A sum over tokens is no narrower than f32 and than its addends; no copy, multiple or sum of it is narrower.
+/// A sum over tokens is no narrower than f32 and than its addends. A copy, a multiple or a sum of it is no
+/// narrower either.
 token_sum sum_in_result(std::string_view port, element_type type, const std::vector<read_number>& reads) {
   constexpr std::string_view sums_over_tokens[]{"dw", "db", "dtable", "dgain", "dshift", "dbias", "loss"};
   const bool begins =

@@ -15,7 +15,7 @@ namespace field {
 rankc::codegen::specification::rounding rounding_of(std::string_view row);
 /// Whether a kernel takes elements of a type at a port.
 bool takes(std::string_view row, std::string_view port, bool is_result, element_type);
-/// What a result is if its op reads operands of these types and sums. A kernel may add to what was there.
+/// Whether a result is a sum over tokens, by its port, its type and the operands of its op.
 struct read_number {
   element_type type;
   token_sum sum;

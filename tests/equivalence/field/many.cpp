@@ -89,7 +89,8 @@ class judgement {
   }
 
  private:
-  /// Lower the program of a block of mutants. A program that is refused or different is told, not mutated.
+  /// Lower the program of a block of mutants. A program that is refused or different is reported and has no
+  /// mutants.
   void turn_to(std::uint64_t block) {
     if (block_ == block) return;
     block_ = block;

@@ -9,16 +9,16 @@ namespace field {
 
 namespace {
 
-/// Rows whose attributes the model tells: the operand by which the model's op is found, and seq, number,
-/// rounding, or ports whose units it tells.
-struct told_rows {
+/// Rows that take attributes of the model: the operand by which the model's op is found; and seq, number,
+/// rounding, or a port for its units.
+struct rows_of_model {
   std::vector<std::string_view> rows;
   std::string_view found_by;
   std::vector<std::string_view> attributes;
 };
 
-const std::vector<told_rows>& all_told() {
-  static const std::vector<told_rows> all{
+const std::vector<rows_of_model>& all_of_model() {
+  static const std::vector<rows_of_model> all{
       {{"linear", "linear_dx"}, "w", {"rounding"}},
       {{"linear_dw"}, "dy", {"rounding"}},
       {{"position", "document_position"}, "x", {"seq"}},
@@ -49,11 +49,11 @@ std::string name_in_model(std::string_view row) {
   return name;
 }
 
-/// What the model tells of a row; null: nothing.
-const told_rows* told_of(const std::string& name) {
-  static const std::map<std::string_view, const told_rows*, std::less<>> by_name = [] {
-    std::map<std::string_view, const told_rows*, std::less<>> of;
-    for (const told_rows& t : all_told())
+/// The attributes of a row; null: it takes none of the model.
+const rows_of_model* find_of_model(const std::string& name) {
+  static const std::map<std::string_view, const rows_of_model*, std::less<>> by_name = [] {
+    std::map<std::string_view, const rows_of_model*, std::less<>> of;
+    for (const rows_of_model& t : all_of_model())
       for (const std::string_view row : t.rows) of[row] = &t;
     return of;
   }();
@@ -68,25 +68,25 @@ double value_of(const call& c, std::string_view attribute) {
   return static_cast<double>(c.wants(attribute) ? c.wanted(attribute).unit : c.in(attribute).is.unit);
 }
 
-/// The operand of a row by which the model's op is found, and the attributes of the call.
-struct told_call {
+/// The elements by which the model's op is found, and the attributes of the call.
+struct attributes_of_call {
   std::uint64_t key;
   const std::vector<element>& elements;
   std::vector<double> attributes;
 };
-std::optional<told_call> read(const row& r, const call& c) {
+std::optional<attributes_of_call> read(const row& r, const call& c) {
   const std::string name = name_in_model(r.name);
-  const told_rows* told = told_of(name);
-  if (!told) return {};
-  told_call of{key_of(name), c.in(told->found_by).of, {}};
-  for (const std::string_view attribute : told->attributes) of.attributes.push_back(value_of(c, attribute));
+  const rows_of_model* found = find_of_model(name);
+  if (!found) return {};
+  attributes_of_call of{key_of(name), c.in(found->found_by).of, {}};
+  for (const std::string_view attribute : found->attributes) of.attributes.push_back(value_of(c, attribute));
   return of;
 }
 
 }  // namespace
 
 void model_attributes::note(const row& r, const call& c) {
-  const std::optional<told_call> op = read(r, c);
+  const std::optional<attributes_of_call> op = read(r, c);
   if (!op) return;
   for (const element e : op->elements) {
     if (!is_drawn(e)) continue;
@@ -96,7 +96,7 @@ void model_attributes::note(const row& r, const call& c) {
 }
 
 bool model_attributes::agree(const row& r, const call& c) const {
-  const std::optional<told_call> op = read(r, c);
+  const std::optional<attributes_of_call> op = read(r, c);
   if (!op) return true;
   for (const element e : op->elements) {
     if (!is_drawn(e)) continue;

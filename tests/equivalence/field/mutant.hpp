@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program beside the model that it is held to, and mutants of the two.
+// A program with the model that it must compute, and mutants of the two.
 #pragma once
 #include "execution.hpp"
 #include "mutants.hpp"

@@ -106,40 +106,8 @@ fault insert_op(mutator& m) {
   return {"insert an op", text};
 }
 
-/// What an op wrote is kept in bf16 for a while, in bytes behind the others, and copied back before it is read.
-fault keep_in_bf16(mutator& m) {
-  const auto writes_wide = [](const op& o) {
-    return computes(o) && !o.views.empty() && o.views[0].written && o.views[0].accesses.count == 1 &&
-           !o.views[0].shape.empty() &&
-           (o.writes[static_cast<std::size_t>(o.views[0].accesses.first)].type == element_type::f32 ||
-            o.writes[static_cast<std::size_t>(o.views[0].accesses.first)].type == element_type::f64);
-  };
-  if (!m.turn_to(writes_wide)) return {};
-  const std::string text = m.text();
-  const view made = m.at().views[0];
-  const access wide = m.at().writes[static_cast<std::size_t>(made.accesses.first)];
-  if (made.offset != 0 || (made.shape.size() == 2 && made.stride != made.shape[1])) return {};
-  std::size_t& arena = m.ops_of_rank().arena_bytes;
-  const std::size_t count = (wide.end - wide.begin) / (wide.type == element_type::f64 ? 8 : 4);
-  const int fresh = m.fresh_value();
-  const access narrow{arena, arena + 2 * count, fresh, element_type::bf16};
-  arena = (narrow.end + 255) / 256 * 256;
-  access again = wide;
-  again.value = fresh + 1;
-  again.replaces = -1;
-  access whole = wide;
-  whole.replaces = -1;
-  for (op& o : m.ops())
-    for (access& a : o.reads)
-      if (a.value == wide.value) a.value = again.value;
-  m.insert_copy(whole, narrow, made.shape, text + ", in bf16");
-  ++m.i;
-  m.insert_copy(narrow, again, made.shape, text + ", back");
-  return {"kept in bf16", text};
-}
-
-/// What a row is told beside its operands, and its ports.
-struct told_row {
+/// A row with its ports and attributes.
+struct row_with_attributes {
   std::string_view row;
   std::vector<view> views;
   std::int64_t rows = 0, seq = 0;
@@ -150,7 +118,7 @@ fault take_another_row(mutator& m) {
   if (!m.turn_to(computes)) return {};
   const op own = m.at();
   const auto fits = [](const view& a, const view& b) { return a.written == b.written && a.shape == b.shape; };
-  std::vector<told_row> rows;
+  std::vector<row_with_attributes> rows;
   for (const op& o : m.ops())
     if (computes(o) && o.row != own.row &&
         std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits))
@@ -160,7 +128,7 @@ fault take_another_row(mutator& m) {
       if (row != own.row)
         rows.push_back({row, {{.port = "y"}, {.port = "x"}}, 0, 0, row == "scale" ? 1.0 : 0.0});
   if (rows.empty()) return {};
-  const told_row& other = m.one_of(rows);
+  const row_with_attributes& other = m.one_of(rows);
   return m.done("another row", " as " + std::string(other.row), m.change([&](op& o) {
     if (o.views.size() != other.views.size()) return false;
     o.row = other.row;
@@ -260,7 +228,7 @@ fault exchange_results(mutator& m) {
 }  // namespace
 
 const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq};
-const std::vector<fault_kind> edits_of_ops{keep_in_bf16,     leave_out,    do_twice,        insert_op,
+const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
                                            take_another_row, read_another, exchange_results};
 
 }  // namespace field

@@ -34,7 +34,6 @@ struct mutator {
     return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
   }
   std::vector<op>& ops() { return p.ranks[static_cast<std::size_t>(rank)].ops; }
-  rank_program& ops_of_rank() { return p.ranks[static_cast<std::size_t>(rank)]; }
   op& at() { return ops()[static_cast<std::size_t>(i)]; }
   std::string text() { return "rank " + std::to_string(rank) + ": \"" + at().name + "\""; }
 
@@ -114,7 +113,7 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
 extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_holdings;
-extern const std::vector<fault_kind> edits_of_ops, edits_of_operands, edits_of_views, edits_of_communication,
-    edits_of_experts, edits_of_holdings;
+extern const std::vector<fault_kind> edits_of_ops, edits_of_operands, edits_of_types, edits_of_views,
+    edits_of_communication, edits_of_experts, edits_of_holdings;
 
 }  // namespace field

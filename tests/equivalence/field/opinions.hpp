@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checker says of a mutant, and what the oracles say that share nothing with it: the runs over the
-// field and in f64, and the interleavings of the execution model.
+// The opinions of the checker and of the oracles about a mutant. The oracles share nothing with the checker:
+// they run it over the field, in f64, and in the interleavings of the execution model.
 #pragma once
 #include "mutant.hpp"
 
@@ -26,7 +26,7 @@ struct opinions {
   bool different() const { return !exact.equal || !f64.equal || !harm.empty(); }
 };
 
-/// Which oracles are asked: all, or those whose answer still matters: none after one that says "different".
+/// Ask all oracles, or stop at the first that says "different".
 enum class asked { all, until_different };
 
 /// Interleavings are searched where both runs are equal, and of what is accepted.
