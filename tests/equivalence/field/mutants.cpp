@@ -16,8 +16,8 @@ std::vector<fault_kind> joined(fault_lists lists) {
 }
 
 const std::vector<fault_kind>& faults_of(fault_form form) {
-  static const std::vector<fault_kind> fields =
-                                           joined({&faults_of_ops, &faults_of_views, &faults_of_holdings}),
+  static const std::vector<fault_kind> fields = joined({&faults_of_ops, &faults_of_views, &faults_of_holdings,
+                                                        &faults_of_communication}),
                                        structures =
                                            joined({&edits_of_ops, &edits_of_operands, &edits_of_types,
                                                    &edits_of_views, &edits_of_communication,

@@ -81,6 +81,25 @@ fault regroup(mutator& m) {
   return {"other groups", text};
 }
 
+/// Members send their parts of a sum in bf16, or no longer do.
+fault change_bf16(mutator& m) {
+  if (!m.turn_to(is_collective)) return {};
+  const auto flip = [](op& o) { o.in_bf16 = !o.in_bf16; };
+  if (m.below(4)) each_member(m.p, m.at(), flip);
+  else flip(m.at());
+  return {"sums in bf16", m.text()};
+}
+
+/// A collective is row-pipelined with another op, or with none.
+fault change_by_rows(mutator& m) {
+  const bool of_pairs = m.below(4) > 0;
+  const auto suits = [&](const op& o) { return is_collective(o) && (!of_pairs || o.by_rows > 0); };
+  if (!m.turn_to(suits)) return {};
+  const int by = m.below(3), old = m.at().by_rows;
+  each_member(m.p, m.at(), [by](op& o) { o.by_rows = by; });
+  return m.done("order: row-pipelined", " with the op " + std::to_string(by) + " away", by != old);
+}
+
 }  // namespace
 
 void leave_out_sum(program& p, const op& of) {
@@ -100,6 +119,7 @@ void leave_out_sum(program& p, const op& of) {
   });
 }
 
+const std::vector<fault_kind> faults_of_communication{change_bf16, change_by_rows};
 const std::vector<fault_kind> edits_of_communication{do_another_collective, permute_members,
                                                      leave_out_reduction, regroup};
 

@@ -170,6 +170,17 @@ fault change_seq(mutator& m) {
   }));
 }
 
+/// A result replaces another read, or none.
+fault change_replaced(mutator& m) {
+  if (!m.turn_to([](const op& o) { return !o.writes.empty() && !o.reads.empty(); })) return {};
+  const auto w = static_cast<std::size_t>(m.below(static_cast<int>(m.at().writes.size())));
+  const int read = m.below(static_cast<int>(m.at().reads.size()) + 1) - 1;
+  return m.done("order: replaced read", " write " + std::to_string(w), m.change([&](op& o) {
+    if (w >= o.writes.size() || read >= static_cast<int>(o.reads.size())) return false;
+    return std::exchange(o.writes[w].replaces, read) != read;
+  }));
+}
+
 /// Another value of as many bytes that is live: a read of an op near by, on the same stream.
 fault read_another(mutator& m) {
   const bool of_send = m.below(4) == 0;
@@ -227,7 +238,7 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq};
+const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq, change_replaced};
 const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
                                            take_another_row, read_another, exchange_results};
 

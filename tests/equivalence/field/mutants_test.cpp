@@ -35,7 +35,7 @@ TEST_CASE(
     CHECK(t.different > 0);
     CHECK(t.different_f64 > 0);
   }
-  CHECK(kinds == 50);
+  CHECK(kinds == 52);
   CHECK(r.total.mutants == 1400);
   CHECK(r.total.different * 10 > r.total.mutants * 7);
   CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);

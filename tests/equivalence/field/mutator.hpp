@@ -112,7 +112,8 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
-extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_holdings;
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_holdings,
+    faults_of_communication;
 extern const std::vector<fault_kind> edits_of_ops, edits_of_operands, edits_of_types, edits_of_views,
     edits_of_communication, edits_of_experts, edits_of_holdings;
 
