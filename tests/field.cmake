@@ -2,6 +2,8 @@
 # are mutants.
 set(machine_sources
   equivalence/field/row_table.cpp
+  equivalence/field/model_attributes.cpp
+  equivalence/field/element_types.cpp
   equivalence/field/rows.cpp
   equivalence/field/rows_products.cpp
   equivalence/field/rows_tables.cpp
@@ -44,11 +46,16 @@ add_library(rankc_field_mutants STATIC
   equivalence/field/plans_experts.cpp
   equivalence/field/mutants.cpp
   equivalence/field/mutants_ops.cpp
+  equivalence/field/mutants_operands.cpp
+  equivalence/field/mutants_types.cpp
   equivalence/field/mutants_views.cpp
   equivalence/field/mutants_communication.cpp
   equivalence/field/mutants_experts.cpp
   equivalence/field/mutants_holdings.cpp
   equivalence/field/mutants_model.cpp
+  equivalence/field/mutant.cpp
+  equivalence/field/opinions.cpp
+  equivalence/field/class_table.cpp
   equivalence/field/judge.cpp)
 target_link_libraries(rankc_field_mutants PUBLIC
   rankc_field rankc_field_f64 rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
@@ -60,6 +67,8 @@ add_executable(rankc_field_test
   equivalence/field/slots_test.cpp
   equivalence/field/machine_test.cpp
   equivalence/field/f64_test.cpp
+  equivalence/field/class_table_test.cpp
+  equivalence/field/model_attributes_test.cpp
   equivalence/field/mutants_test.cpp)
 target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)
@@ -71,12 +80,14 @@ if(TARGET rankc::equivalence)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
   target_sources(rankc_field_test PRIVATE
     equivalence/field/checker_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
+  find_package(CLI11 REQUIRED)
   add_executable(field_mutants equivalence/field/many.cpp)
   add_executable(field_plans equivalence/field/many_plans.cpp)
   foreach(tool IN ITEMS field_mutants field_plans)
-    target_link_libraries(${tool} PRIVATE rankc_field_mutants rankc_warnings)
+    target_link_libraries(${tool} PRIVATE rankc_field_mutants CLI11::CLI11 rankc_warnings)
   endforeach()
-  add_test(NAME equivalence/field_mutants_long COMMAND field_mutants 100000 1 200)
-  add_test(NAME equivalence/field_plans_long COMMAND field_plans 10000 1)
+  add_test(NAME equivalence/field_mutants COMMAND field_mutants --from 0 --count 256)
+  add_test(NAME equivalence/field_mutants_long COMMAND field_mutants --from 0 --count 40000)
+  add_test(NAME equivalence/field_plans_long COMMAND field_plans --count 15000)
   set_tests_properties(equivalence/field_mutants_long equivalence/field_plans_long PROPERTIES LABELS long TIMEOUT 14400)
 endif()

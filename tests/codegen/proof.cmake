@@ -3,6 +3,7 @@ add_library(rankc_proof_testing STATIC
   codegen/proof/pipeline_program.cpp
   codegen/proof/random_program.cpp
   codegen/proof/execution_model.cpp
+  codegen/proof/find_harm.cpp
   codegen/proof/mutations.cpp
   codegen/proof/judge.cpp)
 target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime/core")

@@ -278,23 +278,37 @@ void execution_model::gather(int i) {
   for (int m : members) enable(m, true);
 }
 
-/// Each member reads and writes as many bytes as it says, of one type.
-void execution_model::check_bytes(const std::vector<int>& members) {
+/// Whether slots, or their offsets, lie in slabs of the op's bytes, and scratch has as many.
+static bool fits_slabs(const op& o) {
+  if (o.reads.empty() || o.writes.size() != 2) return false;
+  const access& slabs = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
+  return slabs.end - slabs.begin == o.bytes && o.writes[1].end - o.writes[1].begin == o.bytes;
+}
+
+/// Whether a member of a collective of n reads and writes as many bytes as the op says.
+static bool fits_bytes(const op& o, std::size_t n) {
   const auto total = [](const std::vector<access>& list) {
-    std::size_t n = 0;
-    for (const access& a : list) n += a.end - a.begin;
-    return n;
+    std::size_t sum = 0;
+    for (const access& a : list) sum += a.end - a.begin;
+    return sum;
   };
+  if (exchanges_slots(o.does) && o.does != collective_kind::gather_offsets) return fits_slabs(o);
+  std::size_t reads = o.bytes, writes = o.bytes;
+  if (o.does == collective_kind::reduce_scatter) reads *= n;
+  else if (o.does == collective_kind::all_gather) writes *= n;
+  else if (o.does == collective_kind::all_to_all) writes *= 2;
+  else if (o.does == collective_kind::gather_offsets) writes *= 2 * n;
+  return total(o.reads) == reads && total(o.writes) == writes;
+}
+
+/// Each member moves as many bytes as it says, of one type.
+void execution_model::check_bytes(const std::vector<int>& members) {
   const communicator& group =
       program_.communicators[static_cast<std::size_t>(ops_[members[0]].source->communicator)];
   const auto n = static_cast<std::size_t>(std::max(group.size, static_cast<int>(members.size())));
   for (int m : members) {
     const op& o = *ops_[m].source;
-    const std::size_t reads = o.bytes * (o.does == collective_kind::reduce_scatter ? n : 1);
-    std::size_t writes = o.bytes;
-    if (o.does == collective_kind::all_gather) writes *= n;
-    else if (o.does == collective_kind::all_to_all) writes *= 2;
-    if (total(o.reads) != reads || total(o.writes) != writes) harm(o.name + " moves other bytes than it has");
+    if (!fits_bytes(o, n)) harm(o.name + " moves other bytes than it has");
     if (!o.reads.empty() && !o.writes.empty() && o.reads[0].type != o.writes[0].type)
       harm(o.name + " makes another type of what it reads");
   }

@@ -18,8 +18,8 @@ inline void expect_sound(const mutation_report& report) {
   for (const auto& text : report.disagreements) FAIL_CHECK("prove and verify differ: " << text);
 }
 
-/// The same; and the mutants tell proofs apart: each of the 19 kinds of mutation does harm, few of those that
-/// are refused do none, and some do so little that they are accepted.
+/// The same; and the mutants tell proofs apart. Each of the 15 kinds of mutation does harm, few mutants that
+/// are refused do no harm, and some mutants change so little that they are accepted.
 inline void expect_sound_and_telling(const mutation_report& report) {
   expect_sound(report);
   CHECK(report.by_kind.size() == 15);

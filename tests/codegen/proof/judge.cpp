@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution_model.hpp"
+#include "find_harm.hpp"
 #include "mutations.hpp"
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
 
-#include <algorithm>
 #include <cstdio>
 
 namespace rankc::codegen::testing {
 
 namespace {
-
-/// Look for harm. To delay each op in turn finds most pairs of accesses that nothing orders in one round;
-/// small programs get more rounds, for those that show only when a third op comes between.
-std::string find_harm(const program& p, unsigned seed) {
-  execution_model model(p);
-  for (int k = 0; k < 16; ++k)
-    if (auto harm = model.run({seed + k, k / 4 % 2 == 1}); !harm.empty()) return harm;
-  for (int k = 0; k < std::max(model.size(), 300); ++k)
-    if (auto harm = model.run({seed + k, true, k % model.size()}); !harm.empty()) return harm;
-  return {};
-}
 
 void count(mutation_tally& t, bool accepted, bool harm) {
   ++t.mutants;

@@ -2,6 +2,7 @@
 #include "mutations.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace rankc::codegen::testing {
@@ -223,27 +224,28 @@ struct mutator {
   }
 };
 
-constexpr mutation (mutator::* all_mutations[])() = {&mutator::drop,
-                                                     &mutator::swap,
-                                                     &mutator::duplicate,
-                                                     &mutator::retarget_peer,
-                                                     &mutator::retarget_communicator,
-                                                     &mutator::change_message,
-                                                     &mutator::remove_wait,
-                                                     &mutator::move_wait,
-                                                     &mutator::move_stream,
-                                                     &mutator::shift_access,
-                                                     &mutator::shift_buffer,
-                                                     &mutator::change_value,
-                                                     &mutator::change_type,
-                                                     &mutator::change_collective_bytes,
-                                                     &mutator::write_over_input};
+using mutation_kind = mutation (mutator::*)();
+constexpr mutation_kind of_fields[] = {&mutator::retarget_peer,          &mutator::retarget_communicator,
+                                       &mutator::change_message,         &mutator::shift_access,
+                                       &mutator::change_value,           &mutator::change_type,
+                                       &mutator::change_collective_bytes};
+constexpr mutation_kind of_structure[] = {
+    &mutator::drop,      &mutator::swap,        &mutator::duplicate,    &mutator::remove_wait,
+    &mutator::move_wait, &mutator::move_stream, &mutator::shift_buffer, &mutator::write_over_input};
+
+mutation mutate(program& p, std::mt19937& random, std::span<const mutation_kind> kinds) {
+  mutator m{p, random};
+  return (m.*kinds[static_cast<std::size_t>(m.below(static_cast<int>(kinds.size())))])();
+}
 
 }  // namespace
 
+mutation mutate_field(program& p, std::mt19937& random) { return mutate(p, random, of_fields); }
+mutation mutate_structure(program& p, std::mt19937& random) { return mutate(p, random, of_structure); }
+
 mutation mutate(program& p, std::mt19937& random) {
-  mutator m{p, random};
-  return (m.*all_mutations[m.below(std::size(all_mutations))])();
+  const bool is_field = random() % (std::size(of_fields) + std::size(of_structure)) < std::size(of_fields);
+  return is_field ? mutate_field(p, random) : mutate_structure(p, random);
 }
 
 void remove_collectives(program& p, const std::function<bool(const std::string&)>& named) {

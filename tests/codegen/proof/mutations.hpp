@@ -33,6 +33,10 @@ struct mutation {
 
 /// Change one thing; returns an empty kind where the draw found nothing to change.
 mutation mutate(program&, std::mt19937&);
+/// The same: one field gets another value.
+mutation mutate_field(program&, std::mt19937&);
+/// The same: ops, waits or buffers change places, are left out or come twice.
+mutation mutate_structure(program&, std::mt19937&);
 
 /// Take the collectives out that a name satisfies, on all ranks, as if nobody had thought of them: what read
 /// their results reads what they read.

@@ -18,7 +18,7 @@ const report& judged() {
   static const report r = [] {
     std::vector<rankc::plan_data> plans = tiny_plans();
     for (rankc::plan_data& p : drawn_plans(3, 14, 4)) plans.push_back(std::move(p));
-    return judge_mutants(subjects_of(plans), check_terms, 600, 2);
+    return judge_mutants(subjects_of(plans), compare_terms, 600, 2);
   }();
   return r;
 }
@@ -51,7 +51,7 @@ TEST_CASE("mutants of programs with operands of eight bits: the checker accepts 
     for (const auto& rank : s.program.ranks)
       for (const auto& o : rank.ops) rounds += o.row.find("_fp8") != o.row.npos;
   CHECK(rounds > 300);
-  const report r = judge_mutants(all, check_terms, rankc::test::some_of(300), 4);
+  const report r = judge_mutants(all, compare_terms, rankc::test::some_of(300), 4);
   check_report(r);
   CHECK(r.total.mutants == rankc::test::some_of(300));
   CHECK(r.total.proven_wrong * 2 > r.total.mutants);

@@ -33,7 +33,7 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
     expect(from.size() == tensors && communicated(*own, true).size() == tensors, "a collective of bytes");
     for (std::size_t t = 0; t < tensors; ++t) {
       given[t].push_back(take(*rank, {from[t]}));
-      expect(given[t].back().sizes == given[t].front().sizes,
+      expect(given[t].back().types == given[t].front().types,
              "members of a collective that differ in their elements");
     }
   }
@@ -58,21 +58,24 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
 /// What an exchange of slots is given and makes, of one member; offsets are given last.
 struct slot_operands {
   std::vector<operand> from;
-  operand to, scratch;
+  operand to;
+  std::size_t scratch_begin = 0, scratch_end = 0;  // bytes
   const operand& offsets() const { return from.back(); }
 };
 slot_operands slot_operands_of(const op& o, std::size_t scratch) {
   const std::vector<operand> to = communicated(o, true);
-  slot_operands all{communicated(o, false), {}, {}};
+  slot_operands all{communicated(o, false), {}};
   expect(to.size() == 1 && all.from.size() == o.reads.size() && o.writes[1].type == element_type::bytes,
          "an exchange of slots without scratch, or of bytes");
   all.to = to[0];
   const access& s = o.writes[1];
   expect(s.begin + scratch <= s.end, "an exchange of slots by way of too little scratch");
-  all.scratch = {s.begin, 1, {1, static_cast<std::int64_t>(scratch)}, 0};
+  all.scratch_begin = s.begin;
+  all.scratch_end = s.begin + scratch;
+  const auto meets_scratch = [&](const operand& p) { return p.meets(all.scratch_begin, all.scratch_end); };
   for (const operand& p : all.from)
-    expect(!p.meets(all.to) && !p.meets(all.scratch), "an exchange of slots over what is given");
-  expect(!all.to.meets(all.scratch), "an exchange of slots over its scratch");
+    expect(!p.meets(all.to) && !meets_scratch(p), "an exchange of slots over what is given");
+  expect(!meets_scratch(all.to), "an exchange of slots over its scratch");
   return all;
 }
 
@@ -84,7 +87,7 @@ void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
     return;
   }
   const operand& slabs = o.does == collective_kind::from_experts ? at.from[0] : at.to;
-  expect(slabs.bytes() == o.bytes && at.from[0].size == at.to.size,
+  expect(slabs.bytes() == o.bytes && at.from[0].type == at.to.type,
          "an exchange of slots of other bytes than it says");
   expect(o.does == collective_kind::share_offsets ||
              slabs.is.rows == o.rows * static_cast<std::int64_t>(members),
@@ -119,7 +122,7 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
   for (std::size_t k = 0; k < members.size(); ++k) {
     matrix made(at[k].to.is);
     send(all, k, made);
-    members[k].rank->arena.spoil(at[k].scratch.begin, at[k].scratch.begin + scratch, mix(key, k));
+    members[k].rank->arena.spoil(at[k].scratch_begin, at[k].scratch_end, mix(key, k));
     store(members[k].rank->arena, at[k].to, made);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute.hpp"
 
+#include "element_types.hpp"
 #include "operand.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::vector<rankc::codegen::access> scratch_of(const op& o) {
 bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at) {
   for (const rankc::codegen::access& s : scratch_of(o))
     for (const operand& p : at)
-      if (p.meets({s.begin, 1, {1, static_cast<std::int64_t>(s.end - s.begin)}, 0})) return true;
+      if (p.meets(s.begin, s.end)) return true;
   for (std::size_t w = 0; w < at.size(); ++w)
     for (std::size_t v = 0; o.views[w].written && v < at.size(); ++v) {
       const bool is_judged = v == w || (o.views[v].written && v < w);
@@ -45,27 +46,37 @@ bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at
   return false;
 }
 
-void compute_row(rank_state& rank, const op& o) {
+void compute_row(rank_state& rank, const op& o, const model_run& m) {
   const row& r = find_row(o.row);
   const signature& ports = ports_of(r);
   expect(o.views.size() == ports.in.size() + ports.out.size(),
          "an op of another number of operands than its row");
   std::vector<operand> at;
-  for (const view& v : o.views) at.push_back(operand_of(o, v));
+  for (const view& v : o.views) {
+    at.push_back(operand_of(o, v));
+    expect(takes(o.row, v.port, v.written, at.back().type), "a kernel of elements of another type");
+  }
   for (std::size_t i = 0; i < at.size(); ++i)
     if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
+  std::vector<read_number> reads;
   call c;
   c.rows = o.rows;
   c.seq = o.seq;
   c.number = o.number;
+  c.rounds = rounding_of(o.row);
+  c.held_to = &m.attributes;
   for (std::size_t i = 0; i < at.size(); ++i) {
     const view& v = o.views[i];
     if (v.written) c.want(v.port, at[i].is, v.first);
-    else c.give(v.port, load(rank.arena, at[i]), v.first);
+    else {
+      c.give(v.port, load(rank.arena, at[i]), v.first);
+      reads.push_back({at[i].type, sum_of(rank.arena, at[i])});
+    }
   }
   run(r, c);
-  const bool destroyed = destroys_operands(o, r, at);
+  const bool destroyed = !c.agrees || destroys_operands(o, r, at);
   std::vector<matrix> results;
+  std::vector<token_sum> sums;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (!o.views[i].written) continue;
     matrix made = c.result(o.views[i].port);
@@ -76,11 +87,16 @@ void compute_row(rank_state& rank, const op& o) {
       const matrix before = load(rank.arena, at[i]);
       for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = add(made.of[k], before.of[k]);
     }
+    sums.push_back(sum_in_result(o.views[i].port, at[i].type, reads));
+    if (o.views[i].adds) sums.back() = std::max(sums.back(), sum_of(rank.arena, at[i]));
     results.push_back(std::move(made));
   }
   for (const rankc::codegen::access& s : scratch_of(o)) rank.arena.spoil(s.begin, s.end, key_of_op(rank, o));
   for (std::size_t i = 0, next = 0; i < at.size(); ++i)
-    if (o.views[i].written) store(rank.arena, at[i], results[next++]);
+    if (o.views[i].written) {
+      store(rank.arena, at[i], results[next], sums[next]);
+      ++next;
+    }
 }
 
 void sum_squares(rank_state& rank, const op& o) {
@@ -97,8 +113,8 @@ void sum_squares(rank_state& rank, const op& o) {
   expect(norm, "sum_squares writes nothing");
   const operand to = operand_of(o, *norm);
   expect(to.is.size() == 1, "sum_squares writes one number");
-  if (norm->adds) sum = add(sum, rank.arena.load(to.begin, to.size));
-  rank.arena.store(to.begin, to.size, sum);
+  if (norm->adds) sum = add(sum, rank.arena.load(to.begin, to.type));
+  rank.arena.store(to.begin, to.type, sum);
 }
 
 /// Where begin put a weight.
@@ -135,7 +151,7 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
   }
   expect(norm, "an update reads no norm");
   const operand at_norm = operand_of(o, *norm);
-  const element norm_squared = rank.arena.load(at_norm.begin, at_norm.size);
+  const element norm_squared = rank.arena.load(at_norm.begin, at_norm.type);
   for (const parameter& p : all) {
     const int moments = (p.first_moment != nullptr) + (p.second_moment != nullptr);
     expect(p.weight && p.gradient && moments == (o.row == "adamw" ? 2 : m.optimizer.moments),
@@ -151,6 +167,8 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
         h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
+    if (difference.empty() && sum_of(rank.arena, operand_of(o, *p.gradient)) == token_sum::narrowed)
+      difference = "a gradient was kept in a type narrower than its sums are made in: \"" + o.name + "\"";
     matrix new_weight(weight.is), new_first(weight.is), new_second(weight.is);
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
       const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i],
@@ -178,7 +196,7 @@ void compute(rank_state& rank, const op& o, const model_run& m, std::string& dif
   }
   if (o.row == "sum_squares") sum_squares(rank, o);
   else if (o.row == "adamw" || o.row == "sgd") update(rank, o, m, difference);
-  else compute_row(rank, o);
+  else compute_row(rank, o, m);
 }
 
 }  // namespace field

@@ -23,6 +23,9 @@ constexpr element number(double value) { return value; }
 
 constexpr element larger(element a, element b) { return a < b ? b : a; }
 
+/// Rounding may make equal numbers differ, so no number tells where it is from.
+constexpr bool is_drawn(element) { return false; }
+
 /// -1/2 to 1/2.
 constexpr element draw(std::uint64_t key) { return static_cast<double>(mix(key, 0) >> 11) * 0x1p-53 - 0.5; }
 /// Above 0, 1 at most.

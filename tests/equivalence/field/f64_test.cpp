@@ -75,10 +75,11 @@ TEST_CASE("numbers in f64: differences past rounding are seen, and what was neve
   CHECK(field_f64::differ(std::nan(""), 1, 1));
   CHECK(field_f64::differ(1e-300, 0, 0));
   field_f64::memory m(64);
-  m.store(8, 8, 0.25);
-  CHECK(m.load(8, 8) == 0.25);
-  CHECK(m.load(8, 4) != 0.25);
-  CHECK(m.load(16, 8) != m.load(24, 8));
+  using rankc::codegen::element_type;
+  m.store(8, element_type::f64, 0.25);
+  CHECK(m.load(8, element_type::f64) == 0.25);
+  CHECK(m.load(8, element_type::f32) != 0.25);
+  CHECK(m.load(16, element_type::f64) != m.load(24, element_type::f64));
 }
 
 TEST_CASE(

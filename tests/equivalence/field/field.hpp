@@ -46,6 +46,9 @@ constexpr element larger(element a, element b) {
   return mix(key_of("order"), a) < mix(key_of("order"), b) ? b : a;
 }
 
+/// Whether a number is likely to be drawn, or made of drawn numbers: it is no count and no index.
+constexpr bool is_drawn(element e) { return e >> 32 != 0; }
+
 /// What a key stands for.
 constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
 constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }

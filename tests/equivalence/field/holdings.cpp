@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank has at the begin and at the end of a step: boxes of the model's tensors.
 #include "compute.hpp"
+#include "element_types.hpp"
 #include "operand.hpp"
 
 namespace field {
@@ -110,6 +111,7 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
 
 void fill(rank_state& rank, const access& a, const holding& h, const model_run& m) {
   const operand p = operand_of(a);
+  expect(keeps(h.kind, a.type, m.optimizer), "begin: a holding of another type than the recipe keeps");
   matrix to(p.is);
   const std::vector<element> from = expected(h, m, false, to.of.size());
   if (from.size() != to.of.size())
@@ -127,6 +129,8 @@ static element scale_of(const std::vector<element>& gradient, const model_run& m
 std::string compare(const rank_state& rank, const access& a, const holding& h, const model_run& m, bool after,
                     const std::vector<element>* instead) {
   const operand p = operand_of(a);
+  expect(instead || keeps(h.kind, a.type, m.optimizer),
+         "end: a holding of another type than the recipe keeps");
   const matrix found = load(rank.arena, p);
   std::vector<element> wanted;
   if (instead) wanted = take(*instead, indices(h, find(m, h.name).is, find(m, h.name).ndim, true));
@@ -135,6 +139,8 @@ std::string compare(const rank_state& rank, const access& a, const holding& h, c
                            (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +
                            (h.name.empty() ? "" : " of " + h.name);
   if (wanted.size() != found.of.size()) return what + " has another number of elements";
+  if (h.kind == holding_kind::loss && sum_of(rank.arena, p) == token_sum::narrowed)
+    return what + " was kept in a type narrower than its sums are made in";
   const element scale = instead ? scale_of(*instead, m) : largest(wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (differ(found.of[i], wanted[i], scale)) return what + " differs at element " + std::to_string(i);

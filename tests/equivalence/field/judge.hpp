@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of a program, each run over the field and in f64 and shown to a checker: what the checker accepts
-// leaves what the model does.
+// Judges mutants of programs by a checker and by all oracles. The report lists the mutants that the checker
+// accepts although an oracle says that they differ.
 #pragma once
+#include "opinions.hpp"
 #include "plans.hpp"
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace field {
 
-/// Why a program of a model is refused; nothing: it is accepted.
-using opinion =
-    std::function<std::string(const rankc::codegen::program&, const rankc::codegen::specification&)>;
-
 struct tally {
-  int mutants = 0, different = 0;
-  int no_program = 0;    // of the different: their sizes do not fit, their ranks do not meet
-  int proven = 0;        // accepted by the proof of order, races and sums alone
-  int proven_wrong = 0;  // of those, different
+  int mutants = 0, different = 0;  // different over the field
+  int no_program = 0;              // of these: their sizes do not fit, their ranks do not meet
+  int proven = 0;                  // accepted by the proof of order, races and sums alone
+  int proven_wrong = 0;            // of these, different over the field
   int accepted = 0;
-  int refused_equal = 0;  // refused, though the field sees no difference
-  int different_f64 = 0;  // in f64
-  int field_only = 0;     // different over the field, and not in f64
-  int f64_only = 0;       // and the other way round
+  int refused_equal = 0;  // refused, though no oracle sees a difference
+  int different_f64 = 0;
+  int field_only = 0;  // different over the field, and not in f64
+  int f64_only = 0;    // and the other way round
+  int harmful = 0;     // equal in both, and an interleaving does harm
 };
 
 struct report {
@@ -37,8 +34,7 @@ struct report {
   std::map<std::string, std::vector<std::string>> field_only, f64_only;  // by kind, mutant and difference
 };
 
-/// Judge so many mutants of programs by a checker beside the proof of order: those that the proof is tested
-/// with, and those of what is computed. There are none of a program that is itself refused or different.
+/// Judge `count` mutants of programs. A program that is itself refused or different is reported, not mutated.
 report judge_mutants(const std::vector<subject>&, const opinion& checker, int count, unsigned seed);
 
 /// A line per kind.

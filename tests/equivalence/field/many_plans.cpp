@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws plans and asks the field and the checker of every program of theirs: field_plans COUNT [SEED].
+// Draws plans by number, and asks the field and the checker about each of their programs.
 #include "checker.hpp"
 #include "machine.hpp"
 #include "plans.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
 namespace {
+
+struct settings {
+  std::uint64_t seed = 1, from = 0, count = 100;
+};
 
 /// Whether the field and the checker find nothing wrong with a program.
 bool is_right(const field::subject& s, unsigned seed) {
@@ -21,12 +26,13 @@ bool is_right(const field::subject& s, unsigned seed) {
 }
 
 struct tally {
-  int programs = 0, wrong = 0;
+  int plans = 0, programs = 0, wrong = 0;
 };
 
 void judge(const rankc::plan_data& p, tally& t) {
   using rankc::codegen::dtype;
   using rankc::codegen::target;
+  ++t.plans;
   try {
     for (const auto& [type, to] : {std::pair{dtype::f64, target::host}, {dtype::bf16, target::cuda}})
       for (const field::subject& s : field::subjects_of(p, type, to)) {
@@ -34,23 +40,33 @@ void judge(const rankc::plan_data& p, tally& t) {
         t.wrong += !is_right(s, static_cast<unsigned>(t.programs));
       }
   } catch (const std::exception& e) {
-    std::printf("%s has no program, or no opinion is had of it: %s\n", p.name.c_str(), e.what());
+    std::printf("%s was not judged: %s\n", p.name.c_str(), e.what());
     ++t.wrong;
   }
 }
 
-int run(int count, unsigned seed) {
+int run(const settings& with) {
   const auto begin = std::chrono::steady_clock::now();
   tally t;
-  field::each_drawn_plan(seed, count, 8, [&](const rankc::plan_data& p) { judge(p, t); });
+  for (std::uint64_t i = with.from; i < with.from + with.count; ++i)
+    if (const auto p = field::drawn_plan(with.seed, i, 8)) judge(*p, t);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("%d plans, %d programs, %d wrong or refused, %.0f s\n", count, t.programs, t.wrong, seconds);
-  return t.wrong > 0;
+  std::printf("draws %llu to %llu of seed %llu: %d valid plans, %d programs, %d wrong or refused, %.0f s\n",
+              static_cast<unsigned long long>(with.from),
+              static_cast<unsigned long long>(with.from + with.count - 1),
+              static_cast<unsigned long long>(with.seed), t.plans, t.programs, t.wrong, seconds);
+  return t.wrong > 0 ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  return run(argc > 1 ? std::atoi(argv[1]) : 100, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
+  CLI::App app{"Draws plans, and asks the field and the checker about their programs."};
+  settings with;
+  app.add_option("--seed", with.seed);
+  app.add_option("--from", with.from, "index of the first draw");
+  app.add_option("--count", with.count, "draws");
+  CLI11_PARSE(app, argc, argv);
+  return run(with);
 }

@@ -22,7 +22,7 @@ std::vector<operand> communicated(const op& o, bool written) {
 
 std::size_t payload::bytes() const {
   std::size_t n = 0;
-  for (std::size_t s : sizes) n += s;
+  for (element_type t : types) n += size_of(t);
   return n;
 }
 
@@ -31,7 +31,8 @@ payload take(const rank_state& rank, const std::vector<operand>& from) {
   for (const operand& p : from) {
     const matrix m = load(rank.arena, p);
     out.of.insert(out.of.end(), m.of.begin(), m.of.end());
-    out.sizes.insert(out.sizes.end(), m.of.size(), p.size);
+    out.types.insert(out.types.end(), m.of.size(), p.type);
+    out.sum = std::max(out.sum, sum_of(rank.arena, p));
   }
   return out;
 }
@@ -40,11 +41,11 @@ void put(rank_state& rank, const std::vector<operand>& to, const payload& from) 
   for (const operand& p : to) {
     matrix m(p.is);
     for (element& e : m.of) {
-      expect(next < from.of.size() && from.sizes[next] == p.size,
+      expect(next < from.of.size() && from.types[next] == p.type,
              "a message of another size, or of other elements, than its receiver takes");
       e = from.of[next++];
     }
-    store(rank.arena, p, m);
+    store(rank.arena, p, m, from.sum);
   }
   expect(next == from.of.size(), "a message of another size than its receiver takes");
 }
@@ -57,10 +58,12 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
     out = {};
     for (const payload& g : given) {
       out.of.insert(out.of.end(), g.of.begin(), g.of.end());
-      out.sizes.insert(out.sizes.end(), g.sizes.begin(), g.sizes.end());
+      out.types.insert(out.types.end(), g.types.begin(), g.types.end());
+      out.sum = std::max(out.sum, g.sum);
     }
     return out;
   }
+  for (const payload& g : given) out.sum = std::max(out.sum, g.sum);
   for (std::size_t k = 1; k < given.size(); ++k)
     for (std::size_t i = 0; i < out.of.size(); ++i)
       out.of[i] = does == collective_kind::all_reduce_max ? larger(out.of[i], given[k].of[i])
@@ -70,7 +73,7 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
   expect(out.of.size() % given.size() == 0, "a reduce_scatter that does not divide");
   out.of = {out.of.begin() + static_cast<std::ptrdiff_t>(first),
             out.of.begin() + static_cast<std::ptrdiff_t>(first + part)};
-  out.sizes.resize(part);
+  out.types.resize(part);
   return out;
 }
 

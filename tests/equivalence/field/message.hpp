@@ -6,10 +6,11 @@
 
 namespace field {
 
-/// Elements on their way, and the bytes that each takes.
+/// Elements on their way, each with its type, and whether the tensors are sums over tokens.
 struct payload {
   std::vector<element> of;
-  std::vector<std::size_t> sizes;
+  std::vector<element_type> types;
+  token_sum sum = token_sum::none;
   std::size_t bytes() const;
 };
 

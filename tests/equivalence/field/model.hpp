@@ -3,6 +3,7 @@
 // specification has it, backward in the reverse order by each row's gradients, then the norm and the update.
 // What the programs of all ranks must come to.
 #pragma once
+#include "model_attributes.hpp"
 #include "rows.hpp"
 
 #include <rankc/codegen/specification.hpp>
@@ -29,6 +30,7 @@ struct model_run {
   rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;
   std::vector<element> ids, targets;  // of the tokens of a step
+  model_attributes attributes;        // of its ops
   std::vector<element> starts;        // and where their documents begin in their sequences, if these have any
 };
 

@@ -49,6 +49,57 @@ fault leave_out_reduction(mutator& m) {
   return {"leave out a reduction", text};
 }
 
+/// All ranks that run a collective meet in groups of others: each group gives its last member to the next, or
+/// a single group splits in two.
+fault regroup(mutator& m) {
+  if (!m.turn_to(is_collective)) return {};
+  const op chosen = m.at();
+  const std::size_t size = m.p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks.size();
+  std::vector<std::pair<int, op*>> all;
+  for (std::size_t r = 0; r < m.p.ranks.size(); ++r)
+    for (op& o : m.p.ranks[r].ops)
+      if (is_collective(o) && o.message == chosen.message && o.name == chosen.name)
+        all.push_back({static_cast<int>(r), &o});
+  std::vector<int> ranks;
+  for (const auto& [rank, o] : all) ranks.push_back(rank);
+  const bool is_single = ranks.size() == size;
+  const std::size_t each = is_single ? size / 2 : size;
+  if (each == 0 || ranks.size() % each || std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+    return {};
+  if (!is_single) std::rotate(ranks.begin(), ranks.end() - 1, ranks.end());
+  const std::string text = m.text();
+  for (std::size_t g = 0; g * each < ranks.size(); ++g) {
+    const auto begin = ranks.begin() + static_cast<std::ptrdiff_t>(g * each);
+    communicator group{"other groups " + std::to_string(g),
+                       {begin, begin + static_cast<std::ptrdiff_t>(each)}};
+    std::sort(group.ranks.begin(), group.ranks.end());
+    m.p.communicators.push_back(group);
+    for (const auto& [rank, o] : all)
+      if (std::count(group.ranks.begin(), group.ranks.end(), rank))
+        o->communicator = static_cast<int>(m.p.communicators.size()) - 1;
+  }
+  return {"other groups", text};
+}
+
+/// Members send their parts of a sum in bf16, or no longer do.
+fault change_bf16(mutator& m) {
+  if (!m.turn_to(is_collective)) return {};
+  const auto flip = [](op& o) { o.in_bf16 = !o.in_bf16; };
+  if (m.below(4)) each_member(m.p, m.at(), flip);
+  else flip(m.at());
+  return {"sums in bf16", m.text()};
+}
+
+/// A collective is row-pipelined with another op, or with none.
+fault change_by_rows(mutator& m) {
+  const bool of_pairs = m.below(4) > 0;
+  const auto suits = [&](const op& o) { return is_collective(o) && (!of_pairs || o.by_rows > 0); };
+  if (!m.turn_to(suits)) return {};
+  const int by = m.below(3), old = m.at().by_rows;
+  each_member(m.p, m.at(), [by](op& o) { o.by_rows = by; });
+  return m.done("order: row-pipelined", " with the op " + std::to_string(by) + " away", by != old);
+}
+
 }  // namespace
 
 void leave_out_sum(program& p, const op& of) {
@@ -68,7 +119,8 @@ void leave_out_sum(program& p, const op& of) {
   });
 }
 
-const std::vector<fault_kind> faults_of_communication{do_another_collective, permute_members,
-                                                      leave_out_reduction};
+const std::vector<fault_kind> faults_of_communication{change_bf16, change_by_rows};
+const std::vector<fault_kind> edits_of_communication{do_another_collective, permute_members,
+                                                     leave_out_reduction, regroup};
 
 }  // namespace field

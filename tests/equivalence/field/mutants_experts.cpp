@@ -110,6 +110,6 @@ fault shrink_slabs(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_experts{meet_others, take_other_slots, shrink_slabs};
+const std::vector<fault_kind> edits_of_experts{meet_others, take_other_slots, shrink_slabs};
 
 }  // namespace field

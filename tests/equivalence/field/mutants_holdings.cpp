@@ -85,6 +85,29 @@ fault exchange_tokens(mutator& m) {
   else a.box = b.box;
   return {"tokens", "rank " + std::to_string(m.rank) + ": " + holding_names[static_cast<int>(kind)]};
 }
+/// Two parameters of one shape change places at begin and end, on this rank or on all.
+fault exchange_parameters(mutator& m) {
+  const std::vector<holding> holds = m.ops().front().holds;
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const holding& a : holds)
+    for (const holding& b : holds)
+      if (a.kind == holding_kind::weight && b.kind == a.kind && a.name < b.name && a.box == b.box)
+        pairs.push_back({a.name, b.name});
+  if (pairs.empty()) return {};
+  const auto [one, other] = m.one_of(pairs);
+  const bool everywhere = m.below(2), with_moments = m.below(4) > 0;
+  for (std::size_t r = 0; r < m.p.ranks.size(); ++r) {
+    if (static_cast<int>(r) != m.rank && !everywhere) continue;
+    for (op* o : {&m.p.ranks[r].ops.front(), &m.p.ranks[r].ops.back()})
+      for (holding& h : o->holds) {
+        if (h.kind == holding_kind::first_moment && !with_moments) continue;
+        if (h.name == one) h.name = other;
+        else if (h.name == other) h.name = one;
+      }
+  }
+  m.i = 0;
+  return {"two parameters", m.text() + " " + one + " and " + other};
+}
 fault change_rotary(mutator& m) {
   const int way = m.below(4);
   return change_holding(
@@ -111,7 +134,8 @@ fault leave_out_holding(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_holdings{
-    shift_box, resize_box, name_another, change_kind, exchange_tokens, change_rotary, leave_out_holding};
+const std::vector<fault_kind> faults_of_holdings{shift_box, resize_box, name_another, change_kind,
+                                                 change_rotary};
+const std::vector<fault_kind> edits_of_holdings{exchange_tokens, exchange_parameters, leave_out_holding};
 
 }  // namespace field

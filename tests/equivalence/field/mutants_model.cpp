@@ -111,11 +111,12 @@ fault freeze(model_mutator& m) {
 
 }  // namespace
 
-fault make_fault(specification& s, std::mt19937& random) {
-  constexpr fault (*all[])(model_mutator&) = {
-      read_another,     exchange_operands,   change_number,   change_seq,
-      take_another_row, exchange_parameters, leave_out_layer, freeze};
-  const auto kind = all[random() % std::size(all)];
+fault make_fault(specification& s, fault_form form, std::mt19937& random) {
+  using model_fault = fault (*)(model_mutator&);
+  constexpr model_fault fields[]{change_number, change_seq, freeze},
+      structures[]{read_another, exchange_operands, take_another_row, exchange_parameters, leave_out_layer};
+  const auto draw_from = [&](const auto& kinds) { return kinds[random() % std::size(kinds)]; };
+  const model_fault kind = form == fault_form::field ? draw_from(fields) : draw_from(structures);
   fault made;
   for (int tries = 0; tries < 30 && made.kind.empty(); ++tries) {  // most ops offer nothing to most kinds
     model_mutator m{s, random};

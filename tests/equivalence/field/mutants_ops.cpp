@@ -106,8 +106,8 @@ fault insert_op(mutator& m) {
   return {"insert an op", text};
 }
 
-/// What a row is told beside its operands, and its ports.
-struct told_row {
+/// A row with its ports and attributes.
+struct row_with_attributes {
   std::string_view row;
   std::vector<view> views;
   std::int64_t rows = 0, seq = 0;
@@ -118,7 +118,7 @@ fault take_another_row(mutator& m) {
   if (!m.turn_to(computes)) return {};
   const op own = m.at();
   const auto fits = [](const view& a, const view& b) { return a.written == b.written && a.shape == b.shape; };
-  std::vector<told_row> rows;
+  std::vector<row_with_attributes> rows;
   for (const op& o : m.ops())
     if (computes(o) && o.row != own.row &&
         std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits))
@@ -128,7 +128,7 @@ fault take_another_row(mutator& m) {
       if (row != own.row)
         rows.push_back({row, {{.port = "y"}, {.port = "x"}}, 0, 0, row == "scale" ? 1.0 : 0.0});
   if (rows.empty()) return {};
-  const told_row& other = m.one_of(rows);
+  const row_with_attributes& other = m.one_of(rows);
   return m.done("another row", " as " + std::string(other.row), m.change([&](op& o) {
     if (o.views.size() != other.views.size()) return false;
     o.row = other.row;
@@ -167,6 +167,17 @@ fault change_seq(mutator& m) {
   return m.done("seq", "", m.change([&](op& o) {
     o.seq += by;
     return true;
+  }));
+}
+
+/// A result replaces another read, or none.
+fault change_replaced(mutator& m) {
+  if (!m.turn_to([](const op& o) { return !o.writes.empty() && !o.reads.empty(); })) return {};
+  const auto w = static_cast<std::size_t>(m.below(static_cast<int>(m.at().writes.size())));
+  const int read = m.below(static_cast<int>(m.at().reads.size()) + 1) - 1;
+  return m.done("order: replaced read", " write " + std::to_string(w), m.change([&](op& o) {
+    if (w >= o.writes.size() || read >= static_cast<int>(o.reads.size())) return false;
+    return std::exchange(o.writes[w].replaces, read) != read;
   }));
 }
 
@@ -227,8 +238,8 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{leave_out,        do_twice,      insert_op,
-                                            take_another_row, change_number, change_rows,
-                                            change_seq,       read_another,  exchange_results};
+const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq, change_replaced};
+const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
+                                           take_another_row, read_another, exchange_results};
 
 }  // namespace field

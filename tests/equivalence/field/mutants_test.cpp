@@ -13,7 +13,10 @@ using namespace field;
 
 namespace {
 
-std::string accept(const rankc::codegen::program&, const rankc::codegen::specification&) { return {}; }
+std::string accept(const rankc::codegen::program&, const rankc::codegen::verdict&,
+                   const rankc::codegen::specification&) {
+  return {};
+}
 
 }  // namespace
 
@@ -32,7 +35,7 @@ TEST_CASE(
     CHECK(t.different > 0);
     CHECK(t.different_f64 > 0);
   }
-  CHECK(kinds == 44);
+  CHECK(kinds == 52);
   CHECK(r.total.mutants == 1400);
   CHECK(r.total.different * 10 > r.total.mutants * 7);
   CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);

@@ -203,9 +203,21 @@ fault empty_access(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_views{
-    exchange_operands, flip_adds,      shift_offset,  change_shape, shrink_size,
-    change_unit,       double_units,   change_stride, change_first, take_another_access,
-    rename_port,       leave_out_view, empty_access};
+/// The bias of a router moves by another rule, or a weight moves as a bias does.
+fault change_balance(mutator& m) {
+  const bool of_bias = m.below(4) > 0, of_rate = m.below(2);
+  const auto suits = [&](const op&, const view& v) {
+    return of_bias ? v.balances.any() : v.port.ends_with("weight");
+  };
+  return change_view(m, "balance", suits, [&](const op&, view& v) {
+    if (of_rate) v.balances.rate = 2 * v.balances.rate + 0.01;
+    else v.balances.mean += 1;
+  });
+}
+
+const std::vector<fault_kind> faults_of_views{flip_adds,   shift_offset,   change_shape, shrink_size,
+                                              change_unit, change_stride,  change_first, take_another_access,
+                                              rename_port, leave_out_view, empty_access, change_balance};
+const std::vector<fault_kind> edits_of_views{exchange_operands, double_units};
 
 }  // namespace field

@@ -49,21 +49,28 @@ struct mutator {
   /// Change the op, and in half the draws the same op of all ranks that have it. False where nothing changed.
   template <class Change>
   bool change(Change change_op) {
-    const std::string name = at().name;
-    const bool everywhere = below(2);
     bool changed = false;
-    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
-      std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
-      if (r != rank &&
-          !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
-        continue;
-      const bool did = change_op(of[static_cast<std::size_t>(i)]);
+    for (int r : ranks_that_have_it()) {
+      const bool did = change_op(p.ranks[static_cast<std::size_t>(r)].ops[static_cast<std::size_t>(i)]);
       changed |= did && r == rank;
     }
     return changed;
   }
   fault done(const char* kind, const std::string& what, bool changed) {
     return changed ? fault{kind, text() + what} : fault{};
+  }
+
+  /// The ranks that have the op at the same place, this one first; in half the draws this one alone.
+  std::vector<int> ranks_that_have_it() {
+    std::vector<int> all{rank};
+    const std::string name = at().name;
+    const bool everywhere = below(2);
+    for (int r = 0; everywhere && r < static_cast<int>(p.ranks.size()); ++r) {
+      const std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
+      if (r != rank && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name)
+        all.push_back(r);
+    }
+    return all;
   }
 
   int fresh_value() const {
@@ -75,6 +82,22 @@ struct mutator {
     return most + 1;
   }
   void rename(int in_rank, int from, int to) { field::rename(p, in_rank, from, to); }
+  /// Insert a copy behind the op, on its stream.
+  void insert_copy(const access& from, const access& to, const tensor_shape& shape, const std::string& name) {
+    op copy;
+    copy.name = name;
+    copy.stream = at().stream;
+    copy.function = "copy";
+    copy.row = "copy";
+    copy.reads = {from};
+    copy.writes = {to};
+    const std::int64_t stride = shape.size() == 2 ? shape[1] : 1;
+    copy.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = shape, .stride = stride},
+                  {.port = "x", .accesses = {0, 1}, .shape = shape, .stride = stride}};
+    const int k = i;
+    renumber_waits([k](int w) { return w + (w >= k); });
+    ops().insert(ops().begin() + k + 1, std::move(copy));
+  }
   template <class Map>
   void renumber_waits(Map to) {
     for (op& o : ops()) {
@@ -89,7 +112,9 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
-extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication,
-    faults_of_experts, faults_of_holdings;
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_holdings,
+    faults_of_communication;
+extern const std::vector<fault_kind> edits_of_ops, edits_of_operands, edits_of_types, edits_of_views,
+    edits_of_communication, edits_of_experts, edits_of_holdings;
 
 }  // namespace field

@@ -8,26 +8,31 @@
 
 namespace field {
 
-/// Elements of one size, in row-major order.
+/// Elements of one type, in row-major order.
 struct operand {
-  std::size_t begin = 0, size = 0;  // bytes; of the first element, of each
+  std::size_t begin = 0;  // byte of the first element
+  element_type type = element_type::bytes;
   extent is;
   std::int64_t stride = 0;
 
   std::size_t at(std::int64_t r, std::int64_t c) const {
-    return begin + static_cast<std::size_t>(r * stride + c) * size;
+    return begin + static_cast<std::size_t>(r * stride + c) * size_of(type);
   }
-  std::size_t bytes() const { return static_cast<std::size_t>(is.size()) * size; }
+  std::size_t bytes() const { return static_cast<std::size_t>(is.size()) * size_of(type); }
   /// Whether the two have a byte in common.
   bool meets(const operand& o) const {
     for (std::int64_t r = 0; r < is.rows; ++r)
-      for (std::int64_t s = 0; s < o.is.rows; ++s)
-        if (at(r, 0) < o.at(s, o.is.cols) && o.at(s, 0) < at(r, is.cols)) return true;
+      if (o.meets(at(r, 0), at(r, is.cols))) return true;
+    return false;
+  }
+  bool meets(std::size_t first, std::size_t end) const {
+    for (std::int64_t r = 0; r < is.rows; ++r)
+      if (first < at(r, is.cols) && at(r, 0) < end) return true;
     return false;
   }
   bool same_place(const operand& o) const {
-    return begin == o.begin && size == o.size && is.rows == o.is.rows && is.cols == o.is.cols &&
-           (stride == o.stride || is.rows < 2);
+    return begin == o.begin && size_of(type) == size_of(o.type) && is.rows == o.is.rows &&
+           is.cols == o.is.cols && (stride == o.stride || is.rows < 2);
   }
 };
 
@@ -41,10 +46,9 @@ inline const rankc::codegen::access& access_of(const rankc::codegen::op& o, cons
 
 inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::view& v) {
   const rankc::codegen::access& a = access_of(o, v);
-  operand p{a.begin + v.offset, size_of(a.type), extent_of({v.shape.begin(), v.shape.end()}, v.unit),
-            v.stride};
+  operand p{a.begin + v.offset, a.type, extent_of({v.shape.begin(), v.shape.end()}, v.unit), v.stride};
   if (p.is.rows < 2) p.stride = p.is.cols;
-  if (p.size == 0) throw malformed("port '" + std::string(v.port) + "' has no elements");
+  if (size_of(p.type) == 0) throw malformed("port '" + std::string(v.port) + "' has no elements");
   return p;
 }
 
@@ -54,18 +58,20 @@ inline operand operand_of(const rankc::codegen::access& a) {
   if (size == 0 || a.end < a.begin || (a.end - a.begin) % size)
     throw malformed("an access of no whole elements");
   const auto count = static_cast<std::int64_t>((a.end - a.begin) / size);
-  return {a.begin, size, {1, count}, count};
+  return {a.begin, a.type, {1, count}, count};
 }
 
 inline matrix load(const memory& m, const operand& p) {
   matrix out(p.is);
   for (std::int64_t r = 0; r < p.is.rows; ++r)
-    for (std::int64_t c = 0; c < p.is.cols; ++c) out.row(r)[c] = m.load(p.at(r, c), p.size);
+    for (std::int64_t c = 0; c < p.is.cols; ++c) out.row(r)[c] = m.load(p.at(r, c), p.type);
   return out;
 }
-inline void store(memory& m, const operand& p, const matrix& from) {
+inline void store(memory& m, const operand& p, const matrix& from, token_sum sum = token_sum::none) {
   for (std::int64_t r = 0; r < p.is.rows; ++r)
-    for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.size, from.row(r)[c]);
+    for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.type, from.row(r)[c], sum);
 }
+/// Whether an operand is a sum over tokens, by its first element.
+inline token_sum sum_of(const memory& m, const operand& p) { return m.sum_at(p.begin); }
 
 }  // namespace field

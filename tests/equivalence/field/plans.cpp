@@ -188,21 +188,17 @@ std::vector<plan_data> narrowed_plans() {
   return all;
 }
 
-void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,
-                     const std::function<void(const plan_data&)>& take) {
-  int found = 0;
-  for (std::uint64_t i = 0; found < count; ++i) {
-    const fuzz::plan drawn = fuzz::draw_plan(seed, i);
-    const plan_data p = fuzz::make(drawn, "drawn " + std::to_string(seed) + " " + std::to_string(i));
-    if (!accepts(p.diagnostics) || p.dims.world > most_ranks) continue;
-    take(p);
-    ++found;
-  }
+std::optional<plan_data> drawn_plan(std::uint64_t seed, std::uint64_t index, int most_ranks) {
+  plan_data p =
+      fuzz::make(fuzz::draw_plan(seed, index), "drawn " + std::to_string(seed) + " " + std::to_string(index));
+  if (!accepts(p.diagnostics) || p.dims.world > most_ranks) return {};
+  return p;
 }
 
 std::vector<plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks) {
   std::vector<plan_data> all;
-  each_drawn_plan(seed, count, most_ranks, [&](const plan_data& p) { all.push_back(p); });
+  for (std::uint64_t i = 0; static_cast<int>(all.size()) < count; ++i)
+    if (std::optional<plan_data> p = drawn_plan(seed, i, most_ranks)) all.push_back(std::move(*p));
   return all;
 }
 
@@ -215,14 +211,16 @@ std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codege
   return all;
 }
 
+subject subject_of(const plan_data& p, std::size_t turn) {
+  const bool on_host = turn / 2 % 2;
+  std::vector<subject> of = subjects_of(p, on_host ? codegen::dtype::f64 : codegen::dtype::bf16,
+                                        on_host ? codegen::target::host : codegen::target::cuda);
+  return std::move(turn % 7 == 3 ? of.back() : of.front());
+}
+
 std::vector<subject> subjects_of(const std::vector<plan_data>& plans) {
   std::vector<subject> all;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const bool on_host = i / 2 % 2;
-    std::vector<subject> of = subjects_of(plans[i], on_host ? codegen::dtype::f64 : codegen::dtype::bf16,
-                                          on_host ? codegen::target::host : codegen::target::cuda);
-    all.push_back(std::move(i % 7 == 3 ? of.back() : of.front()));
-  }
+  for (std::size_t i = 0; i < plans.size(); ++i) all.push_back(subject_of(plans[i], i));
   return all;
 }
 

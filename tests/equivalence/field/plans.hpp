@@ -5,7 +5,7 @@
 #include <rankc/codegen/lowered.hpp>
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +22,9 @@ std::vector<rankc::plan_data> narrowed_plans();
 /// too; and whose routers choose of groups and with a bias.
 std::vector<rankc::plan_data> spread_plans(), apart_plans(), balanced_plans(), biased_plans();
 
-/// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.
-void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,
-                     const std::function<void(const rankc::plan_data&)>&);
+/// A drawn plan, with layers of a user's own; none: it is not valid, or has more ranks.
+std::optional<rankc::plan_data> drawn_plan(std::uint64_t seed, std::uint64_t index, int most_ranks);
+/// The first `count` of them.
 std::vector<rankc::plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks);
 
 /// A program, and the model that it is of.
@@ -36,7 +36,9 @@ struct subject {
 
 /// Both programs of a plan, as they are lowered for a target.
 std::vector<subject> subjects_of(const rankc::plan_data&, rankc::codegen::dtype, rankc::codegen::target);
-/// One program of each plan: of either target in turn, most of training.
+/// One program of a plan: of either target in turn, most of training.
+subject subject_of(const rankc::plan_data&, std::size_t turn);
+/// One program of each plan.
 std::vector<subject> subjects_of(const std::vector<rankc::plan_data>&);
 
 }  // namespace field

@@ -88,17 +88,22 @@ models::qwen3_moe limited(int layers, int group, const router_losses& losses = {
   return m;
 }
 
+/// Plans whose names begin with a word for what they have in common.
 class list {
  public:
+  explicit list(std::string of) : of_(std::move(of)) {}
   void add(const auto& model, parallel_dims dims, const fuzz::schedule_choice& by) {
     dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp *
                  (dims.expert_layout == expert_layout::independent ? dims.ep : 1);
     const fuzz::schedule schedule = fuzz::make_schedule(by, dims.pp);
-    all.push_back(make_plan("experts " + std::to_string(all.size()) + " " + std::string(schedule.name), model,
+    all.push_back(make_plan(of_ + " " + std::to_string(all.size()) + " " + std::string(schedule.name), model,
                             dims, schedule, training{.seq = 4, .global_batch = 4, .precision = f64},
                             clusters::cpu));
   }
   std::vector<plan_data> all;
+
+ private:
+  std::string of_;
 };
 
 constexpr fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2},
@@ -111,7 +116,7 @@ constexpr router_losses both{.balance = 0.5, .z = 0.25},
 }  // namespace
 
 std::vector<plan_data> spread_plans() {
-  list l;
+  list l("experts");
   l.add(qwen(2, 2), {.dp_shard = 2, .ep = 2}, twice);
   l.add(qwen(2, 2), {.dp_shard = 4, .ep = 2}, once);
   l.add(qwen(2, 2), {.tp = 2, .ep = 2, .sequence_parallel = true}, once);
@@ -156,7 +161,7 @@ std::vector<plan_data> spread_plans() {
 
 std::vector<plan_data> apart_plans() {
   constexpr expert_layout apart = expert_layout::independent;
-  list l;
+  list l("independent");
   l.add(qwen(2, 2), {.ep = 2, .expert_layout = apart}, twice);
   l.add(qwen(2, 3), {.dp_replicate = 2, .ep = 2, .expert_layout = apart}, once);
   l.add(qwen(2, 2), {.dp_shard = 2, .ep = 2, .expert_layout = apart}, twice);
@@ -168,7 +173,7 @@ std::vector<plan_data> apart_plans() {
 }
 
 std::vector<plan_data> balanced_plans() {
-  list l;
+  list l("balance");
   l.add(qwen(2, 2, both), {.dp_replicate = 2}, twice);
   l.add(qwen(2, 2, each), {.cp = 2}, twice);
   l.add(qwen(2, 2, both, true), {.tp = 2, .sequence_parallel = true}, twice);
@@ -189,7 +194,7 @@ std::vector<plan_data> balanced_plans() {
 }
 
 std::vector<plan_data> biased_plans() {
-  list l;
+  list l("bias");
   l.add(biased_model{}, {.dp_replicate = 2}, twice);
   l.add(biased_model{}, {.dp_shard = 2, .tp = 2, .sequence_parallel = true}, twice);
   l.add(biased_model{}, {.cp = 2, .pp = 2}, by_turns);

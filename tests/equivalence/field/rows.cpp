@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows.hpp"
 
+#include "model_attributes.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -71,6 +73,8 @@ void run_definition(const row& r, call& c) {
     inner.rows = c.rows;
     inner.seq = c.seq;
     inner.number = c.number;
+    inner.rounds = c.rounds;
+    inner.held_to = c.held_to;
     const signature& ports = ports_of(*s.does);
     for (std::size_t i = 0; i < s.in.size(); ++i) {
       const bool is_own =
@@ -80,6 +84,7 @@ void run_definition(const row& r, call& c) {
     for (std::size_t i = 0; i < s.out.size(); ++i)
       if (c.wants(s.out[i])) inner.want(ports.out[i], c.wanted(s.out[i]));
     run(*s.does, inner);
+    c.agrees &= inner.agrees;
     for (std::size_t i = 0; i < s.out.size(); ++i) known[s.out[i]] = &inner.result(ports.out[i]);
   }
   for (std::string_view p : ports_of(r).out) {
@@ -165,6 +170,8 @@ const row& find_row(std::string_view name) {
 }
 
 void run(const row& r, call& c) {
+  if (c.noted_by) c.noted_by->note(r, c);
+  if (c.held_to) c.agrees &= c.held_to->agree(r, c);
   if (r.compute) r.compute(c);
   else run_definition(r, c);
 }

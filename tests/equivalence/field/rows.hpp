@@ -6,6 +6,8 @@
 #pragma once
 #include "matrix.hpp"
 
+#include <rankc/codegen/specification.hpp>
+
 #include <span>
 #include <string_view>
 #include <utility>
@@ -14,12 +16,17 @@
 namespace field {
 
 struct row;
+class model_attributes;
 
 /// An op that runs: its operands by the names of the row's ports.
 class call {
  public:
   std::int64_t rows = 0, seq = 0;  // the row's attributes
   double number = 0;
+  rankc::codegen::specification::rounding rounds{};  // the operands of its products
+  model_attributes* noted_by = nullptr;              // of an op of the model: what notes its attributes
+  const model_attributes* held_to = nullptr;  // of an op of a program: what its attributes must agree with
+  bool agrees = true;                         // false: they did not
 
   /// Errors: malformed where it has no rows or no columns.
   void give(std::string_view port, matrix m, std::int64_t first = 0);

@@ -227,15 +227,17 @@ TEST_CASE("numbers: fractions are exact, and a hole in memory is no element") {
   CHECK(above_zero > 0);
   CHECK(above_zero < 100);
   memory m(64);
-  m.store(8, 4, 7);
-  m.store(12, 4, 9);
-  CHECK(m.load(8, 4) == 7);
-  m.store(10, 2, 7);
-  CHECK(m.load(8, 4) != 7);
-  CHECK(m.load(12, 4) == 9);
-  CHECK(m.load(12, 8) != 9);
-  CHECK(m.load(20, 4) != m.load(24, 4));
-  CHECK_THROWS_AS(m.load(62, 4), malformed);
+  using enum element_type;
+  m.store(8, f32, 7);
+  m.store(12, f32, 9);
+  CHECK(m.load(8, f32) == 7);
+  CHECK(m.load(8, i32) != 7);
+  m.store(10, bf16, 7);
+  CHECK(m.load(8, f32) != 7);
+  CHECK(m.load(12, f32) == 9);
+  CHECK(m.load(12, f64) != 9);
+  CHECK(m.load(20, f32) != m.load(24, f32));
+  CHECK_THROWS_AS(m.load(62, f32), malformed);
 }
 
 TEST_CASE("gradients are linear in what they are given, and are of each of its numbers") {

@@ -35,7 +35,7 @@ TEST_CASE("shards by hand leave what the model does") {
 }
 
 TEST_CASE("mutants of shards by hand: the checker accepts none that is different") {
-  const report r = judge_mutants(sharded(), check_terms, 2000, 4);
+  const report r = judge_mutants(sharded(), compare_terms, 2000, 4);
   MESSAGE(to_text(r));
   for (const auto* list : {&r.wrong_programs, &r.failures, &r.false_accepts})
     for (const std::string& text : *list) FAIL_CHECK(text);

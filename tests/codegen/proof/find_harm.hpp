@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches interleavings of a program for harm.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+#include <limits>
+#include <string>
+
+namespace rankc::codegen::testing {
+
+/// The first harm found; empty: none. Each op ends late in one interleaving; of a large program, `most_late`
+/// ops do.
+std::string find_harm(const program&, unsigned seed, int most_late = std::numeric_limits<int>::max());
+
+}  // namespace rankc::codegen::testing

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "element_types.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace field {
+
+namespace {
+
+using enum element_type;
+
+constexpr std::string_view whole_numbers[]{"ids",    "targets", "starts",     "chosen",     "kept",
+                                           "places", "offsets", "own_places", "own_offsets"};
+
+bool is_wide(element_type t) { return t == f32 || t == f64; }
+bool is_real(element_type t) { return is_wide(t) || t == bf16; }
+
+/// The type that a row rounds its results to; bytes: none.
+element_type rounded_result(std::string_view row) {
+  if (row.ends_with("_e4m3_rows")) return e4m3_rows;
+  if (row.ends_with("_e4m3")) return e4m3;
+  return row.ends_with("_e5m2") ? e5m2 : bytes;
+}
+
+/// The type of an operand of a product of rounded operands; bytes: it is not rounded.
+element_type rounded_operand(std::string_view row, std::string_view port) {
+  if (port != "x" && port != "w" && port != "dy") return bytes;
+  if (row.ends_with("_fp8_rows")) return e4m3_rows;
+  if (!row.ends_with("_fp8")) return bytes;
+  return port == "dy" ? e5m2 : e4m3;
+}
+
+}  // namespace
+
+rankc::codegen::specification::rounding rounding_of(std::string_view row) {
+  using enum rankc::codegen::specification::rounding;
+  if (row.ends_with("_fp8_rows")) return fp8_rows;
+  return row.ends_with("_fp8") ? fp8 : none;
+}
+
+bool takes(std::string_view row, std::string_view port, bool is_result, element_type t) {
+  if (std::find(std::begin(whole_numbers), std::end(whole_numbers), port) != std::end(whole_numbers))
+    return t == i32;
+  const bool is_statistic = port == "statistics";
+  const element_type rounded = is_result ? rounded_result(row) : rounded_operand(row, port);
+  return rounded == bytes || is_statistic ? is_real(t) : t == rounded;
+}
+
+/// A sum over tokens is no narrower than f32 and than its addends. A copy, a multiple or a sum of it is no
+/// narrower either.
+token_sum sum_in_result(std::string_view port, element_type type, const std::vector<read_number>& reads) {
+  constexpr std::string_view sums_over_tokens[]{"dw", "db", "dtable", "dgain", "dshift", "dbias", "loss"};
+  const bool begins =
+      std::find(std::begin(sums_over_tokens), std::end(sums_over_tokens), port) != std::end(sums_over_tokens);
+  token_sum sum = begins ? token_sum::wide : token_sum::none;
+  std::size_t widest = begins ? 4 : 0;
+  for (const read_number& r : reads) {
+    if (!begins) sum = std::max(sum, r.sum);
+    if ((begins && r.type != i32) || r.sum != token_sum::none) widest = std::max(widest, size_of(r.type));
+  }
+  return sum != token_sum::none && size_of(type) < widest ? token_sum::narrowed : sum;
+}
+
+bool keeps(rankc::codegen::holding_kind kind, element_type t,
+           const rankc::codegen::specification::update& by) {
+  using enum rankc::codegen::holding_kind;
+  switch (kind) {
+    case ids:
+    case targets:
+    case starts:
+      return t == i32;
+    case weight:
+      return is_wide(t) || (by.bf16_weights && t == bf16);
+    case first_moment:
+    case second_moment:
+      return is_wide(t) || (by.bf16_moments && t == bf16);
+    case loss:
+    case norm:
+      return is_wide(t);
+    default:
+      return is_real(t);
+  }
+}
+
+}  // namespace field

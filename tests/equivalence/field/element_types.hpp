@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of elements that follow from the model and from the row alone: whole numbers where the model has
+// ids, choices and places; fp8 where a row rounds; what the recipe keeps from step to step.
+#pragma once
+#include "memory.hpp"
+
+#include <rankc/codegen/specification.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace field {
+
+/// How a row rounds the operands of its product.
+rankc::codegen::specification::rounding rounding_of(std::string_view row);
+/// Whether a kernel takes elements of a type at a port.
+bool takes(std::string_view row, std::string_view port, bool is_result, element_type);
+/// Whether a result is a sum over tokens, by its port, its type and the operands of its op.
+struct read_number {
+  element_type type;
+  token_sum sum;
+};
+token_sum sum_in_result(std::string_view port, element_type, const std::vector<read_number>&);
+/// Whether a step begins and ends with a holding in a type.
+bool keeps(rankc::codegen::holding_kind, element_type, const rankc::codegen::specification::update&);
+
+}  // namespace field

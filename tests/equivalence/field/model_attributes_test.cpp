@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes and types of elements are the model's: a program that computes the same numbers with others
+// differs.
+#include <doctest/doctest.h>
+
+#include "element_types.hpp"
+#include "execution.hpp"
+#include "model_attributes.hpp"
+#include "mutants.hpp"
+#include "plans.hpp"
+
+#include <algorithm>
+
+namespace model_attributes_test {
+
+using namespace field;
+using rankc::codegen::op;
+using rankc::codegen::program;
+using rankc::codegen::specification;
+
+namespace {
+
+matrix drawn(extent e, std::uint64_t key) {
+  matrix m(e);
+  for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key, i));
+  return m;
+}
+
+call attention_of(std::uint64_t key, std::int64_t unit, std::int64_t seq) {
+  call c;
+  c.seq = seq;
+  for (const char* port : {"q", "k", "v"}) c.give(port, drawn({8, 8, unit}, mix(key, key_of(port))));
+  return c;
+}
+
+bool is_equal(const program& p, const specification& s) { return execution::over_field(s)->run(p).equal; }
+
+/// Keep the numbers that are written in a type in another one, on all ranks.
+int change_types(program& p, element_type from, element_type to, std::string_view row) {
+  std::vector<int> values;
+  for (const auto& rank : p.ranks)
+    for (const op& o : rank.ops)
+      for (const rankc::codegen::access& a : o.writes)
+        if (o.row == row && a.type == from) values.push_back(a.value);
+  for (auto& rank : p.ranks)
+    for (op& o : rank.ops)
+      for (auto* list : {&o.reads, &o.writes})
+        for (rankc::codegen::access& a : *list)
+          if (std::find(values.begin(), values.end(), a.value) != values.end()) a.type = to;
+  return static_cast<int>(values.size());
+}
+
+}  // namespace
+
+TEST_CASE(
+    "an op that takes an operand of the model's op must take its attributes, in chunks of sequences too") {
+  model_attributes of_model;
+  of_model.note(find_row("attention"), attention_of(1, 4, 4));
+  for (const char* row : {"attention", "chunk_attention", "ring_attention"}) {
+    CAPTURE(row);
+    CHECK(of_model.agree(find_row(row), attention_of(1, 4, 4)));
+    CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 2, 4)));
+    CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 4, 2)));
+  }
+}
+
+TEST_CASE("the model says nothing of an operand that it does not have, or that two of its ops take") {
+  model_attributes of_model;
+  of_model.note(find_row("attention"), attention_of(1, 4, 4));
+  CHECK(of_model.agree(find_row("attention"), attention_of(2, 2, 4)));
+  of_model.note(find_row("attention"), attention_of(1, 2, 4));
+  CHECK(of_model.agree(find_row("attention"), attention_of(1, 8, 4)));
+}
+
+TEST_CASE("products are rounded exactly where the model's are: the same numbers differ otherwise") {
+  using rounding = specification::rounding;
+  for (const subject& s : subjects_of(narrowed_plans())) {
+    CAPTURE(s.name);
+    CHECK(is_equal(s.program, s.model));
+    specification other = s.model;
+    for (specification::layer& l : other.layers)
+      for (specification::op& o : l.ops) o.operands = rounding::none;
+    CHECK_FALSE(is_equal(s.program, other));
+  }
+  const subject plain = subjects_of(tiny_plans()).front();
+  specification rounded = plain.model;
+  for (specification::op& o : rounded.layers.at(1).ops)
+    if (o.row == "linear") o.operands = rounding::fp8;
+  CHECK(is_equal(plain.program, plain.model));
+  CHECK_FALSE(is_equal(plain.program, rounded));
+}
+
+TEST_CASE("only ids, targets, starts, choices, places and offsets are whole numbers") {
+  const subject s = subjects_of(tiny_plans()).front();
+  REQUIRE(is_equal(s.program, s.model));
+  program p = s.program;
+  REQUIRE(change_types(p, element_type::f32, element_type::i32, "layer_norm") > 0);
+  CHECK_FALSE(is_equal(p, s.model));
+  CHECK(takes("embedding", "ids", false, element_type::i32));
+  CHECK_FALSE(takes("embedding", "ids", false, element_type::f32));
+}
+
+TEST_CASE("a rounded row takes fp8 operands and makes fp8 results, and no other row does") {
+  CHECK(takes("linear_fp8", "w", false, element_type::e4m3));
+  CHECK(takes("linear_dx_fp8", "dy", false, element_type::e5m2));
+  CHECK_FALSE(takes("linear_dx_fp8", "dy", false, element_type::e4m3));
+  CHECK(takes("linear_bias_fp8", "b", false, element_type::f32));
+  CHECK(takes("rms_norm_e4m3_rows", "y", true, element_type::e4m3_rows));
+  CHECK(takes("rms_norm_e4m3_rows", "statistics", true, element_type::f32));
+  CHECK_FALSE(takes("linear", "w", false, element_type::e4m3));
+}
+
+TEST_CASE("a gradient that is kept in bf16 for a while differs, and an activation does not") {
+  const subject s = subject_of(tiny_plans().front(), 2);  // in f64
+  int gradients = 0, activations = 0;
+  for (unsigned seed = 0; gradients < 5 || activations < 5; ++seed) {
+    REQUIRE(seed < 5000);
+    program p = s.program;
+    std::mt19937 random(seed);
+    const fault f = make_fault(p, fault_form::structure, random);
+    if (f.kind != "kept in bf16") continue;
+    CAPTURE(f.text);
+    if (f.text.find("_dw") != f.text.npos) {
+      CHECK_FALSE(is_equal(p, s.model));
+      ++gradients;
+    } else if (f.text.find("0F0: layers") != f.text.npos) {
+      CHECK(is_equal(p, s.model));
+      ++activations;
+    }
+  }
+}
+
+TEST_CASE("sums over tokens begin in f32 or wider, no narrower than their addends, and stay so") {
+  using enum element_type;
+  using enum token_sum;
+  CHECK(sum_in_result("dw", f32, {{bf16, none}, {bf16, none}}) == wide);
+  CHECK(sum_in_result("dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
+  CHECK(sum_in_result("dw", f32, {{f64, none}, {f64, none}}) == narrowed);
+  CHECK(sum_in_result("dtable", f32, {{bf16, none}, {i32, none}}) == wide);
+  CHECK(sum_in_result("y", bf16, {{f32, wide}}) == narrowed);
+  CHECK(sum_in_result("y", f32, {{bf16, narrowed}}) == narrowed);
+  CHECK(sum_in_result("y", bf16, {{f32, none}}) == none);
+}
+
+TEST_CASE("a step keeps weights and moments in f32 or f64, and in bf16 where the recipe says so") {
+  using enum rankc::codegen::holding_kind;
+  specification::update by;
+  CHECK_FALSE(keeps(weight, element_type::bf16, by));
+  CHECK(keeps(working_copy, element_type::bf16, by));
+  CHECK_FALSE(keeps(ids, element_type::f32, by));
+  by.bf16_weights = true;
+  CHECK(keeps(weight, element_type::bf16, by));
+  CHECK_FALSE(keeps(first_moment, element_type::bf16, by));
+  CHECK_FALSE(keeps(norm, element_type::bf16, by));
+}
+
+}  // namespace model_attributes_test

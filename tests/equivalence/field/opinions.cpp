@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opinions.hpp"
+
+#include <proof/find_harm.hpp>
+
+#include <exception>
+
+namespace field {
+
+namespace {
+
+/// The ops of a program that end late, each in one interleaving.
+constexpr int late_ops = 64;
+
+/// The result of the checker; that it came to no end is a refusal too.
+void ask_checker(const judged& j, const opinion& checker, opinions& o) {
+  const rankc::codegen::verdict order = rankc::codegen::prove(j.program);
+  o.proven = order.ok;
+  if (!order.ok) {
+    o.refusal = order.reasons.empty() ? "refused without a reason" : order.reasons.front();
+    return;
+  }
+  try {
+    o.refusal = checker(j.program, order, j.model);
+  } catch (const std::exception& e) {
+    o.refusal = o.failure = e.what();
+  }
+}
+
+execution::outcome run(const std::shared_ptr<const execution::model>& m, const judged& j, unsigned seed) {
+  return m ? m->run(j.program, seed) : execution::outcome{false, "the model does not run", false};
+}
+
+}  // namespace
+
+opinions ask(const judged& j, const opinion& checker, unsigned seed, asked which) {
+  opinions o;
+  ask_checker(j, checker, o);
+  o.exact = run(j.exact, j, seed);
+  o.f64 = o.exact.equal || which == asked::all ? run(j.f64, j, seed) : o.exact;
+  if (o.accepted() || (o.exact.equal && o.f64.equal))
+    o.harm = rankc::codegen::testing::find_harm(j.program, seed, late_ops);
+  return o;
+}
+
+std::string find_wrong(const judged& j, const opinion& checker) {
+  const opinions o = ask(j, checker, 0, asked::all);
+  for (const std::string& why : {o.refusal, o.exact.difference, o.f64.difference, o.harm})
+    if (!why.empty()) return why;
+  return {};
+}
+
+}  // namespace field
