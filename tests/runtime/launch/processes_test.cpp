@@ -66,7 +66,8 @@ void check_losses(const std::string& launcher, const std::string& before = "",
 /// Both ranks by hand, each with what is put before it.
 std::string by_hand(const std::string& first, const std::string& second, const std::string& words, int port) {
   const std::string common =
-      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANKC_JOIN_TIMEOUT=10 MASTER_PORT=" +
+      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANKC_JOIN_TIMEOUT=10 "
+      "RANKC_SECRET=${RANKC_SECRET-00112233445566778899aabbccddeeff} MASTER_PORT=" +
       std::to_string(port);
   return common + "\nRANK=1 LOCAL_RANK=1 " + second + words + " &\nRANK=0 LOCAL_RANK=0 " + first + words +
          "\ncode=$?\nwait $!\necho $? >&2\nexit $code";
@@ -249,31 +250,23 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   CHECK(plans[7].starts_with("plan gpt_pp2: pp 2, dp 1, tp 1, "));
   const auto of_file = said_in(plan.err, 5320).arguments;
   REQUIRE(of_file.size() == 5);
-  CHECK(of_file[0] == "the program's file (hash)");
+  CHECK(of_file[0] == "the proven program");
   CHECK(of_file[1].starts_with("rank 1 ("));
   CHECK(plan.err.ends_with("\n2\n"));
   CHECK(std::count(plan.err.begin(), plan.err.end(), '\n') == 2);  // one message, and the other's code
 
-  const std::string copy = files.path("copy");
-  fs::copy_file(program, copy);
-  std::ofstream(copy, std::ios::app) << "x";
-  const outcome binary = run(files, by_hand(program, copy, train, port));
-  CAPTURE(binary.err);
-  CHECK(binary.code == 2);
-  CHECK(said_in(binary.err, 5348).arguments.back().starts_with("RC5320: "));
-  CHECK(said_in(binary.err, 5320).arguments.front() == "the program's file (hash)");
-  CHECK(said_in(binary.err, 5320).arguments[1].starts_with("rank 1 ("));
-
-  const outcome job = run(
-      files, by_hand("TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=2 " + program, program, train, port));
+  const std::string late = "TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=5 " + program,
+                    other = "RANKC_JOIN_TIMEOUT=3 " + program;
+  const outcome job = run(files, by_hand(late, other, train, port));
   CAPTURE(job.err);
-  CHECK(job.code == 2);
-  CHECK(job.err.find("gpt_pp2: RC5345: ") != std::string::npos);
-  CHECK(said_in(job.err, 5345) == said{5345, {std::to_string(port)}});
+  CHECK(job.code == 75);
+  CHECK(said_in(job.err, 5325).arguments.at(1) == std::to_string(port));
   const auto missing = said_in(job.err, 5317).arguments;
   REQUIRE(missing.size() == 2);
   CHECK(missing[0] == "1");
   CHECK(missing[1].starts_with("1 of "));
+  CHECK(said_in(job.err, 5363).arguments.at(2) == "1");
+  CHECK(job.err.ends_with("\n75\n"));
 
   const outcome alone =
       run(files, "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANKC_JOIN_TIMEOUT=1 MASTER_PORT=" +
@@ -284,6 +277,63 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   REQUIRE(unanswered.size() == 6);
   unanswered.resize(4);
   CHECK(unanswered == std::vector<std::string>{"127.0.0.1", std::to_string(port), "127.0.0.1", "1"});
+}
+
+TEST_CASE("starts: another build of the same program joins, and a note says so") {
+  const scratch files;
+  const std::string copy = files.path("copy");
+  fs::copy_file(program, copy);
+  std::ofstream(copy, std::ios::app) << "x";
+  const outcome both = run(files, by_hand(program, copy, " train --steps 1", free_port()));
+  CAPTURE(both.err);
+  CHECK(both.code == 0);
+  CHECK(both.err.starts_with("gpt_pp2: note: RC5364: "));
+  CHECK(said_in(both.err).arguments.at(0).starts_with("rank 1 ("));
+}
+
+TEST_CASE("starts: without a secret a note says what the job is known by; other secrets do not meet") {
+  const scratch files;
+  const std::string train = " train --steps 1";
+  const auto without_secret = [&](const std::string& job) {
+    const std::string script = by_hand(program, program, train, free_port());
+    return run(files, job + std::string(script).insert(script.find('\n'), "\nunset RANKC_SECRET"));
+  };
+  const outcome unnamed = without_secret("");
+  CHECK(unnamed.code == 0);
+  CHECK(said_in(unnamed.err) == said{5371, {"torchrun", std::to_string(free_port())}});
+  const outcome named = without_secret("export RANKC_JOB=mine\n");
+  CHECK(named.code == 0);
+  CHECK(said_in(named.err) == said{5370, {"mine", std::to_string(free_port())}});
+
+  const std::string other = "RANKC_JOIN_TIMEOUT=2 RANKC_SECRET=ffeeddccbbaa99887766554433221100 " + program;
+  const outcome apart = run(files, by_hand("RANKC_JOIN_TIMEOUT=3 " + program, other, train, free_port()));
+  CAPTURE(apart.err);
+  CHECK(apart.code == 75);
+  CHECK(said_in(apart.err, 5325).id == 5325);
+  CHECK(apart.err.ends_with("\n75\n"));
+  CHECK(apart.err.find("ffeedd") == std::string::npos);
+}
+
+TEST_CASE("starts: --launch wins over variables of a launcher, and names them") {
+  const scratch files;
+  const std::string half = "WORLD_SIZE=2 RANK=0 ", whole = half + "LOCAL_RANK=0 MASTER_ADDR=no.such.host ",
+                    mpi = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 ",
+                    train = " train --steps 1 --launch ";
+  for (const std::string way : {"threads", "processes"}) {
+    CAPTURE(way);
+    for (const std::string& variables : {half, whole}) {
+      const outcome started = run(files, variables + program + train + way);
+      CHECK(started.code == 0);
+      CHECK(started.out.find("weights: ") != std::string::npos);
+      CHECK(said_in(started.err) == said{5372, {way, "RANK", "0", "WORLD_SIZE", "2", "torchrun"}});
+    }
+    const outcome under_mpi = run(files, mpi + program + train + way);
+    CHECK(under_mpi.code == 0);
+    CHECK(said_in(under_mpi.err).arguments.at(1) == "OMPI_COMM_WORLD_RANK");
+  }
+  const outcome by_variables = run(files, half + program + " train --steps 1");
+  CHECK(by_variables.code == 2);
+  CHECK(said_in(by_variables.err) == said{5311, {"LOCAL_RANK"}});
 }
 
 TEST_CASE("starts: a plan of one rank has one process, which starts no other, for every command") {

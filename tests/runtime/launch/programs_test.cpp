@@ -2,6 +2,7 @@
 // Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the
 // same programs with their ranks as threads: the same losses, norms and weights to the last bit.
 #include <rankc/launch/coordinator.hpp>
+#include <rankc/launch/listen.hpp>
 #include <rankc/launch/member.hpp>
 
 #include "run.hpp"
@@ -48,7 +49,10 @@ std::vector<trained> train_apart(const registered& program) {
   constexpr limits times{.join = std::chrono::seconds(20),
                          .silence = std::chrono::seconds(20),
                          .exchange = std::chrono::seconds(20)};
-  coordinator middle(listen_at("127.0.0.1", 0), world, 1, times, [](const std::string&) {});
+  const mac_key job = key_of_job("", "programs");
+  std::vector<socket_handle> listeners;
+  listeners.push_back(listen_on_loopback());
+  coordinator middle(std::move(listeners), world, job, times, [](const std::string&) {});
   std::vector<trained> all(static_cast<std::size_t>(world));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank)
@@ -57,7 +61,7 @@ std::vector<trained> train_apart(const registered& program) {
       try {
         const auto m = std::make_shared<member>(
             hello_of(*program.about, rank, world),
-            member::settings{.host = "127.0.0.1", .port = middle.port(), .job = 1, .times = times});
+            member::settings{.host = "127.0.0.1", .port = middle.port(), .job = job, .times = times});
         own = train(program, {.rank = rank,
                               .local_size = world,
                               .exchange = [&](const std::string& name,

@@ -5,6 +5,7 @@
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/hello.hpp>
+#include <rankc/launch/join.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
 #include <rankc/runtime/failure.hpp>
@@ -28,6 +29,11 @@ struct root_cause {
   std::string text;
 };
 
+/// The verdict that ranks cannot start together, which rank 0 reports for all.
+struct refused_start : failure {
+  explicit refused_start(failure f) : failure(std::move(f)) {}
+};
+
 /// The failure (77) of a rank that stops because another has failed.
 failure stopped_by(const root_cause&);
 
@@ -36,17 +42,19 @@ class member final : public peers {
   struct settings {
     std::string host{};  // of the coordinator
     int port = 0;
-    std::uint64_t job = 0;
+    mac_key job{};
     limits times{};
-    std::function<std::string()> listing{};  // asked for where plans differ
-    std::shared_ptr<board> ends{};           // the launcher's, if it has any
-    std::function<void(const root_cause&)>
-        too_late{};  // called where this is still there `times.end` after a failure that it did not tell
+    std::function<std::string()>
+        listing{};                  // the description, which the coordinator asks for if plans differ
+    std::shared_ptr<board> ends{};  // memory of the launcher, if it has any
+    /// Ends the process where it is still there `times.end` after a failure that it did not tell.
+    std::function<void(const root_cause&)> too_late{};
+    on_failed_try waits{};  // called while the coordinator cannot be reached
   };
 
-  /// Join, and return once all ranks have and agree.
-  /// Errors: failure (2) with the verdict, failure (75) where the coordinator does not answer or is another
-  /// job's.
+  /// Join, and return once all ranks have joined and agree.
+  /// Errors: refused_start with the verdict; failure (75) where the coordinator does not answer, or is of
+  /// another job.
   member(const hello&, settings);
   ~member() override;
   member(const member&) = delete;
@@ -78,24 +86,31 @@ class member final : public peers {
   const std::string& data_address() const { return data_address_; }
 
  private:
+  struct start_verdict {
+    int code = 0;
+    std::string text;
+    bool is_shared = false;  // all ranks have the same one
+  };
   void serve();
   void take(const frame&);
   void learn(root_cause);
   void act_on_failure();
-  void send(frame_kind, std::string body);
+  void send(frame_kind, std::string_view body);
+  bool receive();
+  std::string how_coordinator_ended() const;
   void throw_if_failed() const;
   std::string sign_of_life();
 
   const hello self_;
   const settings settings_;
-  const std::string coordinator_;  // for texts
-  socket_handle socket_;
+  const std::string coordinator_;  // its name in sentences
+  coordinator_link link_;
   std::string data_address_;
 
   std::mutex sending_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<std::pair<int, std::string>> verdict_;
+  std::optional<start_verdict> verdict_;
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
