@@ -125,7 +125,7 @@ std::string member::sign_of_life() {
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
   standing s = on_look_();
   const std::lock_guard lock(mutex_);
-  if (!exchange_.empty() && !s.in_step) {  // an exchange during a step belongs to a save
+  if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // one during a step belongs to a save
     s.waits = true;
     s.awaited = exchange_;
   }

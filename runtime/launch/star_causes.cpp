@@ -87,9 +87,12 @@ void coordinator::star::look_at_exchanges(deadline now) {
     std::vector<int> missing;
     for (int r = 0; r < world_; ++r)
       if (!e.from.contains(r)) missing.push_back(r);
-    fail(missing.front(), 70,
-         say("RC5349: these ranks did not come to the exchange \"{}\" within {} s, while the others wait: {}",
-             name, whole_seconds(limits_.exchange), ranks_text(missing)));
+    fail(
+        missing.front(), 70,
+        say("RC5349: these ranks did not come to the exchange \"{}\" within {} s, while the others wait: {}. "
+            "Rank {} is {}",
+            name, whole_seconds(limits_.exchange), ranks_text(missing), missing.front(),
+            watch_.work_of(missing.front())));
   }
 }
 

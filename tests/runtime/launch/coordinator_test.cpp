@@ -234,7 +234,9 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   });
   for (const std::string& t : late) {
     CHECK(t.starts_with("77: RC5327: "));
-    CHECK(said_in(t, 5349) == said{5349, {"ids 1", std::to_string(whole_seconds(scaled(0.6))), "0"}});
+    CHECK(said_in(t, 5349) ==
+          said{5349,
+               {"ids 1", std::to_string(whole_seconds(scaled(0.6))), "0", "0", "at an unknown position"}});
   }
 }
 

@@ -104,6 +104,42 @@ TEST_CASE(
   CHECK_FALSE(absent.w.judge(absent.start + 3s));
 }
 
+TEST_CASE("an install may take as long as an exchange, and does not count as a step") {
+  const deadline start = std::chrono::steady_clock::now();
+  const auto installing = [](const char* phase) {
+    standing s = at(0, 0, phase);
+    s.moved.push_back(static_cast<std::uint64_t>(phase[0]));
+    return s;
+  };
+  watch w{limits{.exchange = 40s, .step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
+  const auto hear = [&](standing zero, standing one, std::chrono::seconds passed) {
+    w.hear(0, std::move(zero), start + passed);
+    w.hear(1, std::move(one), start + passed);
+    return w.judge(start + passed);
+  };
+  const standing waits = waiting(installing("together"), {1});
+  CHECK_FALSE(hear(installing("alone"), installing("alone"), 0s));
+  CHECK_FALSE(hear(waits, installing("together"), 30s));
+  CHECK_FALSE(hear(waits, installing("together"), 69s));
+  const auto stuck = hear(waits, installing("together"), 70s);
+  REQUIRE(stuck);
+  CHECK(stuck->rank == 1);
+  CHECK(said_in(stuck->text, 5373).arguments.front() == "40");
+  CHECK(said_in(stuck->text, 5353) == said{5353, {"rank 1", "in the install (together)"}});
+  CHECK(said_in(stuck->text, 5351).arguments.at(3) == "in the install (together)");
+
+  watch later{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
+  later.hear(0, installing("alone"), start);
+  later.hear(0, installing("together"), start + 50s);
+  later.hear(0, at(1, 1, "0F0"), start + 51s);
+  later.hear(0, at(1, 1, "0F0"), start + 600s);
+  CHECK_FALSE(later.judge(start + 600s));  // the first step has the limit of exchanges
+  later.hear(0, at(2, 1, "0F0"), start + 601s);
+  later.hear(0, at(3, 1, "0F0"), start + 602s);
+  later.hear(0, at(3, 1, "0F0"), start + 20'000s);
+  CHECK(later.judge(start + 20'000s));
+}
+
 TEST_CASE(
     "an op may take 20 times as long as the longest before, 30 s at least, and in the first step as long as "
     "an exchange") {

@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/context.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace rankc::runtime::cuda {
@@ -63,6 +65,9 @@ class driver {
   float loss() const { return results_[0]; }
   float norm_squared() const { return results_[1]; }
 
+  /// Set how long the work of one phase of the install may take; 0: any time.
+  void set_patience(std::chrono::seconds s) { patience_ = s; }
+
   /// Append the times of the last traced step.
   void take_times(std::vector<traced>& into);
 
@@ -71,6 +76,8 @@ class driver {
   void enqueue(kind);
   void try_out();
   void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
+  void wait_in_install();
+  std::string lanes_text() const;
   void look_at_place(const job&);
   [[noreturn]] void fail_on_device(cudaError_t);
   void look_at_communicators();
@@ -86,6 +93,7 @@ class driver {
   bool by_calls_ = false;           // how that one is timed
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;
+  std::chrono::seconds patience_{0};
 };
 
 }  // namespace rankc::runtime::cuda
