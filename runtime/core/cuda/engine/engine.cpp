@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -199,7 +200,10 @@ class cuda_engine final : public engine {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     const bool keeps = where_.speaks() && !where_.products.empty();
-    share_products(keeps ? open_products(where_.products) : "");
+    const auto known =
+        keeps ? readable_lines(open_products(where_.products), where_.products) : readable_products{};
+    if (!known.note.empty()) std::fprintf(stderr, "%s: note: %s\n", about().name, known.note.c_str());
+    share_products(known.lines);
     run_phase("collectives", job::what::check_collectives);
     run_phase("each rank alone", job::what::try_alone);
     if (where_.meets_others()) share_products(choices_->made());

@@ -57,12 +57,18 @@ class product_choices {
   table told_;
 };
 
-/// The lines of a file, which is made where there is none.
+/// The lines of a file that can be read, and a note about the others; empty where there are none.
+struct readable_products {
+  std::string lines, note{};
+};
+readable_products readable_lines(const std::string& lines, const std::string& whence);
+
+/// The lines of a file, which is created if it does not exist.
 /// Errors: failure (1) where it cannot be read or written.
 std::string open_products(const std::string& file);
 
-/// Add the choices to the file, which is replaced at once. Where that fails it stays as it was: the next job
-/// tunes again.
+/// Add the choices to the file, without its unreadable lines. The file is replaced at once. Where that fails it
+/// stays as it was, and the next job tunes again.
 void keep_products(const std::string& file, const product_choices&);
 
 }  // namespace rankc::runtime::cuda
