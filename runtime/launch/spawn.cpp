@@ -173,7 +173,7 @@ void refuse_in_a_rank() {
 
 int spawn_ranks(const description& about, char** argv) {
   refuse_in_a_rank();
-  std::signal(SIGCHLD, SIG_DFL);  // where a parent has it ignored, nobody is told how children end
+  std::signal(SIGCHLD, SIG_DFL);  // a parent may ignore it, and then waitpid reports no child
   job j{.world = about.world()};
   take_stop_signals();
   rank_processes ranks(j, argv);

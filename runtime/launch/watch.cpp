@@ -12,6 +12,7 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int signs_missed = 2;
+constexpr std::size_t most_in_circle = 8;  // ranks that a sentence names
 constexpr double least_seconds = 30, times_longest = 20;
 
 void add(std::string& all, const std::string& sentence) { all += (all.empty() ? "" : "; and ") + sentence; }
@@ -122,6 +123,21 @@ std::vector<int> watch::roots() const {
   return found;
 }
 
+// The ranks of a circle in which each waits for the next. The one with the least calls need not be at fault:
+// stages have different numbers of them.
+std::vector<int> watch::circle_from(int rank) const {
+  std::vector<int> chain;
+  for (auto known = ranks_.find(rank); known != ranks_.end() && known->second.waits;
+       known = ranks_.find(rank)) {
+    const auto before = std::find(chain.begin(), chain.end(), rank);
+    if (before != chain.end()) return {before, chain.end()};
+    chain.push_back(rank);
+    if (known->second.with.empty()) return {};
+    rank = known->second.with.front();
+  }
+  return {};
+}
+
 // A rank waits for a communication that another one has completed: the message has been lost.
 std::string watch::lost_between() const {
   std::string text;
@@ -180,8 +196,13 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   const double passed = seconds(now - last_move_).count();
   if (passed < limit) return std::nullopt;
   std::string text = lost_between();
-  if (text.empty())
-    for (const int rank : stuck) add(text, hold_up_of(rank));
+  if (text.empty()) {
+    std::vector<int> named = stuck;
+    for (const int rank : circle_from(stuck.front()))
+      if (named.size() < most_in_circle && std::find(named.begin(), named.end(), rank) == named.end())
+        named.push_back(rank);
+    for (const int rank : named) add(text, hold_up_of(rank));
+  }
   if (in_install)
     return verdict{stuck.front(), say("RC5373: the install has made no progress for {} s "
                                       "(RANKC_EXCHANGE_TIMEOUT): {}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a step, or an install, that makes no progress, and the rank that holds it up. It uses the standings of
-// the ranks, not their clocks. Earlier steps teach it how long one op may take.
+// Finds a step, or an install, that makes no progress, and the rank that holds it up. It uses the standings
+// of the ranks, not their clocks. Earlier steps teach it how long one op may take.
 #pragma once
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
@@ -25,7 +25,7 @@ class watch {
   /// `who` names a rank: "rank 3 (node1, process 1234)".
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
-  /// A rank is there and has not sent a standing yet: no rank is blamed before all have.
+  /// A rank is there without a standing. No rank is blamed before all ranks have sent theirs.
   void expect(int rank, deadline now) { heard_[rank] = now; }
   void hear(int rank, standing, deadline now);
   void leave(int rank) {
@@ -42,13 +42,14 @@ class watch {
   /// The ranks that hold up a step in which no rank has moved for too long; nothing while there is progress.
   std::optional<verdict> judge(deadline now) const;
 
-  /// The last known position of a rank; empty where none is known.
+  /// The last known position of a rank; empty at first.
   std::string last_place(int rank) const;
   /// The same, with the communication that the rank waits for.
   std::string work_of(int rank) const;
 
  private:
   std::vector<int> roots() const;
+  std::vector<int> circle_from(int rank) const;
   std::string lost_between() const;
   std::string waits_of(int rank) const;
   std::string hold_up_of(int rank) const;

@@ -43,7 +43,7 @@ CLI::Validator share() {
       "X");
 }
 
-/// What is refused, or becomes part of another option, after parsing.
+/// Options that become part of others after parsing, or are refused.
 struct raw_options {
   std::string format = "safetensors", inject;
   std::optional<std::uint64_t> seed;

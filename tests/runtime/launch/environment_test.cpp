@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank the variables of launchers make of a process: those that real launchers have set, and changed
-// ones.
+// The place of a process by the variables of launchers: recorded ones of real launchers, and changed ones.
 #include <rankc/launch/session.hpp>
 
 #include "../../said.hpp"
@@ -54,7 +53,7 @@ values without(values v, const std::string& name) {
 }
 
 std::optional<launched> read(const values& v) { return read_environment(reading(v)); }
-/// What a failure of a start says; its code is 2.
+/// The sentence of a start that fails with code 2.
 template <class Call>
 said refusal_in(Call call) {
   const std::string text = refusal_of(call);
@@ -259,9 +258,9 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
   CHECK(set.join == std::chrono::milliseconds(1500));
   CHECK(set.silence == std::chrono::seconds(60));
   CHECK(set.exchange == usual.exchange);
-  for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9"})
+  for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9", "1e-9"})
     CHECK(refusal_in([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
-          said{5324, {"RANKC_JOIN_TIMEOUT", value, "1000000"}});
+          said{5324, {"RANKC_JOIN_TIMEOUT", value, "0.001", "1000000"}});
 }
 
 TEST_CASE("one process alone is a rank where rankc's own launcher has started it, and else a plain start") {

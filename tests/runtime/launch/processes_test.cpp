@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
-// torchrun, with the same losses as with threads; and what they are told when a start is wrong, or a process
-// goes.
+// torchrun. The losses are those of threads. A start that is wrong, and a process that ends, are reported.
 #include "../../said.hpp"
 #include "program_runs.hpp"
 

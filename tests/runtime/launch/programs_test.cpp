@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the
-// same programs with their ranks as threads: the same losses, norms and weights to the last bit.
+// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, compute the
+// same losses, norms and weights to the last bit as the same programs with their ranks as threads.
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/listen.hpp>
 #include <rankc/launch/member.hpp>
@@ -18,7 +18,7 @@ using namespace rankc::runtime;
 
 constexpr int steps = 2;
 
-/// What two steps and an evaluation leave: losses and norms, and what a rank holds.
+/// The results of two steps and an evaluation: losses, norms and weights.
 struct trained {
   std::vector<double> results;
   std::map<int, std::vector<double>> weights;  // by rank

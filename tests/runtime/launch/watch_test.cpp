@@ -79,6 +79,16 @@ TEST_CASE("where all wait, what was lost is named, else who has got least far") 
         said{5352, {"rank 1", "in step 3 at y, op 7", awaited}});
 }
 
+TEST_CASE("where ranks wait for each other in a circle, all of them are named") {
+  const std::string told = job().told(
+      {waiting(at(3, 90, "0B1"), {2}), waiting(at(3, 95, "0B1"), {0}), waiting(at(3, 7, "1STEP"), {0})});
+  CHECK(told.starts_with("2: RC5354: "));
+  for (const char* rank : {"RC5352: rank 2 is stuck in step 3 at 1STEP, op 7,",
+                           "RC5352: rank 0 is stuck in step 3 at 0B1, op 90,"})
+    CHECK(told.find(rank) != told.npos);
+  CHECK(told.find("RC5352: rank 1 ") == told.npos);
+}
+
 TEST_CASE(
     "nobody is blamed between steps, while a rank gets on, while one is silent, or for the coordinator's own "
     "absence") {

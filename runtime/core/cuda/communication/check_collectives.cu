@@ -16,8 +16,8 @@ constexpr std::size_t most_trials = 64;
 constexpr std::size_t most_of_a_member = std::size_t{1} << 22;  // elements
 constexpr int blocks = 1024, threads = 256;
 
-/// What a member has at a place: a whole number below `range`, so that bf16 holds every sum of all members
-/// exactly.
+/// The number of a member at a place: a whole number below `range`, so that bf16 holds every sum of all
+/// members exactly.
 __device__ float known(int member, std::size_t place, int range) {
   std::uint32_t x =
       static_cast<std::uint32_t>(place) * 2654435761u + static_cast<std::uint32_t>(member) * 0x85ebca6bu;

@@ -19,7 +19,7 @@
 
 namespace rankc::runtime::cuda {
 
-/// What the drivers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
+/// The state of a job that the drivers of one engine share. `mutex` guards all members but `changed`.
 struct report {
   std::mutex mutex;
   std::condition_variable changed;
@@ -35,16 +35,16 @@ struct batch {
   std::size_t bytes_of_starts = 0;
 };
 
-/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first
-/// asked for, by actions or by calls.
+/// A graph of a step. `train` and `evaluate` are captured in the install, `traced` before the first traced
+/// step, by actions or by calls.
 enum class kind { train, evaluate, traced };
 
-/// What a driver is to do: the parts of the warm-up, the captures, or a step.
+/// The work of a driver: a phase of the install, a capture, or a step.
 struct job {
   enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
-  std::int64_t step = 0;  // that it is, or that went before it
-  bool by_calls = false;  // how the step is timed that is captured
+  std::int64_t step = 0;  // its number, or that of the step before it
+  bool by_calls = false;  // a traced step is timed call by call, not action by action
 };
 
 class driver {
@@ -61,7 +61,7 @@ class driver {
   bool enqueueing() const { return enqueueing_; }
   void set_enqueueing(bool is) { enqueueing_ = is; }
 
-  /// Of the last job: loss and squared gradient norm, as the rank's layout places them.
+  /// Loss and squared gradient norm of the last job.
   float loss() const { return results_[0]; }
   float norm_squared() const { return results_[1]; }
 

@@ -194,8 +194,9 @@ class cuda_engine final : public engine {
     throw in_another_process(rank_index, where_.rank);
   }
 
-  /// Check the collectives, try the steps out, each rank alone and then all together, and capture them. The first pass loads every kernel and chooses every algorithm while no kernel waits for another
-  /// rank; all ranks then take the same algorithms; the second pass connects the ranks.
+  /// Check the collectives, try the steps out, each rank alone and then all together, and capture them. The
+  /// first pass loads every kernel and chooses every algorithm while no kernel waits for another rank. All
+  /// ranks then take the same algorithms, and the second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
@@ -220,7 +221,7 @@ class cuda_engine final : public engine {
     run({todo});
   }
 
-  /// What this process knows of products, for all: where two differ, the lower rank's holds.
+  /// Share the choices of products that each process knows. Where two differ, the lower rank's counts.
   void share_products(const std::string& own) {
     if (!where_.meets_others()) return choices_->take(own, where_.products);
     const auto all = where_.exchange("algorithms of products", own);

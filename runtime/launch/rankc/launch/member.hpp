@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second
-// that the rank lives and hears what has become of the others.
+// A rank's part in the control plane: its connection to the coordinator, and a thread that sends a sign of
+// life every second and receives the failures of other ranks.
 #pragma once
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/frame.hpp>
@@ -59,9 +59,10 @@ class member final : public peers {
   ~member() override;
   member(const member&) = delete;
 
-  /// What placement::exchange is.
+  /// Implements placement::exchange.
   std::vector<std::string> gather(const std::string& name, const std::string& mine);
-  /// What placement::agreed_stop is.
+  /// Implements placement::agreed_stop.
+  /// Errors: failure (77) where another rank has failed, or the ranks do not agree in time.
   int agreed_stop(std::int64_t step, int signal);
 
   std::unique_ptr<transport> connect() override;
@@ -72,11 +73,11 @@ class member final : public peers {
   }
   void on_look(std::function<standing()>) override;
 
-  /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or
-  /// another's.
+  /// Report that this rank has failed, unless that is reported already. Returns: the first failure of the
+  /// job, this one or another rank's.
   root_cause report(int code, const std::string& text);
 
-  /// This rank has ended well; returns when all have.
+  /// Report that this rank has ended well, and wait until all ranks have.
   /// Errors: failure (77) where another has failed.
   void leave();
 
@@ -114,17 +115,17 @@ class member final : public peers {
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
-  std::int64_t begun_ = 0;  // the step that has begun; 0: the first, or none
+  std::int64_t begun_ = 0;  // the step that has begun; 0: the first one, or no step
   bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
   std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
-  std::mutex telling_;                                // of on_failure_: held while it runs
+  std::mutex telling_;                                // guards on_failure_ and on_look_, also while they run
   std::function<void(const std::string&)> on_failure_;
-  std::function<standing()> on_look_;  // under telling_
+  std::function<standing()> on_look_;
   progress_words words_;
-  std::string exchange_;  // that this rank waits for
+  std::string exchange_;  // the one that this rank waits for
   std::optional<deadline> too_late_at_;
   std::atomic<bool> has_told_failure_ = false;
-  bool is_over_ = false;  // all have left
+  bool is_over_ = false;  // all ranks have left
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fabric refuses, and that every refusal is one sentence with names in it and never a hang.
+// The fabric refuses wrong communications. Every refusal is one sentence with names in it, and never a hang.
 #include "plan.hpp"
 
 #include <chrono>

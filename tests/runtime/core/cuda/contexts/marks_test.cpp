@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a rank by the numbers that its lanes store: here the test stores them, in the place of a
-// GPU.
+// The standing of a rank by the numbers that its lanes store. The test stores them here instead of a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
@@ -59,7 +58,7 @@ struct watched {
     step_of(owner.of());
     place.launch(0, 7);
   }
-  /// What is said where the lanes have come so far.
+  /// The standing where the lanes have stored these numbers.
   standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
     stored[compute] = computes;
     stored[to_next] = sends;

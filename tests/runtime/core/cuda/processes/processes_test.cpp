@@ -50,7 +50,7 @@ outcome run(const scratch_folder& f, const std::string& variables, const std::st
   return {WEXITSTATUS(status), content(out), content(err)};
 }
 
-/// What the ranks have saved, file by file.
+/// The checkpoint of the ranks, file by file.
 std::string weights_of(const fs::path& checkpoint) {
   std::string all;
   for (const char* name : {"rank_00000.safetensors", "rank_00001.safetensors"})
