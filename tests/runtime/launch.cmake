@@ -27,7 +27,8 @@ set_tests_properties(launch/programs_long PROPERTIES LABELS long)
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_executable(rankc_launch_processes_test
-    runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp runtime/launch/strangers_test.cpp)
+    runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp runtime/launch/starts_test.cpp
+    runtime/launch/strangers_test.cpp)
   target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_TEST_ONE_RANK="$<TARGET_FILE:gpt_one_rank>"

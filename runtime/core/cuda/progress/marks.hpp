@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of a rank's GPU in its step. While the work runs, each lane stores a number at each action, and
-// at the beginning and end of each communication. The host reads the numbers at any time, also while the GPU
-// hangs. Collectives over tp between the kernels of a computing lane have no marks: they are part of their
-// action. The collectives of the install are marked alike, as those of step 0.
+// The position of a rank's GPU in its step. While the work runs, each lane stores a number at each action,
+// and at the beginning and end of each communication. The host reads the numbers at any time, also while the
+// GPU hangs. Collectives over tp between the kernels of a computing lane have no marks: they are part of
+// their action. The collectives of the install are marked alike, as those of step 0.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -42,8 +42,8 @@ class marks {
   /// A graph is about to be launched, and has ended.
   void launch(std::size_t graph, std::int64_t step);
   void finish() { words_->end_step(); }
-  /// Bring the rank's words up to date with the numbers of its GPU. Returns: the number of actions that lane 0
-  /// has begun.
+  /// Bring the rank's words up to date with the numbers of its GPU. Returns: the number of actions that lane
+  /// 0 has begun.
   std::uint64_t follow();
 
   /// Keep the words there, where others see them.

@@ -31,7 +31,7 @@ class session {
   /// code, which is 77 where another rank is the cause.
   int end(const failure&);
 
-  /// End a rank that has not failed, when all ranks have ended.
+  /// End a rank without a failure, when all ranks have ended.
   /// Errors: failure (77) where another has failed.
   void leave() { member_->leave(); }
 
