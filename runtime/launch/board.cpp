@@ -2,6 +2,7 @@
 #include <rankc/launch/board.hpp>
 
 #include "../core/host_name.hpp"
+#include "watch.hpp"
 #include <rankc/runtime/failure.hpp>
 
 #include <sys/mman.h>
@@ -49,7 +50,7 @@ std::string board::end_of(int rank) const {
   const int status = ended - 1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == victim) return "";
   const auto process = s.pid.load();
-  const std::string where = standing_of(s.words).text();
+  const std::string where = text_of(standing_of(s.words));
   if (WIFSIGNALED(status))
     return say("RC5302: rank {} ({}, process {}) was killed by signal {} ({}) {}", rank, host_name(), process,
                WTERMSIG(status), strsignal(WTERMSIG(status)), where);

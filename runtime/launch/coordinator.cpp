@@ -3,12 +3,15 @@
 
 #include "star.hpp"
 
+#include <rankc/launch/listen.hpp>
+
 namespace rankc::runtime {
 
-coordinator::coordinator(socket_handle listener, int world, std::uint64_t job, const limits& l,
+coordinator::coordinator(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits& l,
                          std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
-    : port_(port_of(listener)),
-      star_(std::make_unique<star>(std::move(listener), world, job, l, std::move(log), std::move(ends))),
+    : port_(port_of(listeners.front())),
+      address_(local_address(listeners.front())),
+      star_(std::make_unique<star>(std::move(listeners), world, job, l, std::move(log), std::move(ends))),
       thread_([this] { star_->serve(ending_); }) {}
 
 coordinator::~coordinator() {

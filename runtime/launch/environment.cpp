@@ -6,6 +6,8 @@
 #include <rankc/launch/nodelist.hpp>
 #include <rankc/runtime/parse.hpp>
 
+#include <sys/socket.h>
+
 #include <initializer_list>
 
 namespace rankc::runtime {
@@ -14,7 +16,7 @@ namespace {
 /// The variables of one launcher. Slurm has the local size only in a list by nodes.
 struct family {
   const char *name, *rank, *world, *local_rank, *local_size, *node;
-  std::initializer_list<const char*> job;  // what tells its jobs apart
+  std::initializer_list<const char*> job;  // the first has another value in each job
 };
 const family families[] = {
     {"rankc",
@@ -66,8 +68,8 @@ class reader {
     if (!value || *value < 0)
       throw failure(
           2,
-          "RC5311: the launcher has not set {} to a number; start the program with torchrun, mpirun or "
-          "srun, or with --launch processes",
+          "RC5311: {} is not set to a number, as a launcher of ranks does; start the program with torchrun, "
+          "mpirun or srun, or give --launch threads or --launch processes, which use none of its variables",
           name);
     return *value;
   }
@@ -91,12 +93,26 @@ int local_size(const reader& from, const family& f, int world, int node) {
                                                                      : 0;
 }
 
-std::string job_text(const reader& from, const family& f) {
-  std::string text = from.text("RANKC_JOB");
-  if (!text.empty()) return text;
-  text = f.name;
-  for (const char* name : f.job) text += "/" + from.text(name);
-  return text;
+/// MPICH does not name its jobs. Its process manager on this machine differs between jobs.
+std::string process_manager(const reader& from) {
+  ucred made_by{};
+  socklen_t size = sizeof made_by;
+  const auto fd = from.number("PMI_FD");
+  if (!fd || getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &made_by, &size) != 0 || made_by.pid <= 0) return "";
+  return std::to_string(made_by.pid);
+}
+
+void name_job(launched& place, const reader& from, const family& f) {
+  place.job = from.text("RANKC_JOB");
+  if (!place.job.empty()) return;
+  place.job = f.name;
+  for (const char* name : f.job) place.job += "/" + from.text(name);
+  const std::string first = f.job.size() > 0 ? from.text(*f.job.begin()) : "";
+  place.is_job_named = !first.empty() && first != "none";  // torchrun without --rdzv-id has "none"
+  if (&f != &mpich || !place.is_on_one_machine()) return;
+  const std::string manager = process_manager(from);
+  place.job += "/" + manager;
+  place.is_job_named = !manager.empty();
 }
 
 std::string host_of_first(const reader& from, const family& f, bool one_machine) {
@@ -111,9 +127,9 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
       "rank 0's machine, and MASTER_PORT to a free port there");
 }
 
-int port_of_first(const reader& from, const family& f, std::uint64_t job) {
+int port_of_first(const reader& from, const family& f, const std::string& job) {
   const char* name = &f == &own_launcher ? "RANKC_PORT" : "MASTER_PORT";
-  if (from.text(name).empty()) return first_port + static_cast<int>(job % ports);
+  if (from.text(name).empty()) return first_port + static_cast<int>(fnv1a64(job) % ports);
   const int offset = from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != &own_launcher
                          ? port_offset_under_torchrun
                          : 0;
@@ -123,7 +139,7 @@ int port_of_first(const reader& from, const family& f, std::uint64_t job) {
   return port;
 }
 
-/// Where two launchers' variables are set and differ, both are shown.
+/// A sentence about another launcher's variables that differ; empty where there are none.
 std::string disagreement(const reader& from, const family& taken, const launched& place) {
   for (const family& other : families) {
     if (&other == &taken || !from.is_complete(other)) continue;
@@ -145,14 +161,12 @@ launched place_of(const reader& from, const family& f) {
                  .node = from.number(f.node).value_or(-1),
                  .host = {},
                  .port = 0,
-                 .job = 0,
-                 .warning = {}};
+                 .job = {}};
   if (place.rank >= place.world)
     throw failure(2, "RC5315: {} is {}; it must be a rank, 0 to {}", f.rank, place.rank, place.world - 1);
   place.local_size = local_size(from, f, place.world, place.node);
-  const bool one_machine = place.local_size == place.world;
-  place.job = fnv1a64(job_text(from, f));
-  place.host = host_of_first(from, f, one_machine);
+  name_job(place, from, f);
+  place.host = host_of_first(from, f, place.is_on_one_machine());
   place.port = port_of_first(from, f, place.job);
   if (&f == &own_launcher) {
     place.listens_on = from.number("RANKC_LISTENS_ON").value_or(-1);
@@ -164,12 +178,27 @@ launched place_of(const reader& from, const family& f) {
 
 }  // namespace
 
+bool is_spawned(const environment& get) { return reader(get).is_complete(own_launcher); }
+
+std::string note_of_unused_place(const environment& get, const std::string& launch) {
+  const reader from(get);
+  for (const family& f : families)
+    if (from.is_complete(f))
+      return say(
+          "RC5372: --launch {} is given, so this process starts all ranks, and {}={} and {}={} are not "
+          "used; leave --launch out to start one rank in each process of {}, or unset both",
+          launch, f.rank, from.text(f.rank), f.world, from.text(f.world), f.name);
+  return "";
+}
+
 std::optional<launched> read_environment(const environment& get, const check_world& check) {
   const reader from(get);
   for (const family& f : families) {
     if (!from.is_complete(f)) continue;
     if (check) check(f.world, from.needed(f.world));
-    return place_of(from, f);
+    launched place = place_of(from, f);
+    place.secret = read_secret(get);
+    return place;
   }
   return std::nullopt;
 }

@@ -2,65 +2,52 @@
 #include <rankc/launch/frame.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace rankc::runtime {
 namespace {
 
-constexpr std::uint32_t magic = 0x31'43'4b'52;  // "RKC1": a frame of another version is none
+constexpr std::uint32_t magic = 0x32'43'4b'52;  // "RKC2"; another version has another one
 constexpr frame_kind last_kind = frame_kind::bye;
 
 struct header {
-  std::uint32_t magic;
-  std::uint16_t kind, unused;
-  std::uint64_t job;
-  std::uint32_t length, checksum;  // the checksum: of the header, with zero in its place, and the body
+  std::uint32_t magic, kind;
+  std::uint64_t number, length;  // the number: of earlier frames with the same key
 };
 static_assert(sizeof(header) == 24);
 
-/// Source: CRC-32 of IEEE 802.3, reflected.
-constexpr auto crc_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < table.size(); ++i) {
-    std::uint32_t c = i;
-    for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
-    table[i] = c;
-  }
-  return table;
-}();
-
-std::uint32_t checksum_of(header h, std::string_view body) {
-  h.checksum = 0;
-  std::uint32_t c = ~0u;
-  const auto add = [&](std::string_view bytes) {
-    for (const char byte : bytes) c = crc_table[(c ^ static_cast<unsigned char>(byte)) & 0xff] ^ (c >> 8);
-  };
-  add({reinterpret_cast<const char*>(&h), sizeof h});
-  add(body);
-  return ~c;
-}
-
 }  // namespace
 
-std::string encode(const frame& f) {
-  header h{magic, static_cast<std::uint16_t>(f.kind), 0, f.job, static_cast<std::uint32_t>(f.body.size()), 0};
-  h.checksum = checksum_of(h, f.body);
-  return std::string(reinterpret_cast<const char*>(&h), sizeof h) + f.body;
+std::string frame_writer::encode(frame_kind kind, std::string_view body) {
+  const header h{magic, static_cast<std::uint32_t>(kind), sent_++, body.size()};
+  std::string whole(reinterpret_cast<const char*>(&h), sizeof h);
+  whole.append(body);
+  return whole.append(bytes_of(mac_of(bytes_of(key_), whole)));
+}
+
+std::size_t frame_reader::room() const {
+  const std::size_t most = sizeof(header) + most_ + sizeof(mac_key);
+  return most - std::min(most, bytes_.size());
 }
 
 std::optional<frame> frame_reader::next() {
   const std::size_t seen = std::min(bytes_.size(), sizeof magic);
-  if (std::memcmp(bytes_.data(), &magic, seen) != 0) throw not_a_frame("the bytes are not those of a frame");
+  if (std::memcmp(bytes_.data(), &magic, seen) != 0) throw not_a_frame("the bytes do not begin as a frame");
   if (bytes_.size() < sizeof(header)) return std::nullopt;
   header h;
   std::memcpy(&h, bytes_.data(), sizeof h);
-  if (h.kind > static_cast<std::uint16_t>(last_kind) || h.length > most_)
-    throw not_a_frame("a frame of no kind, or too long");
-  if (bytes_.size() < sizeof h + h.length) return std::nullopt;
-  frame f{static_cast<frame_kind>(h.kind), h.job, bytes_.substr(sizeof h, h.length)};
-  if (checksum_of(h, f.body) != h.checksum) throw not_a_frame("a frame whose checksum is not its own");
-  bytes_.erase(0, sizeof h + h.length);
+  if (h.kind > static_cast<std::uint32_t>(last_kind) || h.length > most_)
+    throw not_a_frame("a frame of unknown kind, or one that is too long");
+  if (h.number != received_) throw not_a_frame("a frame that is repeated, or one that was left out");
+  const std::size_t signed_bytes = sizeof h + h.length;
+  if (bytes_.size() < signed_bytes + sizeof(mac_key)) return std::nullopt;
+  const std::string_view all = bytes_;
+  if (!is_same(mac_of(bytes_of(key_), all.substr(0, signed_bytes)),
+               all.substr(signed_bytes, sizeof(mac_key))))
+    throw not_a_frame("a frame with the code of another key");
+  frame f{static_cast<frame_kind>(h.kind), bytes_.substr(sizeof h, h.length)};
+  ++received_;
+  bytes_.erase(0, signed_bytes + sizeof(mac_key));
   return f;
 }
 

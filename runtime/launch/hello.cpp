@@ -20,9 +20,10 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t most_named = 8;  // of ranks that differ alike
+constexpr int did_not_meet = 75, do_not_agree = 2;  // exit codes
+constexpr std::size_t most_named = 8;               // ranges of ranks in a sentence
 
-/// Of this program's file, eight bytes at a time.
+/// The hash of this program's file, made from words of eight bytes.
 std::uint64_t hash_of_binary() {
   std::ifstream in("/proc/self/exe", std::ios::binary);
   std::vector<char> block(std::size_t{1} << 20);
@@ -49,11 +50,8 @@ void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hell
 }
 
 void list_missing(std::vector<std::string>& faults, const std::vector<hello>& joined, int world) {
-  std::vector<int> missing;
+  const std::vector<int> missing = missing_ranks(joined, world);
   std::map<std::string, int> arrived;
-  for (int r = 0; r < world; ++r)
-    if (std::none_of(joined.begin(), joined.end(), [&](const hello& h) { return h.rank == r; }))
-      missing.push_back(r);
   for (const hello& h : joined) ++arrived[h.host];
   if (missing.empty()) return;
   std::string hosts;
@@ -64,7 +62,7 @@ void list_missing(std::vector<std::string>& faults, const std::vector<hello>& jo
   else faults.push_back(say("RC5318: ranks {} have not come; arrived: {}", ranks_text(missing), hosts));
 }
 
-/// The first two lines that differ; nothing where the listings are the same.
+/// The first pair of lines that differ; nothing where the listings are equal.
 std::optional<std::pair<std::string, std::string>> first_difference(const std::string& ours,
                                                                     const std::string& theirs) {
   std::istringstream a(ours), b(theirs);
@@ -79,7 +77,7 @@ std::optional<std::pair<std::string, std::string>> first_difference(const std::s
   }
 }
 
-/// Ranks whose value of something is not rank 0's, one sentence for each value.
+/// Call `say` once for each value that differs from rank 0's, with the ranks that have it.
 template <class Value, class Say>
 void list_others(const std::vector<hello>& joined, const Value& value, const Say& say) {
   const auto zero = std::find_if(joined.begin(), joined.end(), [](const hello& h) { return h.rank == 0; });
@@ -120,22 +118,34 @@ std::string plans_differ(const hello& first, const std::string& theirs, const st
 
 std::string hello::who() const { return fmt::format("rank {} ({}, process {})", rank, host, pid); }
 
+std::vector<int> missing_ranks(const std::vector<hello>& joined, int world) {
+  std::vector<int> missing;
+  for (int r = 0; r < world; ++r)
+    if (std::none_of(joined.begin(), joined.end(), [&](const hello& h) { return h.rank == r; }))
+      missing.push_back(r);
+  return missing;
+}
+
 hello hello_of(const description& about, int rank, int world) {
   static const std::uint64_t binary = hash_of_binary();
-  return {.rank = rank,
+  hello h{.rank = rank,
           .world = world,
           .host = host_name(),
           .pid = getpid(),
           .plan = fmt::format("{} {:016x}", about.name, about.plan_hash),
+          .build = fmt::format("{:016x}", binary),
           .facts = {{"rankc's version", RANKC_VERSION},
-                    {"the runtime's interface", std::to_string(interface_version)},
-                    {"the program's file (hash)", fmt::format("{:016x}", binary)}}};
+                    {"the runtime's interface", std::to_string(interface_version)}}};
+  if (about.proven.empty()) h.facts.emplace_back("the program's file (hash)", h.build);
+  else h.facts.emplace_back("the proven program", fmt::format("{:016x}", fingerprint_of(about.proven)));
+  return h;
 }
 
 std::string pack(const hello& h) {
   body_writer w;
   w.add(static_cast<std::uint64_t>(h.rank)).add(static_cast<std::uint64_t>(h.world)).add(h.host);
-  w.add(static_cast<std::uint64_t>(h.pid)).add(h.plan).add(static_cast<std::uint64_t>(h.facts.size()));
+  w.add(static_cast<std::uint64_t>(h.pid)).add(h.plan).add(h.build);
+  w.add(static_cast<std::uint64_t>(h.facts.size()));
   for (const auto& [name, value] : h.facts) w.add(name).add(value);
   return w.take();
 }
@@ -148,6 +158,7 @@ hello unpack_hello(const std::string& body) {
   h.host = r.text();
   h.pid = static_cast<std::int64_t>(r.number());
   h.plan = r.text();
+  h.build = r.text();
   for (std::uint64_t left = r.number(); left > 0; --left) {
     std::string name = r.text();
     h.facts.emplace_back(std::move(name), r.text());
@@ -196,7 +207,7 @@ std::string ranks_text(const std::vector<int>& sorted) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
-std::string differences(const std::vector<hello>& joined, int world,
+start_fault differences(const std::vector<hello>& joined, int world,
                         const std::map<int, std::string>& listings) {
   std::vector<std::string> faults;
   list_twice_claimed(faults, joined);
@@ -227,7 +238,21 @@ std::string differences(const std::vector<hello>& joined, int world,
                            first.who(), value_of(first)));
     });
   }
-  return fmt::format("{}", fmt::join(faults, "; "));
+  if (faults.empty()) return {};
+  const bool only_misses = faults.size() == 1 && !missing_ranks(joined, world).empty();
+  return {only_misses ? did_not_meet : do_not_agree, fmt::format("{}", fmt::join(faults, "; "))};
+}
+
+std::string builds_note(const std::vector<hello>& joined) {
+  std::vector<std::string> others;
+  list_others(
+      joined, [](const hello& h) { return h.build; },
+      [&](const hello&, const std::string&, const auto& who) { others.push_back(names_of(who)); });
+  if (others.empty()) return "";
+  return say(
+      "RC5364: the program's file of {} is another build than rank 0's; plan, interface and proven program "
+      "are the same, but the last bits of results may differ from those of a job with one build",
+      fmt::format("{}", fmt::join(others, "; ")));
 }
 
 }  // namespace rankc::runtime

@@ -7,15 +7,16 @@
 namespace rankc::runtime {
 namespace {
 
+constexpr double fewest_seconds = 0.001;
 constexpr int most_seconds = 1'000'000;
 
 void read(const environment& get, const char* name, std::chrono::milliseconds& into) {
   const char* text = get(name);
   if (text == nullptr) return;
   const auto seconds = parse_number<double>(text);
-  if (!seconds || !(*seconds > 0) || *seconds > most_seconds)
-    throw failure(2, "RC5324: {} is '{}'; it must be a number of seconds above 0, at most {}", name, text,
-                  most_seconds);
+  if (!seconds || !(*seconds >= fewest_seconds) || *seconds > most_seconds)
+    throw failure(2, "RC5324: {} is '{}'; it must be a number of seconds from {} to {}", name, text,
+                  fewest_seconds, most_seconds);
   into = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
 }
 

@@ -15,21 +15,20 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto tick = 100ms;
-constexpr auto to_answer = 10s;      // of the coordinator, longer than it takes itself to judge
+constexpr auto between_looks_at_coordinator = 100ms;
+constexpr auto to_answer = 10s;      // limit for the coordinator, which needs less to judge
 constexpr auto to_know_causes = 2s;  // of this rank's failure
 constexpr auto for_all_to_end = 600s;
-constexpr int for_the_launcher = 500;  // milliseconds: to say how rank 0 has ended
-constexpr std::size_t longest_body = std::size_t{256} << 20;
+constexpr int for_the_launcher = 500;  // milliseconds, to report how rank 0 has ended
+constexpr std::size_t most_bytes_at_once = std::size_t{1} << 20;
 
-/// The coordinator has given no verdict.
+/// The failure where the coordinator has given no verdict.
 failure no_verdict(const std::string& coordinator, bool has_gone) {
   if (has_gone)
-    return failure(75, "RC5325: {} ended the connection before the start; it may not be a program of rankc",
+    return failure(75, "RC5361: {} ended the connection before it reported whether all ranks agree",
                    coordinator);
-  return failure(
-      75, "RC5326: {} did not say in time whether all ranks have come; it may not be a program of rankc",
-      coordinator);
+  return failure(75, "RC5326: {} did not report in time whether all ranks have joined and agree",
+                 coordinator);
 }
 
 }  // namespace
@@ -40,17 +39,20 @@ member::member(const hello& self, settings s)
     : self_(self),
       settings_(std::move(s)),
       coordinator_(fmt::format("rank 0 at {} port {}", settings_.host, settings_.port)),
-      socket_(connect_to(settings_.host, settings_.port, clock::now() + settings_.times.join)) {
+      link_(join_coordinator(settings_.host, settings_.port, settings_.job,
+                             clock::now() + settings_.times.join, settings_.waits)) {
   send(frame_kind::hello, pack(self_));
   thread_ = std::thread([this] { serve(); });
   std::unique_lock lock(mutex_);
   const auto patience = settings_.times.join + to_answer;
-  const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
-  if (verdict_ && verdict_->first == 0) return;
-  const failure refused =
-      verdict_ ? failure::reported(verdict_->first, verdict_->second) : no_verdict(coordinator_, told);
+  const bool has_news = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
+  const auto verdict = verdict_;
   lock.unlock();
+  if (verdict && verdict->code == 0) return;
   close();
+  if (!verdict) throw no_verdict(coordinator_, has_news);
+  const failure refused = failure::reported(verdict->code, verdict->text);
+  if (verdict->is_shared) throw refused_start(refused);
   throw refused;
 }
 
@@ -58,70 +60,72 @@ member::~member() { close(); }
 
 void member::close() {
   ending_ = true;
-  stop_waiting(socket_);
+  stop_waiting(link_.socket);
   if (thread_.joinable()) thread_.join();
   const std::lock_guard lock(sending_);
-  socket_ = socket_handle();
+  link_.socket = socket_handle();
 }
 
-void member::send(frame_kind kind, std::string body) {
+void member::send(frame_kind kind, std::string_view body) {
   const std::lock_guard lock(sending_);
-  if (socket_)
-    send_all(socket_, encode({kind, settings_.job, std::move(body)}), clock::now() + settings_.times.silence);
+  if (link_.socket)
+    send_all(link_.socket, link_.to_coordinator.encode(kind, body), clock::now() + settings_.times.silence);
 }
 
-// The thread: it hears what comes, and says that this rank lives.
+// The thread takes frames that arrive, and sends a sign of life.
 void member::serve() {
-  frame_reader reader;
-  reader.allow(longest_body);
-  deadline heard = clock::now(), said = heard, looked_at = heard;
-  bool connected = true;
+  deadline heard = clock::now(), alive_sent = heard, looked_at = heard;
+  bool connected = receive();
   while (!ending_) {
-    pollfd one{connected ? socket_.fd() : -1, POLLIN, 0};
-    poll(&one, 1, static_cast<int>(std::chrono::milliseconds(tick).count()));
+    pollfd one{connected ? link_.socket.fd() : -1, POLLIN, 0};
+    poll(&one, 1, static_cast<int>(between_looks_at_coordinator.count()));
     if (ending_) return;
     const deadline now = clock::now();
-    if (now - looked_at > 2 * tick) heard += now - looked_at;  // this process itself was stopped
+    if (now - looked_at > 2 * between_looks_at_coordinator)
+      heard += now - looked_at;  // this process itself was stopped
     looked_at = now;
     if (one.revents != 0) {
-      std::string bytes;
-      const received what = receive_into(socket_, bytes);
-      reader.add(bytes);
-      if (what == received::something) heard = now;
-      try {
-        while (const auto f = reader.next()) take(*f);
-      } catch (const not_a_frame&) {
-        connected = false;
-      }
-      connected = connected && what != received::end;
-      if (!connected) {
-        const std::string how =
-            settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
-        learn({0, 70,
-               how.empty() ? say("RC5328: {} closed the connection without an error report", coordinator_)
-                           : how});
-      }
+      heard = now;
+      connected = receive();
+      if (!connected) learn({0, 70, how_coordinator_ended()});
     } else if (connected && now > heard + settings_.times.silence) {
       connected = false;
       learn({0, 70,
              say("RC5329: {} gave no sign of life for {} s: it is stopped, or its machine is out of reach",
                  coordinator_, whole_seconds(now - heard))});
     }
-    if (connected && now >= said + settings_.times.sign_of_life()) {
-      said = now;
+    if (connected && now >= alive_sent + settings_.times.sign_of_life()) {
+      alive_sent = now;
       send(frame_kind::alive, sign_of_life());
     }
     act_on_failure();
   }
 }
 
-// With what this rank does, once there is an engine that says it.
+// Takes all frames that have arrived. Returns: false where the connection has ended or is disturbed.
+bool member::receive() try {
+  frame_reader& reader = link_.from_coordinator;
+  std::string bytes;
+  const received what = receive_into(link_.socket, bytes, std::min(most_bytes_at_once, reader.room()));
+  reader.add(bytes);
+  while (const auto f = reader.next()) take(*f);
+  return what != received::end;
+} catch (const not_a_frame&) {
+  return false;
+}
+
+std::string member::how_coordinator_ended() const {
+  const std::string how = settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
+  return how.empty() ? say("RC5328: {} closed the connection without an error report", coordinator_) : how;
+}
+
+// It contains what this rank does, once there is an engine.
 std::string member::sign_of_life() {
   const std::lock_guard telling(telling_);
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
   standing s = on_look_();
   const std::lock_guard lock(mutex_);
-  if (!exchange_.empty() && !s.in_step) {  // in a step it is a save, which does not hold it up
+  if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // one during a step belongs to a save
     s.waits = true;
     s.awaited = exchange_;
   }
@@ -139,9 +143,12 @@ void member::take(const frame& f) {
     return send(frame_kind::shown, settings_.listing ? settings_.listing() : "");
   std::unique_lock lock(mutex_);
   if (f.kind == frame_kind::verdict) {
-    const int code = static_cast<int>(body.number());
-    verdict_ = {code, body.text()};
+    start_verdict v;
+    v.code = static_cast<int>(body.number());
+    v.text = body.text();
     data_address_ = body.text();
+    v.is_shared = body.number() != 0;
+    verdict_ = std::move(v);
   } else if (f.kind == frame_kind::gathered) {
     std::vector<std::string>& parts = gathered_[body.text()];
     for (int rank = 0; rank < self_.world; ++rank) parts.push_back(body.text());
@@ -177,7 +184,7 @@ void member::learn(root_cause c) {
     on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_).what() : cause_->text);
 }
 
-// What does not come back from a step, though a rank has failed, is ended.
+// Ends this process where it does not return from a step though a rank has failed.
 void member::act_on_failure() {
   std::unique_lock lock(mutex_);
   if (!cause_ || (cause_->rank == self_.rank && has_told_failure_) || !settings_.too_late) return;
@@ -218,8 +225,13 @@ int member::agreed_stop(std::int64_t step, int signal) {
     send(frame_kind::ask_stop, body_writer().add(static_cast<std::uint64_t>(signal)).take());
     lock.lock();
   }
-  changed_.wait_for(lock, settings_.times.exchange, [this] { return !stop_is_proposed_ || stop_ || cause_; });
+  const bool is_agreed = changed_.wait_for(lock, settings_.times.exchange,
+                                           [this] { return !stop_is_proposed_ || stop_ || cause_; });
   throw_if_failed();
+  if (!is_agreed)
+    throw failure(77,
+                  "RC5362: the ranks did not agree on their last step within {} s (RANKC_EXCHANGE_TIMEOUT)",
+                  whole_seconds(settings_.times.exchange));
   if (stop_ && step >= stop_->first) return stop_->second;
   begun_ = step + 1;
   return 0;

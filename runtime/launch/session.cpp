@@ -2,13 +2,74 @@
 #include <rankc/launch/session.hpp>
 
 #include <rankc/launch/error_file.hpp>
+#include <rankc/launch/file_limit.hpp>
+#include <rankc/launch/listen.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/runtime/failure.hpp>
 
 #include <unistd.h>
 
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace rankc::runtime {
 namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Writes a line to standard error, after the program's name.
+struct line_writer {
+  std::string program;
+  void operator()(const std::string& line) const { say_error("{}: {}\n", program, line); }
+};
+
+/// A function that writes, once and after three seconds, that this rank waits for rank 0, and why.
+on_failed_try note_of_waiting(const launched& place, const limits& times, const line_writer& write) {
+  const deadline from = clock::now() + limits::before_a_note;
+  return [=, has_written = false](const std::string& why) mutable {
+    if (has_written || clock::now() < from) return;
+    has_written = true;
+    write("note: " + say("RC5369: rank {} waits for rank 0 at {} port {} ({}); it waits for {} s in all "
+                         "(RANKC_JOIN_TIMEOUT)",
+                         place.rank, place.host, place.port, why, whole_seconds(times.join)));
+  };
+}
+
+std::string note_of_secret(const launched& place) {
+  if (place.is_job_named)
+    return say(
+        "RC5370: RANKC_SECRET is not set, so ranks of this job are known by its name alone ({}); anybody who "
+        "knows the name and reaches port {} can stop the job: set RANKC_SECRET to 32 random hexadecimal "
+        "digits, the same on all ranks",
+        place.job, place.port);
+  return say(
+      "RC5371: neither RANKC_SECRET nor RANKC_JOB is set, and {} gives this job no name, so the ranks of "
+      "another job that meets at port {} may be taken for ranks of this one: set RANKC_SECRET to 32 random "
+      "hexadecimal digits, the same on all ranks",
+      place.family, place.port);
+}
+
+/// The addresses at which rank 0 waits for the others; notes are about what is not as safe as it can be.
+std::vector<socket_handle> listen(const launched& place, const limits& times, const line_writer& write) {
+  if (!place.warning.empty()) write("note: " + place.warning);
+  if (place.secret.empty()) write("note: " + note_of_secret(place));
+  if (place.listens_on >= 0) {
+    std::vector<socket_handle> one;
+    one.push_back(adopt_listener(place.listens_on));
+    return one;
+  }
+  listening found = listen_at(place.host, place.port, !place.is_on_one_machine(), clock::now() + times.join,
+                              note_of_waiting(place, times, write));
+  if (found.everywhere)
+    write("note: " +
+          say("RC5368: rank 0 listens at port {} of all addresses of this machine, because {} is an address "
+              "of the loopback interface here, which other machines cannot reach; set MASTER_ADDR to the "
+              "address of one interface",
+              place.port, place.host));
+  return std::move(found.sockets);
+}
 
 std::string victims_line(int rank, const root_cause& cause) {
   return fmt::format("rank {}: {}", rank, stopped_by(cause).what());
@@ -29,21 +90,19 @@ std::optional<launched> launched_place(const description& about, const environme
 session::session(const description& about, const launched& place, const environment& get)
     : about_(about), get_(get), rank_(place.rank) {
   const limits times = read_limits(get);
-  const auto say = [name = std::string(about.name)](const std::string& line) {
-    say_error("{}: {}\n", name, line);
-  };
+  const mac_key job = key_of_job(place.secret, place.job);
   const auto ends = place.board >= 0 ? std::make_shared<board>(place.world, place.board) : nullptr;
-  if (rank_ == 0) {
-    if (!place.warning.empty()) say("note: " + place.warning);
+  const line_writer say{about.name};
+  raise_file_limit(rank_ == 0 ? place.world : 0);
+  if (rank_ == 0)
     coordinator_ = std::make_unique<coordinator>(
-        place.listens_on >= 0 ? adopt_listener(place.listens_on) : listen_at(place.host, place.port),
-        place.world, place.job, times, [say](const std::string& line) { say("note: " + line); }, ends);
-  }
+        listen(place, times, say), place.world, job, times,
+        [say](const std::string& line) { say("note: " + line); }, ends);
   member_ = std::make_shared<member>(
       hello_of(about, place.rank, place.world),
-      member::settings{.host = rank_ == 0 && !is_loopback(place.host) ? "localhost" : place.host,
+      member::settings{.host = coordinator_ != nullptr ? coordinator_->address() : place.host,
                        .port = place.port,
-                       .job = place.job,
+                       .job = job,
                        .times = times,
                        .listing = [&about] { return listing_of(about); },
                        .ends = ends,
@@ -54,7 +113,8 @@ session::session(const description& about, const launched& place, const environm
                              say(line);
                              write_error_file(get, line, is_victim);
                              _exit(is_victim ? 77 : 70);
-                           }});
+                           },
+                       .waits = note_of_waiting(place, times, say)});
   where_.rank = place.rank;
   where_.device = place.local_rank;
   where_.local_size = place.local_size;

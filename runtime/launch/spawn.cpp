@@ -2,15 +2,15 @@
 #include <rankc/launch/spawn.hpp>
 
 #include <rankc/launch/board.hpp>
+#include <rankc/launch/keys.hpp>
 #include <rankc/launch/limits.hpp>
+#include <rankc/launch/listen.hpp>
 #include <rankc/launch/say_error.hpp>
-#include <rankc/launch/socket.hpp>
 #include <rankc/launch/stop_signals.hpp>
 #include <rankc/runtime/failure.hpp>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,19 +37,19 @@ constexpr auto to_end_by_themselves =
 constexpr int ends_at_once = 3;                     // the signal that ranks which save end at
 constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that a launcher starts
 
-std::string random_job() {
-  unsigned long long bits[2]{};
-  if (getrandom(bits, sizeof bits, 0) != sizeof bits)
-    throw failure(75, "RC5338: --launch processes: this machine gives no random numbers");
-  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+/// 32 random hexadecimal digits.
+std::string random_digits() {
+  std::string digits;
+  for (const unsigned char byte : random_nonce().substr(0, 16)) digits += fmt::format("{:02x}", byte);
+  return digits;
 }
 
-/// What all ranks are told. Rank 0 listens where this process has begun to, so that nobody else can have the
-/// port.
+/// The facts that all ranks receive. This process opens the socket at which rank 0 listens, so that no other
+/// program can take the port.
 struct job {
   int world;
-  socket_handle listener = listen_at("127.0.0.1", 0);
-  std::string name = random_job();
+  socket_handle listener = listen_on_loopback();
+  std::string name = random_digits(), secret = random_digits();
   board ends{world};
 };
 
@@ -65,6 +65,7 @@ void become_rank(int rank, job& j, char** argv) {
   set("RANKC_ADDR", "127.0.0.1");
   set("RANKC_PORT", std::to_string(port_of(j.listener)));
   set("RANKC_JOB", j.name);
+  set("RANKC_SECRET", j.secret);
   set("RANKC_BOARD", std::to_string(j.ends.descriptor()));
   fcntl(j.ends.descriptor(), F_SETFD, 0);
   if (rank == 0) {
@@ -172,7 +173,7 @@ void refuse_in_a_rank() {
 
 int spawn_ranks(const description& about, char** argv) {
   refuse_in_a_rank();
-  std::signal(SIGCHLD, SIG_DFL);  // where a parent has it ignored, nobody is told how children end
+  std::signal(SIGCHLD, SIG_DFL);  // a parent may ignore it, and then waitpid reports no child
   job j{.world = about.world()};
   take_stop_signals();
   rank_processes ranks(j, argv);

@@ -12,11 +12,16 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int signs_missed = 2;
+constexpr std::size_t most_in_circle = 8;  // ranks that a sentence names
 constexpr double least_seconds = 30, times_longest = 20;
 
 void add(std::string& all, const std::string& sentence) { all += (all.empty() ? "" : "; and ") + sentence; }
 
 }  // namespace
+
+std::string text_of(const standing& s) {
+  return s.in_step && s.step == 0 ? "in the install (" + s.action + ")" : s.text();
+}
 
 std::string pack(const standing& s) {
   body_writer out;
@@ -68,7 +73,8 @@ void watch::hear(int rank, standing s, deadline now) {
     if (is_each_in_step()) longest_ = std::max(longest_, now - last_move_);
     last_move_ = now;
   }
-  a_step_is_done_ = a_step_is_done_ || (known.in_step && (!s.in_step || s.step > known.step));
+  const bool was_in_step = known.in_step && known.step > 0;
+  a_step_is_done_ = a_step_is_done_ || (was_in_step && (!s.in_step || s.step > known.step));
   known = std::move(s);
 }
 
@@ -79,18 +85,31 @@ void watch::excuse(deadline::duration away) {
 
 std::string watch::last_place(int rank) const {
   const auto found = ranks_.find(rank);
-  return found != ranks_.end() ? found->second.text() : "";
+  return found != ranks_.end() ? text_of(found->second) : "";
+}
+
+std::string watch::work_of(int rank) const {
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end()) return "at an unknown position";
+  const standing& s = found->second;
+  return s.waits ? text_of(s) + " and waits for " + s.awaited : text_of(s);
 }
 
 bool watch::is_each_in_step() const {
-  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const auto& entry) { return entry.second.in_step && entry.second.step > 0; });
 }
 
 bool watch::all_in_step(const std::vector<int>& roots) const {
   return std::all_of(roots.begin(), roots.end(), [&](int r) { return ranks_.at(r).in_step; });
 }
 
-// Who does not wait for others; where all wait, whoever has got least far.
+bool watch::is_in_install(const std::vector<int>& roots) const {
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](int r) { return ranks_.at(r).in_step && ranks_.at(r).step == 0; });
+}
+
+// The ranks that do not wait for others; where all wait, the ranks with the least progress.
 std::vector<int> watch::roots() const {
   std::vector<int> found;
   for (const auto& [rank, s] : ranks_)
@@ -104,7 +123,22 @@ std::vector<int> watch::roots() const {
   return found;
 }
 
-// A rank waits for what another has already done its part of: what that sent has been lost.
+// The ranks of a circle in which each waits for the next. The one with the least calls need not be at fault:
+// stages have different numbers of them.
+std::vector<int> watch::circle_from(int rank) const {
+  std::vector<int> chain;
+  for (auto known = ranks_.find(rank); known != ranks_.end() && known->second.waits;
+       known = ranks_.find(rank)) {
+    const auto before = std::find(chain.begin(), chain.end(), rank);
+    if (before != chain.end()) return {before, chain.end()};
+    chain.push_back(rank);
+    if (known->second.with.empty()) return {};
+    rank = known->second.with.front();
+  }
+  return {};
+}
+
+// A rank waits for a communication that another one has completed: the message has been lost.
 std::string watch::lost_between() const {
   std::string text;
   for (const auto& [rank, s] : ranks_) {
@@ -116,7 +150,7 @@ std::string watch::lost_between() const {
         if (communicator == s.communicator && count > s.number)
           add(text,
               say("RC5350: {} is {} and waits for {}, but {} has done its part; it was lost between them",
-                  who_(rank), s.text(), s.awaited, who_(other)));
+                  who_(rank), text_of(s), s.awaited, who_(other)));
     }
   }
   return text;
@@ -130,15 +164,16 @@ std::string watch::waits_of(int root) const {
   if (waiting.empty()) return "";
   const standing& first = ranks_.at(waiting.front());
   return say("RC5351: these ranks wait for rank {}: {}. Rank {} waits {} for {}", root, ranks_text(waiting),
-             waiting.front(), first.text(), first.awaited);
+             waiting.front(), text_of(first), first.awaited);
 }
 
-// Where a rank that holds up the others is, and who waits for it.
+// The position of a rank that holds up the others, and the ranks that wait for it.
 std::string watch::hold_up_of(int rank) const {
   const standing& s = ranks_.at(rank);
   std::string text =
-      s.waits ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), s.text(), s.awaited)
-              : say("RC5353: {} is stuck {}, in computation or other code of its own", who_(rank), s.text());
+      s.waits
+          ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), text_of(s), s.awaited)
+          : say("RC5353: {} is stuck {}, in computation or other code of its own", who_(rank), text_of(s));
   if (const std::string waits = waits_of(rank); !waits.empty()) text += "; " + waits;
   return text;
 }
@@ -155,12 +190,23 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   const double most = seconds(limits_.exchange).count(), longest = seconds(longest_).count();
   double limit = a_step_is_done_ ? std::max(least_seconds, times_longest * longest) : most;
   if (limits_.step.count() > 0) limit = seconds(limits_.step).count();
+  const bool in_install = is_in_install(stuck);
+  if (in_install) limit = most;
   if (!all_in_step(stuck)) limit = std::max(limit, most);  // saving or reading may take long
   const double passed = seconds(now - last_move_).count();
   if (passed < limit) return std::nullopt;
   std::string text = lost_between();
-  if (text.empty())
-    for (const int rank : stuck) add(text, hold_up_of(rank));
+  if (text.empty()) {
+    std::vector<int> named = stuck;
+    for (const int rank : circle_from(stuck.front()))
+      if (named.size() < most_in_circle && std::find(named.begin(), named.end(), rank) == named.end())
+        named.push_back(rank);
+    for (const int rank : named) add(text, hold_up_of(rank));
+  }
+  if (in_install)
+    return verdict{stuck.front(), say("RC5373: the install has made no progress for {} s "
+                                      "(RANKC_EXCHANGE_TIMEOUT): {}",
+                                      whole_seconds(now - last_move_), text)};
   return verdict{stuck.front(), say("RC5354: no rank has made progress for {} s (RANKC_STEP_TIMEOUT): {}",
                                     whole_seconds(now - last_move_), text)};
 }

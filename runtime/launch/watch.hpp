@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds that a step no longer gets on, and who holds it up: by what each rank says of itself, not by clocks
-// of ranks. How long one op may take is learnt from those before.
+// Finds a step, or an install, that makes no progress, and the rank that holds it up. It uses the standings
+// of the ranks, not their clocks. Earlier steps teach it how long one op may take.
 #pragma once
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
@@ -14,6 +14,9 @@
 
 namespace rankc::runtime {
 
+/// The position of a rank: `in step 12 at 1B3, op 57`; `in the install (collectives)`, which is step 0.
+std::string text_of(const standing&);
+
 std::string pack(const standing&);
 standing unpack_standing(const std::string& body);
 
@@ -22,40 +25,44 @@ class watch {
   /// `who` names a rank: "rank 3 (node1, process 1234)".
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
-  /// A rank is there, but does not say what it does, or not yet: nobody is blamed before all have.
+  /// A rank is there without a standing. No rank is blamed before all ranks have sent theirs.
   void expect(int rank, deadline now) { heard_[rank] = now; }
   void hear(int rank, standing, deadline now);
   void leave(int rank) {
     ranks_.erase(rank);
     heard_.erase(rank);
   }
-  /// Nobody could be heard for this long.
+  /// No rank could be heard for this time.
   void excuse(deadline::duration away);
 
   struct verdict {
-    int rank;  // the first of those
+    int rank;  // the first that holds up the others
     std::string text;
   };
-  /// Who holds up a step in which nobody has moved for too long; nothing while it gets on.
+  /// The ranks that hold up a step in which no rank has moved for too long; nothing while there is progress.
   std::optional<verdict> judge(deadline now) const;
 
-  /// Where a rank was when it was last heard of; empty where it never was.
+  /// The last known position of a rank; empty at first.
   std::string last_place(int rank) const;
+  /// The same, with the communication that the rank waits for.
+  std::string work_of(int rank) const;
 
  private:
   std::vector<int> roots() const;
+  std::vector<int> circle_from(int rank) const;
   std::string lost_between() const;
   std::string waits_of(int rank) const;
   std::string hold_up_of(int rank) const;
   bool is_each_in_step() const;
   bool all_in_step(const std::vector<int>& roots) const;
+  bool is_in_install(const std::vector<int>& roots) const;
 
   const limits limits_;
   const std::function<std::string(int)> who_;
   std::map<int, standing> ranks_;
   std::map<int, deadline> heard_;  // by rank
   deadline last_move_{};
-  deadline::duration longest_{};  // in which no rank got on, while each was in a step
+  deadline::duration longest_{};  // without progress of any rank, while each was in a step
   bool a_step_is_done_ = false;
 };
 

@@ -43,9 +43,9 @@ CLI::Validator share() {
       "X");
 }
 
-/// What is refused, or becomes part of another option, after parsing.
+/// Options that become part of others after parsing, or are refused.
 struct raw_options {
-  std::string launch = "threads", format = "safetensors", inject;
+  std::string format = "safetensors", inject;
   std::optional<std::uint64_t> seed;
 };
 
@@ -83,9 +83,9 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
   add_name(app, "--load", o.load,
            "continue from this checkpoint, with its data and recipe where not given here");
-  app.add_option(
-      "--launch", raw.launch,
-      "threads: all ranks in this process (default); processes: one process per rank, on this machine");
+  add_name(app, "--launch", o.launch,
+           "threads: all ranks in this process; processes: one process per rank, on this machine (default: "
+           "one rank per process that torchrun, mpirun or srun has started, else threads)");
   add_name(app, "--products", o.where.products,
            "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, "
            "and what is timed anew is "
@@ -173,9 +173,8 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
 }
 
 void check(options& o, const raw_options& raw) {
-  if (raw.launch != "threads" && raw.launch != "processes")
-    throw failure(2, "RC6021: --launch {} is unknown; give threads or processes", raw.launch);
-  o.processes = raw.launch == "processes";
+  if (!o.launch.empty() && o.launch != "threads" && o.launch != "processes")
+    throw failure(2, "RC6021: --launch {} is unknown; give threads or processes", o.launch);
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
     throw failure(2, "RC6022: --load {} brings the weights; leave out --init and --seed", o.load);
   if (raw.seed) {

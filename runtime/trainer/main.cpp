@@ -31,8 +31,8 @@ namespace {
 
 const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
 
-/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be
-/// written.
+/// The file that keeps which algorithm does each product: the one that the command line names, or one in the
+/// user's cache if that can be written.
 std::string products_file(const std::string& asked) {
   namespace fs = std::filesystem;
   if (!asked.empty()) return asked == "none" ? "" : asked;
@@ -74,42 +74,49 @@ void run(const description& about, const install_engine& install, const options&
   }
 }
 
+void note_unused_place(const description& about, const options& o) {
+  const std::string note = note_of_unused_place(variables, o.launch);
+  if (!note.empty()) say_error("{}: note: {}\n", about.name, note);
+}
+
 int run_in_threads(const description& about, const install_engine& install, int argc, char** argv) {
   const auto options = parse_command_line(about, argc, argv);
   if (!options) return 0;
   if (options->starts()) {
-    if (options->processes)
+    if (options->launch == "processes")
       throw failure(2,
                     "RC6096: --launch processes is given, but this program has all its ranks in one process; "
                     "give --launch threads");
-    read_environment(variables, [](const char* name, int world) {
-      throw failure(2,
-                    "RC6097: {} is {}, but this program has all its ranks in one process; start it once, "
-                    "without a launcher",
-                    name, world);
-    });
+    if (options->launch.empty())
+      read_environment(variables, [](const char* name, int world) {
+        throw failure(2,
+                      "RC6097: {} is {}, but this program has all its ranks in one process; start it once, "
+                      "without a launcher, or give --launch threads",
+                      name, world);
+      });
+    else note_unused_place(about, *options);
   }
   run(about, install, *options);
   return 0;
 }
 
-/// What signals and closed descriptors do to any command.
+/// Set what signals and closed descriptors do to any command.
 void prepare_process() {
   reserve_standard_files();
   fail_writes_without_signals();
   name_file_of_bus_error();
 }
 
-/// Other launchers than rankc's own send SIGTERM when another rank has failed.
+/// Launchers other than rankc's own send SIGTERM when another rank has failed.
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
   std::optional<session> joined;
   try {
     joined.emplace(about, place, variables);
-  } catch (const failure& f) {
-    if (place.rank == 0 || f.code != 2) throw;
-    write_error_file(variables, f.what(), true);  // a verdict that rank 0 says for all
+  } catch (const refused_start& f) {
+    if (place.rank == 0) throw;
+    write_error_file(variables, f.what(), true);
     return f.code;
   }
   session& job = *joined;
@@ -124,7 +131,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     return 0;
   } catch (const failure& f) {
     if (f.code <= 128) return job.end(f);
-    job.leave();  // a signal has ended all, after the same step
+    job.leave();  // a signal has ended all ranks after the same step
     if (o.where.speaks()) say_error("{}: {}\n", about.name, f.what());
     return f.code;
   } catch (const std::exception& e) {
@@ -137,9 +144,11 @@ int run_where_launched(const description& about, const install_at& install, int 
   if (!options) return 0;
   options->where.products = products_file(options->where.products);
   if (options->starts()) {
-    if (const auto place = launched_place(about, variables))
+    const bool is_plain_start = !options->launch.empty() && !is_spawned(variables);
+    if (is_plain_start) note_unused_place(about, *options);
+    else if (const auto place = launched_place(about, variables))
       return run_as_rank(about, install, *options, *place);
-    if (options->processes) return spawn_ranks(about, argv);
+    if (options->launch == "processes") return spawn_ranks(about, argv);
   }
   run(about, [&] { return install(options->where); }, *options);
   return 0;

@@ -4,6 +4,7 @@ add_executable(rankc_launch_test
   runtime/launch/environment_test.cpp
   runtime/launch/frame_test.cpp
   runtime/launch/hello_test.cpp
+  runtime/launch/network_test.cpp
   runtime/launch/nodelist_test.cpp
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
@@ -25,17 +26,22 @@ set_tests_properties(launch/programs_long PROPERTIES LABELS long)
 
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
-  add_executable(rankc_launch_processes_test runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp)
+  add_executable(rankc_launch_processes_test
+    runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp runtime/launch/starts_test.cpp
+    runtime/launch/strangers_test.cpp)
   target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_TEST_ONE_RANK="$<TARGET_FILE:gpt_one_rank>"
     $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT> RANKC_SLURM_LOCAL="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch/slurm_local.sh")
   add_dependencies(rankc_launch_processes_test gpt_pp2 gpt_gated gpt_one_rank)
-  foreach(way IN ITEMS "own launcher" mpirun srun torchrun faults signals starts)
+  foreach(way IN ITEMS "own launcher" mpirun srun torchrun faults signals starts strangers)
     string(REPLACE " " "_" name "${way}")
     add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")
     set_tests_properties(launch/processes/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
+  add_test(NAME launch/processes/strangers_long COMMAND rankc_launch_processes_test "-tc=strangers:*")
+  set_tests_properties(launch/processes/strangers_long PROPERTIES LABELS long TIMEOUT 240
+    ENVIRONMENT RANKC_ATTACK_SECONDS=60)
 endif()
 
 # Faults on purpose: some here, and hundreds in the long test.

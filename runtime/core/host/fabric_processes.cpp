@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of one rank whose partners are other processes: what stands at the head of its lane is given to
-// the thread of its communicator.
+// The fabric of one rank whose partners are other processes: the thread of a communicator carries the
+// communication at the head of its lane.
 #include "fabric.hpp"
 
 #include "tracer.hpp"
@@ -8,6 +8,13 @@
 #include <algorithm>
 
 namespace rankc::runtime::host {
+namespace {
+
+std::string place_and_call(const op& o) {
+  return place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name + "\": ";
+}
+
+}  // namespace
 
 void fabric::connect(runtime::transport& wires, int own) {
   for (std::size_t c = 0; c < meetings_.size(); ++c) {
@@ -29,8 +36,8 @@ fabric::~fabric() {
   for (std::thread& each : carriers_) each.join();
 }
 
-// The carrier's thread gets this rank's communication once it stands at the head of its lane; whether the
-// others' do, it finds out when it meets them.
+// The carrier's thread gets this rank's communication once it is at the head of its lane. The other ranks'
+// may come later: the thread waits for them.
 void fabric::give(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
   if (mine == m.front.end() || !is_at_head(**mine)) return;
@@ -53,8 +60,10 @@ void fabric::serve(meeting& m) {
       if (o.is_lost) m.by->lose(o);
       else m.by->carry(o);
     } catch (const failure& f) {
-      failed = failure::reported(f.code, place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" +
-                                             o.what.name + "\": " + f.what());
+      failed = failure::reported(f.code, place_and_call(o) + f.what());
+    } catch (const std::exception& e) {
+      failed =
+          failure::reported(70, place_and_call(o) + say("RC5065: the communication ended: {}", e.what()));
     }
     l.lock();
     m.carried = nullptr;

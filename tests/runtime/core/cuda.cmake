@@ -97,7 +97,7 @@ if(RANKC_INJECT)
   add_executable(runtime_cuda_faked runtime/core/cuda/processes/processes_test.cpp)
   target_link_libraries(runtime_cuda_faked PRIVATE rankc_test_main)
   target_include_directories(runtime_cuda_faked PRIVATE "${rankc_SOURCE_DIR}/runtime/core")
-  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,choices of products*")
+  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,a collective that hangs*,choices of products*")
   add_dependencies(runtime_cuda_faked runtime_cuda_faked_program)
   target_compile_definitions(runtime_cuda_faked PRIVATE RANKC_INJECT RANKC_TEST_WITHOUT_GPUS=true
     RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_faked_program>")

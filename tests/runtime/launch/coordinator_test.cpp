@@ -1,104 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control plane: ranks are threads here, each with a connection of its own.
-#include <rankc/launch/coordinator.hpp>
-#include <rankc/launch/frame.hpp>
-#include <rankc/launch/member.hpp>
-
-#include "../../said.hpp"
-#include "../../slowness.hpp"
-#include "../trainer/scratch.hpp"
+// The control plane: how ranks meet, agree, fail and end.
+#include "control_jobs.hpp"
 
 #include <doctest/doctest.h>
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <algorithm>
-#include <memory>
-#include <mutex>
-#include <thread>
 
 namespace control_test {
-
-using namespace rankc::runtime;
-using namespace std::chrono_literals;
-using clock_of_test = std::chrono::steady_clock;
-
-namespace {
-
-using rankc::test::said;
-using rankc::test::said_in;
-using rankc::test::scaled;
-
-std::chrono::milliseconds scaled_ms(double seconds) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(scaled(seconds));
-}
-
-const limits short_limits{
-    .join = scaled_ms(1), .silence = scaled_ms(0.8), .end = scaled_ms(0.5), .exchange = scaled_ms(0.6)};
-
-deadline in(double seconds) { return clock_of_test::now() + scaled_ms(seconds); }
-
-hello rank_of(int rank, int world) {
-  return {.rank = rank,
-          .world = world,
-          .host = "here",
-          .pid = 1000 + rank,
-          .plan = "p 01",
-          .facts = {{"binary", "a"}}};
-}
-
-struct job {
-  int world;
-  std::uint64_t nonce = 42;
-  limits times = short_limits;
-  std::string host = "127.0.0.1";
-  std::mutex mutex{};
-  std::vector<std::string> lines{};
-  coordinator middle{listen_at(host, 0), world, nonce, times, [this](const std::string& line) {
-                       const std::lock_guard lock(mutex);
-                       lines.push_back(line);
-                     }};
-  job(int w, limits l = short_limits, std::string at = "127.0.0.1")
-      : world(w), times(l), host(std::move(at)) {}
-
-  std::unique_ptr<member> join(int rank, member::settings also = {}) {
-    return join(rank_of(rank, world), std::move(also));
-  }
-  std::unique_ptr<member> join(const hello& who, member::settings also = {}) {
-    also.host = host;
-    also.port = middle.port();
-    if (also.job == 0) also.job = nonce;
-    also.times = times;
-    return std::make_unique<member>(who, std::move(also));
-  }
-};
-
-/// Run one function per rank at the same time; what each throws.
-template <class Act>
-std::vector<std::string> together(int world, const Act& act) {
-  std::vector<std::string> thrown(static_cast<std::size_t>(world));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < world; ++r)
-    threads.emplace_back([&, r] { thrown[static_cast<std::size_t>(r)] = refusal_of([&] { act(r); }); });
-  for (std::thread& t : threads) t.join();
-  return thrown;
-}
-
-double seconds_since(clock_of_test::time_point start) {
-  return std::chrono::duration<double>(clock_of_test::now() - start).count();
-}
-
-int open_files() {
-  int count = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
-const std::string nothing = "nothing was thrown";
-
-}  // namespace
 
 TEST_CASE("ranks meet, exchange texts as often as they like, and end together") {
   for (const char* host : {"127.0.0.1", "localhost", "::1"}) {
@@ -173,7 +81,10 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
     const auto start = clock_of_test::now();
     const auto thrown = together(2, [&](int r) { j.join(2 * r); });
     CHECK(seconds_since(start) < scaled(3).count());
-    for (const std::string& t : thrown) CHECK(said_in(t, 5318) == said{5318, {"1 and 3", "2 of here"}});
+    for (const std::string& t : thrown) {
+      CHECK(t.starts_with("75: "));
+      CHECK(said_in(t, 5318) == said{5318, {"1 and 3", "2 of here"}});
+    }
   }
   {
     job j(2,
@@ -185,17 +96,8 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
   }
 }
 
-TEST_CASE(
-    "a client that is no rank is turned away and mentioned once; ranks of another job and late ones are told "
-    "why") {
+TEST_CASE("a rank that comes after the start is told so") {
   job j(2);
-  for (const char* junk : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", ""}) {
-    const socket_handle s = connect_to("127.0.0.1", j.middle.port(), in(1));
-    send_all(s, junk, in(1));
-  }
-  const std::string other = refusal_of([&] { j.join(rank_of(1, 2), {.job = 43}); });
-  CHECK(other.starts_with("75: RC"));
-  CHECK(said_in(other) == said{5345, {std::to_string(j.middle.port())}});
   std::vector<std::unique_ptr<member>> members(2);
   for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); }))
     CHECK(t == nothing);
@@ -204,19 +106,10 @@ TEST_CASE(
   CHECK(said_in(late) == said{5346, {"rank 1 (here, process 1001)", "2"}});
   for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); }))
     CHECK(t == nothing);
-  const std::lock_guard lock(j.mutex);
-  REQUIRE(j.lines.size() == 1);
-  CHECK(said_in(j.lines[0]) == said{5344, {"127.0.0.1"}});
+  CHECK(j.lines.empty());
 }
 
-TEST_CASE("a port that is taken, and one where nobody listens, are named") {
-  const socket_handle taken = listen_at("127.0.0.1", 0);
-  const std::string port = std::to_string(port_of(taken));
-  for (const char* host : {"127.0.0.1", "some-name"}) {
-    const std::string text = refusal_of([&] { listen_at(host, port_of(taken)); });
-    CHECK(text.starts_with("75: RC"));
-    CHECK(said_in(text) == said{5335, {port}});
-  }
+TEST_CASE("a port where nobody listens, and a program that is no coordinator, are named") {
   const auto start = clock_of_test::now();
   const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, in(0.3)); });
   CHECK(seconds_since(start) < scaled(1).count());
@@ -231,16 +124,31 @@ TEST_CASE("a port that is taken, and one where nobody listens, are named") {
   CHECK(unknown.starts_with("75: RC5337: "));
   CHECK(said_in(unknown).arguments[0] == "no.such.host.invalid");
   CHECK(said_in(unknown).arguments[2] == "none");
-  // A listener that is no coordinator.
-  member::settings s{.host = "127.0.0.1", .port = port_of(taken), .job = 42, .times = short_limits};
+
+  const socket_handle other = listen_on_loopback();
+  std::atomic<bool> over = false;
   std::thread closes([&] {
-    std::this_thread::sleep_for(scaled(0.2));
-    accept_from(taken);
+    while (!over) {
+      accept_from(other);
+      std::this_thread::sleep_for(5ms);
+    }
   });
-  const std::string ended = refusal_of([&] { member(rank_of(0, 2), s); });
-  CHECK(ended.starts_with("75: RC"));
-  CHECK(said_in(ended) == said{5325, {"rank 0 at 127.0.0.1 port " + port}});
+  std::vector<std::string> reasons;
+  const std::string ended = refusal_of([&] {
+    member(rank_of(0, 2), {.host = "127.0.0.1",
+                           .port = port_of(other),
+                           .job = key_of_test,
+                           .times = short_limits,
+                           .waits = [&](const std::string& why) { reasons.push_back(why); }});
+  });
+  over = true;
   closes.join();
+  CHECK(ended.starts_with("75: RC"));
+  const auto named = said_in(ended, 5325).arguments;  // then for how long, and how often
+  REQUIRE(named.size() == 4);
+  CHECK(named[0] == "127.0.0.1");
+  CHECK(named[1] == std::to_string(port_of(other)));
+  CHECK(reasons.size() > 1);
 }
 
 TEST_CASE("the first failure is told to all, who know that it is another's") {
@@ -305,8 +213,8 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   const auto start = clock_of_test::now();
   const auto thrown = together(2, [&](int r) {
     if (r == 1) {  // joins, and says nothing more
-      const socket_handle s = connect_to("127.0.0.1", j.middle.port(), in(1));
-      send_all(s, encode({frame_kind::hello, 42, pack(rank_of(1, 2))}), in(1));
+      coordinator_link silent = j.link();
+      send(silent, frame_kind::hello, pack(rank_of(1, 2)));
       std::this_thread::sleep_for(scaled(1.5));
       return;
     }
@@ -326,7 +234,9 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   });
   for (const std::string& t : late) {
     CHECK(t.starts_with("77: RC5327: "));
-    CHECK(said_in(t, 5349) == said{5349, {"ids 1", std::to_string(whole_seconds(scaled(0.6))), "0"}});
+    CHECK(said_in(t, 5349) ==
+          said{5349,
+               {"ids 1", std::to_string(whole_seconds(scaled(0.6))), "0", "0", "at an unknown position"}});
   }
 }
 
@@ -344,17 +254,25 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   CHECK(seconds_since(start) < scaled(5).count());
   ends.join();
   // One that answers hello and says nothing more.
-  const socket_handle silent = listen_at("127.0.0.1", 0);
+  const socket_handle silent = listen_on_loopback();
   std::thread answers([&] {
     socket_handle s;
     while (!(s = accept_from(silent))) std::this_thread::sleep_for(1ms);
-    send_all(s,
-             encode({frame_kind::verdict, 42,
-                     body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}),
-             in(1));
+    std::string bytes;
+    while (bytes.size() < 24 + nonce_bytes + sizeof(mac_key)) receive_into(s, bytes, 1000);
+    frame_reader reader(opening_key(key_of_test));
+    reader.add(bytes);
+    const std::string theirs = reader.next()->body, mine = random_nonce();
+    send_all(s, frame_writer(answer_key(key_of_test, theirs)).encode(frame_kind::open, mine), in(1));
+    CHECK(wait_for_bytes(s, in(1)));  // the hello
+    frame_writer writer(keys_of_connection(key_of_test, theirs, mine).to_rank);
+    const std::string agreed =
+        body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").add(std::uint64_t{1}).take();
+    send_all(s, writer.encode(frame_kind::verdict, agreed), in(1));
     std::this_thread::sleep_for(scaled(1.5));
   });
-  member m(rank_of(1, 2), {.host = "127.0.0.1", .port = port_of(silent), .job = 42, .times = short_limits});
+  member m(rank_of(1, 2),
+           {.host = "127.0.0.1", .port = port_of(silent), .job = key_of_test, .times = short_limits});
   const auto silence = said_in(refusal_of([&] { m.leave(); }), 5329).arguments;  // the second: for how long
   REQUIRE(silence.size() == 2);
   CHECK(silence[0] == fmt::format("rank 0 at 127.0.0.1 port {}", port_of(silent)));
@@ -412,16 +330,6 @@ TEST_CASE("ranks that are told to stop at different moments all stop after the s
     CHECK(signals[0] >= 11);
     CHECK(signals[0] == signals[1]);
     CHECK(signals[0] == signals[2]);
-  }
-}
-
-TEST_CASE(
-    "at a name, rank 0 listens at every address of its machine: also at those that Debian gives the "
-    "machine's name") {
-  const socket_handle s = listen_at("some-name", 0);
-  for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) {
-    CAPTURE(host);
-    CHECK(refusal_of([&] { connect_to(host, port_of(s), in(1)); }) == nothing);
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank the variables of launchers make of a process: those that real launchers have set, and changed
-// ones.
+// The place of a process by the variables of launchers: recorded ones of real launchers, and changed ones.
 #include <rankc/launch/session.hpp>
 
 #include "../../said.hpp"
@@ -8,6 +7,8 @@
 #include "../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <map>
 #include <set>
 #include <sstream>
@@ -52,7 +53,7 @@ values without(values v, const std::string& name) {
 }
 
 std::optional<launched> read(const values& v) { return read_environment(reading(v)); }
-/// What a failure of a start says; its code is 2.
+/// The sentence of a start that fails with code 2.
 template <class Call>
 said refusal_in(Call call) {
   const std::string text = refusal_of(call);
@@ -84,7 +85,7 @@ TEST_CASE("what real launchers set gives each rank its place, and all the same m
     CAPTURE(r.file);
     const std::vector<values> ranks = recorded(r.file);
     REQUIRE(ranks.size() == r.local_rank.size());
-    std::set<std::uint64_t> jobs;
+    std::set<std::string> jobs;
     std::set<int> ports;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       CAPTURE(i);
@@ -148,7 +149,7 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
 }
 
 TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") {
-  std::set<std::uint64_t> jobs;
+  std::set<std::string> jobs;
   const values srun = recorded("srun")[0], torch = recorded("torchrun")[0];
   for (const char* id : {"7", "8", "70"}) jobs.insert(read(changed(srun, "SLURM_JOB_ID", id))->job);
   for (const char* id : {"1", "2"}) jobs.insert(read(changed(srun, "SLURM_STEP_ID", id))->job);
@@ -156,6 +157,62 @@ TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") 
     jobs.insert(read(changed(torch, "TORCHELASTIC_RESTART_COUNT", attempt))->job);
   for (const char* id : {"a", "b"}) jobs.insert(read(changed(recorded("mpich")[0], "RANKC_JOB", id))->job);
   CHECK(jobs.size() == 9);
+}
+
+TEST_CASE("a launcher that does not name its jobs, or names all alike, is known") {
+  const values torch = recorded("torchrun")[0];
+  CHECK(read(recorded("srun")[0])->is_job_named);
+  CHECK(read(recorded("mpirun")[0])->is_job_named);
+  CHECK(read(changed(torch, "TORCHELASTIC_RUN_ID", "7"))->is_job_named);
+  CHECK_FALSE(read(changed(torch, "TORCHELASTIC_RUN_ID", "none"))->is_job_named);
+  CHECK_FALSE(read(without(torch, "TORCHELASTIC_RUN_ID"))->is_job_named);
+  CHECK(read(changed(without(torch, "TORCHELASTIC_RUN_ID"), "RANKC_JOB", "mine"))->is_job_named);
+}
+
+TEST_CASE("jobs of MPICH on one machine are named by the process that made their sockets") {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const values mpich = recorded("mpich")[0];
+  CHECK_FALSE(read(without(mpich, "PMI_FD"))->is_job_named);
+  std::set<std::string> jobs{read(without(mpich, "PMI_FD"))->job};
+  for (const int end : ends) {
+    const auto place = read(changed(mpich, "PMI_FD", std::to_string(end)));
+    CHECK(place->is_job_named);
+    jobs.insert(place->job);
+    close(end);
+  }
+  CHECK(jobs.size() == 2);
+  CHECK(jobs.contains("MPICH/" + std::to_string(getpid())));
+}
+
+TEST_CASE("the secret is 32 hexadecimal digits or a file, and is not in the sentence that refuses it") {
+  const scratch files;
+  const std::string digits = "00112233445566778899aabbccddeeff";
+  const auto secret = [&](const std::string& value) {
+    return read_secret(reading({{"RANKC_SECRET", value}}));
+  };
+  CHECK(read_secret(reading({})) == "");
+  CHECK(secret(digits) == digits);
+  CHECK(secret("00112233445566778899AABBCCDDEEFF") == digits);
+  CHECK(secret(files.write("good", "sixteen letters.\n")) == "sixteen letters.");
+  CHECK(read(changed(recorded("srun")[0], "RANKC_SECRET", digits))->secret == digits);
+  const std::string typo = digits.substr(1);
+  CHECK(refusal_in([&] { secret(typo); }) == said{5365, {"31", "32", "No such file or directory"}});
+  CHECK(refusal_of([&] { secret(typo); }).find(typo) == std::string::npos);
+  CHECK(refusal_in([&] { secret(""); }) == said{5365, {"0", "32", "it is empty"}});
+  CHECK(refusal_in([&] { secret(files.write("short", "fifteen letters")); }) ==
+        said{5366, {"15", "16", "4096"}});
+  CHECK(refusal_in([&] { secret(files.write("long", std::string(4097, 'x'))); }).id == 5366);
+}
+
+TEST_CASE("a choice by --launch names the variables that it leaves unused") {
+  CHECK(note_of_unused_place(reading({}), "threads") == "");
+  CHECK(note_of_unused_place(reading({{"WORLD_SIZE", "1"}, {"RANK", "0"}}), "threads") == "");
+  const values by_hand{{"WORLD_SIZE", "2"}, {"RANK", "0"}};
+  CHECK(said_in(note_of_unused_place(reading(by_hand), "processes")) ==
+        said{5372, {"processes", "RANK", "0", "WORLD_SIZE", "2", "torchrun"}});
+  CHECK(said_in(note_of_unused_place(reading(recorded("mpirun")[1]), "threads")) ==
+        said{5372, {"threads", "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "Open MPI"}});
 }
 
 TEST_CASE("where ranks are on several machines somebody must say where rank 0 is") {
@@ -201,9 +258,9 @@ TEST_CASE("how long ranks wait for each other can be set, in seconds") {
   CHECK(set.join == std::chrono::milliseconds(1500));
   CHECK(set.silence == std::chrono::seconds(60));
   CHECK(set.exchange == usual.exchange);
-  for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9"})
+  for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9", "1e-9"})
     CHECK(refusal_in([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
-          said{5324, {"RANKC_JOIN_TIMEOUT", value, "1000000"}});
+          said{5324, {"RANKC_JOIN_TIMEOUT", value, "0.001", "1000000"}});
 }
 
 TEST_CASE("one process alone is a rank where rankc's own launcher has started it, and else a plain start") {

@@ -21,6 +21,7 @@ hello of(int rank, int world = 3) {
           .host = "node" + std::to_string(rank),
           .pid = 100 + rank,
           .plan = "p 01",
+          .build = "b",
           .facts = {{"binary", "a"}, {"NCCL", "2"}}};
 }
 
@@ -28,7 +29,7 @@ using sentences = std::vector<said>;
 
 /// All that is wrong, in its order.
 sentences verdict(const std::vector<hello>& all, const std::map<int, std::string>& listings = {}) {
-  std::string left = differences(all, 3, listings);
+  std::string left = differences(all, 3, listings).text;
   sentences found;
   while (!left.empty()) {
     const std::size_t next = left.find("; RC");
@@ -45,6 +46,7 @@ TEST_CASE("what a rank says arrives as it was") {
   CHECK(back.who() == "rank 2 (node2, process 102)");
   CHECK(back.world == 3);
   CHECK(back.plan == h.plan);
+  CHECK(back.build == h.build);
   CHECK(back.facts == h.facts);
 }
 
@@ -67,6 +69,39 @@ TEST_CASE("ranks that agree start; all differences of those that do not are told
   CHECK(verdict({of(0), of(1), other}, {{0, "same\n"}, {2, "same\n"}}) ==
         sentences{{5322, {two, "q 02", zero, "p 01"}}});
   CHECK(verdict({of(0), of(1), other}) == sentences{{5321, {two, "q 02", zero, "p 01"}}});
+}
+
+TEST_CASE("ranks that are missing give the code of ranks that did not meet, and a disagreement another") {
+  CHECK(differences({of(0), of(1), of(2)}, 3, {}).code == 0);
+  CHECK(differences({of(0), of(2)}, 3, {}).code == 75);
+  CHECK(differences({of(0), of(0)}, 3, {}).code == 2);
+  hello other = of(2);
+  other.plan = "q 02";
+  CHECK(differences({of(0), other}, 3, {}).code == 2);
+  CHECK(differences({of(0), of(1), other}, 3, {}).code == 2);
+}
+
+TEST_CASE("another build of the same program may join, and a note names its ranks") {
+  hello other = of(2);
+  other.build = "c";
+  CHECK(verdict({of(0), of(1), other}).empty());
+  CHECK(said_in(builds_note({of(0), of(1), other})) == said{5364, {"rank 2 (node2, process 102)"}});
+  CHECK(builds_note({of(0), of(1), of(2)}) == "");
+}
+
+TEST_CASE("programs agree by plan, interface and proven calls; unproven ones by their file") {
+  fake_program p(2, 2, 1);
+  const hello unproven = hello_of(p.about, 0, 2);
+  const proven_step step{.pp = 0, .trains = true, .rank = 0, .calls = 1, .fold = 5, .every = 1, .after = ""};
+  p.about.proven = std::span(&step, 1);
+  const hello proven = hello_of(p.about, 0, 2);
+  REQUIRE(unproven.facts.size() == 3);
+  CHECK(unproven.facts[2] == std::pair<std::string, std::string>("the program's file (hash)", proven.build));
+  REQUIRE(proven.facts.size() == 3);
+  CHECK(proven.facts[2].first == "the proven program");
+  const proven_step next{.pp = 0, .trains = true, .rank = 0, .calls = 1, .fold = 6, .every = 1, .after = ""};
+  p.about.proven = std::span(&next, 1);
+  CHECK(hello_of(p.about, 0, 2).facts[2] != proven.facts[2]);
 }
 
 TEST_CASE("many ranks are named by ranges") {

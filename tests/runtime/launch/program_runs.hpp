@@ -43,6 +43,9 @@ inline outcome run(const scratch& files, const std::string& command) {
   return {WEXITSTATUS(status), contents(out), contents(err)};
 }
 
+/// A port that is free now: of this test's own part of the range.
+inline int free_port() { return 20000 + static_cast<int>(getpid() % 10000); }
+
 /// How the text says that a rank was killed.
 inline void check_killed(const std::string& text, std::size_t rank, pid_t process, const char* signal,
                          const char* name) {

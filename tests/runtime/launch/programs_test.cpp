@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, beside the
-// same programs with their ranks as threads: the same losses, norms and weights to the last bit.
+// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, compute the
+// same losses, norms and weights to the last bit as the same programs with their ranks as threads.
 #include <rankc/launch/coordinator.hpp>
+#include <rankc/launch/listen.hpp>
 #include <rankc/launch/member.hpp>
 
 #include "run.hpp"
@@ -17,7 +18,7 @@ using namespace rankc::runtime;
 
 constexpr int steps = 2;
 
-/// What two steps and an evaluation leave: losses and norms, and what a rank holds.
+/// The results of two steps and an evaluation: losses, norms and weights.
 struct trained {
   std::vector<double> results;
   std::map<int, std::vector<double>> weights;  // by rank
@@ -48,7 +49,10 @@ std::vector<trained> train_apart(const registered& program) {
   constexpr limits times{.join = std::chrono::seconds(20),
                          .silence = std::chrono::seconds(20),
                          .exchange = std::chrono::seconds(20)};
-  coordinator middle(listen_at("127.0.0.1", 0), world, 1, times, [](const std::string&) {});
+  const mac_key job = key_of_job("", "programs");
+  std::vector<socket_handle> listeners;
+  listeners.push_back(listen_on_loopback());
+  coordinator middle(std::move(listeners), world, job, times, [](const std::string&) {});
   std::vector<trained> all(static_cast<std::size_t>(world));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank)
@@ -57,7 +61,7 @@ std::vector<trained> train_apart(const registered& program) {
       try {
         const auto m = std::make_shared<member>(
             hello_of(*program.about, rank, world),
-            member::settings{.host = "127.0.0.1", .port = middle.port(), .job = 1, .times = times});
+            member::settings{.host = "127.0.0.1", .port = middle.port(), .job = job, .times = times});
         own = train(program, {.rank = rank,
                               .local_size = world,
                               .exchange = [&](const std::string& name,

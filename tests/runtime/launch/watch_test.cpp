@@ -79,6 +79,16 @@ TEST_CASE("where all wait, what was lost is named, else who has got least far") 
         said{5352, {"rank 1", "in step 3 at y, op 7", awaited}});
 }
 
+TEST_CASE("where ranks wait for each other in a circle, all of them are named") {
+  const std::string told = job().told(
+      {waiting(at(3, 90, "0B1"), {2}), waiting(at(3, 95, "0B1"), {0}), waiting(at(3, 7, "1STEP"), {0})});
+  CHECK(told.starts_with("2: RC5354: "));
+  for (const char* rank : {"RC5352: rank 2 is stuck in step 3 at 1STEP, op 7,",
+                           "RC5352: rank 0 is stuck in step 3 at 0B1, op 90,"})
+    CHECK(told.find(rank) != told.npos);
+  CHECK(told.find("RC5352: rank 1 ") == told.npos);
+}
+
 TEST_CASE(
     "nobody is blamed between steps, while a rank gets on, while one is silent, or for the coordinator's own "
     "absence") {
@@ -102,6 +112,42 @@ TEST_CASE(
   CHECK(absent.told(stuck) != "");
   absent.w.excuse(2s);
   CHECK_FALSE(absent.w.judge(absent.start + 3s));
+}
+
+TEST_CASE("an install may take as long as an exchange, and does not count as a step") {
+  const deadline start = std::chrono::steady_clock::now();
+  const auto installing = [](const char* phase) {
+    standing s = at(0, 0, phase);
+    s.moved.push_back(static_cast<std::uint64_t>(phase[0]));
+    return s;
+  };
+  watch w{limits{.exchange = 40s, .step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
+  const auto hear = [&](standing zero, standing one, std::chrono::seconds passed) {
+    w.hear(0, std::move(zero), start + passed);
+    w.hear(1, std::move(one), start + passed);
+    return w.judge(start + passed);
+  };
+  const standing waits = waiting(installing("together"), {1});
+  CHECK_FALSE(hear(installing("alone"), installing("alone"), 0s));
+  CHECK_FALSE(hear(waits, installing("together"), 30s));
+  CHECK_FALSE(hear(waits, installing("together"), 69s));
+  const auto stuck = hear(waits, installing("together"), 70s);
+  REQUIRE(stuck);
+  CHECK(stuck->rank == 1);
+  CHECK(said_in(stuck->text, 5373).arguments.front() == "40");
+  CHECK(said_in(stuck->text, 5353) == said{5353, {"rank 1", "in the install (together)"}});
+  CHECK(said_in(stuck->text, 5351).arguments.at(3) == "in the install (together)");
+
+  watch later{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
+  later.hear(0, installing("alone"), start);
+  later.hear(0, installing("together"), start + 50s);
+  later.hear(0, at(1, 1, "0F0"), start + 51s);
+  later.hear(0, at(1, 1, "0F0"), start + 600s);
+  CHECK_FALSE(later.judge(start + 600s));  // the first step has the limit of exchanges
+  later.hear(0, at(2, 1, "0F0"), start + 601s);
+  later.hear(0, at(3, 1, "0F0"), start + 602s);
+  later.hear(0, at(3, 1, "0F0"), start + 20'000s);
+  CHECK(later.judge(start + 20'000s));
 }
 
 TEST_CASE(

@@ -2,6 +2,7 @@
 #include "check_collectives.hpp"
 
 #include "../device/device.cuh"
+#include "../progress/marks.hpp"
 #include "nccl_calls.hpp"
 #include "peer_sums.hpp"
 
@@ -15,8 +16,8 @@ constexpr std::size_t most_trials = 64;
 constexpr std::size_t most_of_a_member = std::size_t{1} << 22;  // elements
 constexpr int blocks = 1024, threads = 256;
 
-/// What a member has at a place: a whole number below `range`, so that bf16 holds every sum of all members
-/// exactly.
+/// The number of a member at a place: a whole number below `range`, so that bf16 holds every sum of all
+/// members exactly.
 __device__ float known(int member, std::size_t place, int range) {
   std::uint32_t x =
       static_cast<std::uint32_t>(place) * 2654435761u + static_cast<std::uint32_t>(member) * 0x85ebca6bu;
@@ -93,6 +94,7 @@ void collective_check::gather(const lane_link& k, by done) {
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.own, o.part, k.place, o.range);
   check(on, cudaMemsetAsync(o.all, 0xff, o.whole() * sizeof(T), on.stream), name);
+  const marked place(on, k, name, on.of->place != nullptr);
   if (done == by::peers) gather_from_peers(on, *k.mapped, o.all, o.own, o.part);
   else check(on, ncclAllGather(o.own, o.all, o.part, nccl_type<T>, k.nccl, on.stream), k.nccl, name);
   launch(on, name, compare_parts<T>, blocks, threads, 0, result("all_gather", k, o.whole(), done), o.all,
@@ -106,6 +108,7 @@ void collective_check::reduce_scatter(const lane_link& k, by done) {
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.all, o.whole(), k.place, o.range);
   check(on, cudaMemsetAsync(o.own, 0xff, o.part * sizeof(T), on.stream), name);
+  const marked place(on, k, name, on.of->place != nullptr);
   if (done == by::peers) sum_of_peers(on, *k.mapped, o.own, o.all, o.part);
   else
     check(on, ncclReduceScatter(o.all, o.own, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl,
@@ -120,6 +123,7 @@ void collective_check::all_reduce(const lane_link& k, by done) {
   const char* name = "check of all_reduce";
   const operands<T> o(on, k, name);
   launch(on, name, fill<T>, blocks, threads, 0, o.all, o.part, k.place, o.range);
+  const marked place(on, k, name, on.of->place != nullptr);
   if (done == by::peers) sum_among_peers(on, *k.mapped, o.all, o.part);
   else check(on, ncclAllReduce(o.all, o.all, o.part, nccl_type<T>, ncclSum, k.nccl, on.stream), k.nccl, name);
   launch(on, name, compare_sums<T>, blocks, threads, 0, result("all_reduce", k, o.part, done), o.all, o.part,
@@ -128,6 +132,7 @@ void collective_check::all_reduce(const lane_link& k, by done) {
 
 void collective_check::enqueue() {
   rank& r = context_.of();
+  if (r.place != nullptr) r.place->enqueue(0);
   const lane& on = r[0];
   check(r, cudaMemsetAsync(wrong_, 0, most_trials * sizeof(*wrong_), on.stream), "check of collectives");
   const auto try_out = [&](const lane_link& k, bool of_peers, auto element) {

@@ -8,6 +8,7 @@
 #include "../progress/marks.hpp"
 #include "warm_up.hpp"
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -43,7 +44,7 @@ void driver::run(const job& what) {
     case job::what::check_collectives: {
       collective_check numbers(context_);
       numbers.enqueue();
-      wait_for(r[0].stream);
+      wait_in_install();
       return numbers.judge();
     }
     case job::what::try_alone:
@@ -87,7 +88,7 @@ std::span<const kind> driver::kinds() const {
 void driver::try_out() {
   for (const kind k : kinds()) {
     enqueue(k);
-    wait_for(context_.of()[0].stream);
+    wait_in_install();
   }
 }
 
@@ -133,7 +134,27 @@ void driver::wait_for(cudaStream_t stream, const std::function<void()>& meanwhil
   cudaGetLastError();  // "not ready" is remembered as an error
 }
 
-/// So that others see where the GPU is.
+/// Wait for the work of a phase of the install, in which a collective that does not end has a deadline.
+void driver::wait_in_install() {
+  rank& r = context_.of();
+  if (r.place != nullptr) r.place->run_enqueued();
+  const auto until = std::chrono::steady_clock::now() + patience_;
+  wait_for(r[0].stream, [&] {
+    if (patience_.count() == 0 || std::chrono::steady_clock::now() < until) return;
+    fail(r,
+         "RC5147: the work of the install does not end within {} s (RANKC_EXCHANGE_TIMEOUT); under way: {}; "
+         "check that the GPUs and the network of these ranks work (NCCL_DEBUG=INFO shows the network that "
+         "NCCL uses)",
+         patience_.count(), lanes_text());
+  });
+}
+
+std::string driver::lanes_text() const {
+  const rank& r = context_.of();
+  return r.place != nullptr ? r.place->under_way() : "unknown";
+}
+
+/// Let other threads see the position of the GPU.
 void driver::look_at_place(const job& what) {
   rank& r = context_.of();
   if (r.place == nullptr) return;
@@ -147,9 +168,10 @@ void driver::fail_on_device(cudaError_t status) {
   if (r.world == nullptr && r.about->world() > 1)
     fail(r,
          "RC5125: a GPU of this process failed after the step was launched, and CUDA does not say which one "
-         "(--launch processes tells them apart): {}",
-         cudaGetErrorString(status));
-  fail(r, "RC5126: the GPU failed after the step was launched: {}", cudaGetErrorString(status));
+         "(--launch processes tells them apart): {}; under way on this rank's GPU: {}",
+         cudaGetErrorString(status), lanes_text());
+  fail(r, "RC5126: the GPU failed after the step was launched: {}; under way: {}", cudaGetErrorString(status),
+       lanes_text());
 }
 
 void driver::look_at_communicators() {
@@ -163,7 +185,11 @@ void driver::look_at_communicators() {
       check(r, ncclCommGetAsyncError(k.nccl, &state), k.nccl, "ncclCommGetAsyncError");
       if (state == ncclRemoteError)
         throw failure(77, "RC5127: rank {} was stopped, because another rank has failed", r.index);
-      if (state != ncclInProgress) check(r, state, k.nccl, "communication under way");
+      if (state != ncclSuccess && state != ncclInProgress)
+        check(r, state, k.nccl,
+              std::string("communication on lane ") + on.name() + " by " +
+                  name_of(r.about->communicators[static_cast<std::size_t>(k.communicator)]) +
+                  " (under way: " + lanes_text() + ")");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <rankc/runtime/cuda/context.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -13,11 +14,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace rankc::runtime::cuda {
 
-/// What the drivers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
+/// The state of a job that the drivers of one engine share. `mutex` guards all members but `changed`.
 struct report {
   std::mutex mutex;
   std::condition_variable changed;
@@ -33,16 +35,16 @@ struct batch {
   std::size_t bytes_of_starts = 0;
 };
 
-/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first
-/// asked for, by actions or by calls.
+/// A graph of a step. `train` and `evaluate` are captured in the install, `traced` before the first traced
+/// step, by actions or by calls.
 enum class kind { train, evaluate, traced };
 
-/// What a driver is to do: the parts of the warm-up, the captures, or a step.
+/// The work of a driver: a phase of the install, a capture, or a step.
 struct job {
   enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
-  std::int64_t step = 0;  // that it is, or that went before it
-  bool by_calls = false;  // how the step is timed that is captured
+  std::int64_t step = 0;  // its number, or that of the step before it
+  bool by_calls = false;  // a traced step is timed call by call, not action by action
 };
 
 class driver {
@@ -59,9 +61,12 @@ class driver {
   bool enqueueing() const { return enqueueing_; }
   void set_enqueueing(bool is) { enqueueing_ = is; }
 
-  /// Of the last job: loss and squared gradient norm, as the rank's layout places them.
+  /// Loss and squared gradient norm of the last job.
   float loss() const { return results_[0]; }
   float norm_squared() const { return results_[1]; }
+
+  /// Set how long the work of one phase of the install may take; 0: any time.
+  void set_patience(std::chrono::seconds s) { patience_ = s; }
 
   /// Append the times of the last traced step.
   void take_times(std::vector<traced>& into);
@@ -71,6 +76,8 @@ class driver {
   void enqueue(kind);
   void try_out();
   void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
+  void wait_in_install();
+  std::string lanes_text() const;
   void look_at_place(const job&);
   [[noreturn]] void fail_on_device(cudaError_t);
   void look_at_communicators();
@@ -86,6 +93,7 @@ class driver {
   bool by_calls_ = false;           // how that one is timed
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;
+  std::chrono::seconds patience_{0};
 };
 
 }  // namespace rankc::runtime::cuda

@@ -4,6 +4,7 @@
 // waiting.
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
+#include <rankc/runtime/parse.hpp>
 
 #include "../../check_calls.hpp"
 #include "access.hpp"
@@ -23,6 +24,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -38,6 +40,17 @@ int device_of(const placement& where) {
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
   return devices == 1 ? 0 : where.device;
+}
+
+/// The time that a phase of the install may take: longer where the coordinator looks on, which knows what all
+/// ranks do and reports first.
+std::chrono::seconds patience_of(const placement& where) {
+  constexpr std::chrono::seconds usual = 10min, after_coordinator = 30s;
+  const char* const set = std::getenv("RANKC_EXCHANGE_TIMEOUT");
+  const auto seconds = parse_number<double>(set != nullptr ? set : "");
+  const auto own =
+      seconds && *seconds >= 1 && *seconds <= 1e6 ? std::chrono::seconds(static_cast<long>(*seconds)) : usual;
+  return where.others != nullptr ? own + after_coordinator : own;
 }
 
 void accept(const program& p, const placement& where) {
@@ -92,6 +105,7 @@ class cuda_engine final : public engine {
     for (context* owner : held())
       workers_.push_back(std::make_unique<worker>(
           *owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
+    for (const auto& w : workers_) w->of().set_patience(patience_of(where));
     if (where.others != nullptr) {
       places_.front()->store_in(where.others->words());
       where.others->on_failure(
@@ -180,24 +194,34 @@ class cuda_engine final : public engine {
     throw in_another_process(rank_index, where_.rank);
   }
 
-  /// See that collectives are right, try the steps out, each rank alone and then all together, and capture
-  /// them. The first pass loads every kernel and chooses every algorithm while no kernel waits for another
-  /// rank; all ranks then take the same algorithms; the second pass connects the ranks.
+  /// Check the collectives, try the steps out, each rank alone and then all together, and capture them. The
+  /// first pass loads every kernel and chooses every algorithm while no kernel waits for another rank. All
+  /// ranks then take the same algorithms, and the second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     const bool keeps = where_.speaks() && !where_.products.empty();
-    share_products(keeps ? open_products(where_.products) : "");
-    run({job::what::check_collectives});
-    run({job::what::try_alone});
+    const auto known =
+        keeps ? readable_lines(open_products(where_.products), where_.products) : readable_products{};
+    if (!known.note.empty()) std::fprintf(stderr, "%s: note: %s\n", about().name, known.note.c_str());
+    share_products(known.lines);
+    run_phase("collectives", job::what::check_collectives);
+    run_phase("each rank alone", job::what::try_alone);
     if (where_.meets_others()) share_products(choices_->made());
     if (keeps) keep_products(where_.products, *choices_);
-    run({job::what::try_together});
-    run({job::what::capture});
+    run_phase("all together", job::what::try_together);
+    run_phase("capture", job::what::capture);
     for (context* owner : held()) owner->of().steps_done = 0;
+    for (const auto& place : places_) place->finish();
   }
 
-  /// What this process knows of products, for all: where two differ, the lower rank's holds.
+  /// Run a phase of the install, which others see as a part of step 0.
+  void run_phase(const char* name, decltype(job::todo) todo) {
+    for (const auto& place : places_) place->begin_phase(name);
+    run({todo});
+  }
+
+  /// Share the choices of products that each process knows. Where two differ, the lower rank's counts.
   void share_products(const std::string& own) {
     if (!where_.meets_others()) return choices_->take(own, where_.products);
     const auto all = where_.exchange("algorithms of products", own);

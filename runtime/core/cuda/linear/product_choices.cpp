@@ -182,6 +182,26 @@ std::string product_choices::lines_of(const table& choices) {
   return out.str();
 }
 
+readable_products readable_lines(const std::string& lines, const std::string& whence) {
+  readable_products found;
+  std::istringstream all(lines);
+  int number = 0, unreadable = 0, first = 0;
+  for (std::string line; std::getline(all, line);) {
+    ++number;
+    if (line_from(line)) {
+      found.lines += line + "\n";
+      continue;
+    }
+    if (++unreadable == 1) first = number;
+  }
+  if (unreadable > 0)
+    found.note =
+        say("RC5148: {} of {} lines of {} cannot be read as choices of GEMMs, the first is line {}; they "
+            "are left out, and their GEMMs are timed again",
+            unreadable, number, whence, first);
+  return found;
+}
+
 std::string open_products(const std::string& file) try {
   std::error_code error;
   if (const fs::path folder = fs::path(file).parent_path(); !folder.empty())
@@ -201,7 +221,7 @@ std::string open_products(const std::string& file) try {
 void keep_products(const std::string& file, const product_choices& choices) {
   const std::string before = open_products(file);
   product_choices all;
-  all.take(before, file);
+  all.take(readable_lines(before, file).lines, file);
   all.take(choices.text(), "this job");
   const std::string after = all.text();
   if (after == before && fs::exists(file)) return;

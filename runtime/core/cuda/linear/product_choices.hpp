@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of cuBLASLt's algorithms does each product, once for all ranks of a process, and from a file where
-// one is kept.
+// The choices of cuBLASLt's algorithms, one for each shape of product. All ranks of a process share them, and
+// a file may keep them.
 #pragma once
 #include "linear_plans.hpp"
 
@@ -14,8 +14,7 @@
 
 namespace rankc::runtime::cuda {
 
-/// What choices hold for: the same algorithm is the fastest, and is one at all, on such a GPU and library
-/// alone.
+/// The machine that a choice is for: on another GPU or library the algorithm may be slower, or missing.
 struct product_machine {
   std::string gpu;     // as CUDA names it
   std::size_t cublas;  // version, as the library numbers it
@@ -57,12 +56,18 @@ class product_choices {
   table told_;
 };
 
-/// The lines of a file, which is made where there is none.
+/// The lines of a file that can be read, and a note about the others; empty where there are none.
+struct readable_products {
+  std::string lines, note{};
+};
+readable_products readable_lines(const std::string& lines, const std::string& whence);
+
+/// The lines of a file, which is created if it does not exist.
 /// Errors: failure (1) where it cannot be read or written.
 std::string open_products(const std::string& file);
 
-/// Add the choices to the file, which is replaced at once. Where that fails it stays as it was: the next job
-/// tunes again.
+/// Add the choices to the file, without its unreadable lines. The file is replaced at once. Where that fails
+/// it stays as it was, and the next job tunes again.
 void keep_products(const std::string& file, const product_choices&);
 
 }  // namespace rankc::runtime::cuda

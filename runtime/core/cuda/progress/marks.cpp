@@ -27,7 +27,14 @@ marks::~marks() {
   cudaFreeHost(const_cast<std::uint32_t*>(stored_));
 }
 
+void marks::hide() {
+  const std::lock_guard lock(looking_);
+  launched_ = nullptr;
+  std::fill_n(stored_, rank_.all_lanes.size(), 0u);
+}
+
 void marks::enqueue(std::size_t which) {
+  hide();
   enqueued_ = &graphs_[which];
   for (auto& lane : enqueued_->lanes) lane.clear();
   for (auto& lane : enqueued_->waits) lane.clear();
@@ -55,7 +62,7 @@ void marks::record(const lane& on, event e) {
       on.index, static_cast<std::uint32_t>(enqueued_->lanes[static_cast<std::size_t>(on.index)].size())};
 }
 
-// An action of lane 0 waits in the middle, what other lanes have before it begins.
+// An action of lane 0 waits in its middle. An entry of another lane waits before it begins.
 void marks::wait(const lane& on, event e) {
   const place& what = events_[static_cast<std::size_t>(e.index)];
   const auto lane = static_cast<std::size_t>(on.index);
@@ -63,6 +70,17 @@ void marks::wait(const lane& on, event e) {
   std::vector<entry>& entries = enqueued_->lanes[lane];
   if (lane == 0 && !entries.empty()) entries.back().after.push_back(what);
   else enqueued_->waits[lane].push_back(what);
+}
+
+void marks::begin_phase(const char* name) {
+  hide();
+  words_->begin_step(0);
+  words_->name(name);
+}
+
+void marks::run_enqueued() {
+  ++launches_;
+  launched_ = enqueued_;
 }
 
 void marks::launch(std::size_t which, std::int64_t step) {
@@ -93,8 +111,7 @@ bool marks::is_done(const place& p) const {
   return p.lane == 0 ? begun(0) > p.entries : ended(p.lane) >= p.entries;
 }
 
-// The communication at the end of a lane's waits, and on which lane it is; null where they end at what a lane
-// computes.
+// The communication at the end of a lane's waits, and its lane; null where they end at a computation.
 const marks::entry* marks::awaited(const graph& g, int& lane) const {
   for (std::size_t hops = 0; hops <= g.lanes.size(); ++hops) {
     const std::vector<entry>& entries = g.lanes[static_cast<std::size_t>(lane)];
@@ -113,14 +130,49 @@ const marks::entry* marks::awaited(const graph& g, int& lane) const {
   return nullptr;
 }
 
+std::string marks::under_way() const {
+  const std::lock_guard lock(looking_);
+  const graph* const g = launched_;
+  std::string text;
+  for (int lane = 0; g != nullptr && lane < static_cast<int>(g->lanes.size()); ++lane) {
+    const auto& entries = g->lanes[static_cast<std::size_t>(lane)];
+    std::size_t last = std::min<std::size_t>(begun(lane), entries.size());
+    if (lane == 0 && begun(0) == ended(0))  // its action goes on after a communication
+      while (last > 0 && entries[last - 1].communicator >= 0) --last;
+    else if (begun(lane) == ended(lane)) last = 0;
+    if (last == 0) continue;
+    const entry& e = entries[last - 1];
+    text += (text.empty() ? "" : "; ") + std::string(rank_.all_lanes[static_cast<std::size_t>(lane)].name());
+    text += ": " + (e.communicator < 0 ? e.name : text_of(e));
+  }
+  return text.empty() ? "no action" : text;
+}
+
+std::string marks::text_of(const entry& e) const {
+  const communicator& by = rank_.about->communicators[static_cast<std::size_t>(e.communicator)];
+  return std::string("\"") + e.name + "\" (" + name_of(by) + ")";
+}
+
+std::string name_of(const communicator& c) {
+  constexpr std::size_t most_named = 8;
+  std::string ranks;
+  for (std::size_t i = 0; i < std::min(c.ranks.size(), most_named); ++i) {
+    if (i > 0) ranks += i + 1 == c.ranks.size() ? " and " : ", ";
+    ranks += std::to_string(c.ranks[i]);
+  }
+  if (c.ranks.size() > most_named) ranks += " and " + std::to_string(c.ranks.size() - most_named) + " more";
+  return std::string("communicator ") + c.name + " of ranks " + ranks;
+}
+
 standing marks::look() const {
+  const std::lock_guard lock(looking_);
   standing s = standing_of(*words_);
   const int lanes = static_cast<int>(rank_.all_lanes.size());
   for (int lane = 0; lane < lanes; ++lane) s.moved.push_back(stored_[lane]);
-  if (!s.in_step) return s;
-  const graph& g = *launched_.load();
-  const std::uint64_t before = launches_.load()
-                               << 32;  // a communicator's communications are counted from there
+  const graph* const launched = launched_;
+  if (!s.in_step || launched == nullptr) return s;
+  const graph& g = *launched;
+  const std::uint64_t before = launches_.load() << 32;  // communications are counted from this number on
   for (const lane& on : rank_.all_lanes)
     for (const lane_link& k : on.links) {
       if (!is_marked(on, k)) continue;
@@ -134,8 +186,7 @@ standing marks::look() const {
   const entry* what = awaited(g, lane);
   if (what == nullptr) return s;
   s.waits = true;
-  s.awaited =
-      std::string("\"") + what->name + "\" on " + rank_.all_lanes[static_cast<std::size_t>(lane)].name();
+  s.awaited = text_of(*what) + " on " + rank_.all_lanes[static_cast<std::size_t>(lane)].name();
   s.communicator = what->communicator;
   for (const auto& [communicator, count] : s.carried)
     if (communicator == what->communicator) s.number = count;

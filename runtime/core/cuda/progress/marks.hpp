@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank's GPU is in its step: as its graph runs, each lane stores at each action, and at the beginning
-// and end of each communication, how far it has come. The host reads that at any time, also where the GPU
-// hangs. Collectives over tp that a computing lane has between its kernels are too many for that: they are
-// part of their action.
+// The position of a rank's GPU in its step. While the work runs, each lane stores a number at each action,
+// and at the beginning and end of each communication. The host reads the numbers at any time, also while the
+// GPU hangs. Collectives over tp between the kernels of a computing lane have no marks: they are part of
+// their action. The collectives of the install are marked alike, as those of step 0.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <string>
 #include <vector>
 
 namespace rankc::runtime::cuda {
@@ -23,34 +25,41 @@ class marks {
   marks(const marks&) = delete;
   marks& operator=(const marks&) = delete;
 
-  /// What is enqueued from now on is of this graph; 0 is that of training steps.
+  /// The calls that follow belong to this graph; 0 is the graph of training steps.
   void enqueue(std::size_t graph);
-  /// An action, or a communication, begins on a lane; all that the lane holds ends.
+  /// An action, or a communication, begins on a lane; everything that the lane has begun ends.
   void begin(const lane&, const char* name, int communicator = -1);
   void end(const lane&);
   /// An event is recorded on a lane, or waited for there.
   void record(const lane&, event);
   void wait(const lane&, event);
 
+  /// A phase of the install begins.
+  void begin_phase(const char* name);
+  /// The work of a graph has been enqueued without a capture, and runs.
+  void run_enqueued();
+
   /// A graph is about to be launched, and has ended.
   void launch(std::size_t graph, std::int64_t step);
   void finish() { words_->end_step(); }
-  /// Bring the rank's words up to date with what its GPU has stored. Returns how many actions lane 0 has
-  /// begun.
+  /// Bring the rank's words up to date with the numbers of its GPU. Returns: the number of actions that lane
+  /// 0 has begun.
   std::uint64_t follow();
 
-  /// Where others see them, instead of here.
+  /// Keep the words there, where others see them.
   void store_in(progress_words& where) { words_ = &where; }
-  /// What the rank does; from any thread.
+  /// The standing of the rank; may be called by any thread.
   standing look() const;
+  /// The actions and communications that have begun and not ended, by lane:
+  /// `compute: 0B1; reduce: "gradients" (communicator dp of ranks 0 and 1)`.
+  std::string under_way() const;
 
  private:
   struct place {
     int lane;
     std::uint32_t entries;  // of the lane, all of which come before
   };
-  /// An action or a communication. `after` is what its lane waits for: on lane 0 since it began, on others
-  /// before.
+  /// An action or a communication. Its lane waits for `after`: lane 0 since it began, other lanes before.
   struct entry {
     const char* name;
     int communicator;       // -1: an action
@@ -59,21 +68,24 @@ class marks {
   };
   struct graph {
     std::vector<std::vector<entry>> lanes;
-    std::vector<std::vector<place>> waits;  // by lane: of what comes next there
+    std::vector<std::vector<place>> waits;  // by lane: of the entry that comes next there
   };
 
   std::uint32_t begun(int lane) const;  // entries
   std::uint32_t ended(int lane) const;
   bool is_done(const place&) const;
   const entry* awaited(const graph&, int& lane) const;
+  std::string text_of(const entry&) const;
   void store(const lane&, std::uint32_t value);
+  void hide();
 
   rank& rank_;
   volatile std::uint32_t* stored_ =
       nullptr;  // pinned: 2 n - 1 where entry n of a lane has begun, 2 n where it has ended
   graph graphs_[most_graphs];
   graph* enqueued_ = &graphs_[0];
-  std::atomic<const graph*> launched_{&graphs_[0]};
+  mutable std::mutex looking_;                   // held while another thread reads `launched_`
+  std::atomic<const graph*> launched_{nullptr};  // null while calls are added to a graph
   std::atomic<std::uint64_t> launches_{0};
   std::vector<place> events_;  // by event: where it was recorded
   std::uint32_t followed_ = 0;
@@ -86,10 +98,14 @@ inline bool is_marked(const lane& on, const lane_link& k) {
   return on.of->place != nullptr && (!on.computes() || k.over != over::tp);
 }
 
+/// "communicator dp of ranks 0 and 1"
+std::string name_of(const communicator&);
+
 /// A communication, as long as this lives.
 class marked {
  public:
-  marked(const lane& on, const lane_link& k, const char* name) : on_(on), is_(is_marked(on, k)) {
+  marked(const lane& on, const lane_link& k, const char* name) : marked(on, k, name, is_marked(on, k)) {}
+  marked(const lane& on, const lane_link& k, const char* name, bool is) : on_(on), is_(is) {
     if (is_) on_.of->place->begin(on_, name, k.communicator);
   }
   ~marked() {

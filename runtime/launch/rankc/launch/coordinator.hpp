@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control plane's middle, a thread of rank 0's process: all ranks, rank 0 too, are connected to it. It
-// finds that all have come and agree, passes their exchanges on, notices who has gone or is silent, and tells
-// all of the first failure.
+// The center of the control plane, a thread of rank 0's process, to which all ranks are connected, rank 0
+// too. It decides whether they can start together, forwards their exchanges, detects ranks that end or are
+// silent, and tells all ranks of the first failure.
 #pragma once
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/hello.hpp>
+#include <rankc/launch/keys.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
 
@@ -13,24 +14,27 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace rankc::runtime {
 
 class coordinator {
  public:
-  /// `log` receives what a user should see though it ends nothing: that a client was turned away. `ends`: the
-  /// launcher's, if it has any.
-  coordinator(socket_handle listener, int world, std::uint64_t job, const limits&,
+  /// `log` receives notes for the user. `ends`: memory of the launcher, if it has any.
+  coordinator(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits&,
               std::function<void(const std::string&)> log, std::shared_ptr<board> ends = nullptr);
-  /// Waits until the others have gone, which they do at once after a failure; two seconds at most.
+  /// Waits until the other ranks have left, two seconds at most; after a failure they leave at once.
   ~coordinator();
   coordinator(const coordinator&) = delete;
 
   int port() const { return port_; }
+  /// An address at which it listens.
+  const std::string& address() const { return address_; }
 
  private:
   class star;
   int port_;
+  std::string address_;
   std::atomic<bool> ending_ = false;
   std::unique_ptr<star> star_;
   std::thread thread_;

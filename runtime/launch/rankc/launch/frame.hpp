@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes say to each other over a socket: frames {magic, kind, job, length, checksum, body}.
+// The messages of the control plane: frames {magic, kind, number, length, body, code}. The code authenticates
+// the rest of the frame by the key of the connection and direction, so that a frame counts at one place only.
 #pragma once
+#include <rankc/launch/keys.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -9,49 +12,71 @@
 
 namespace rankc::runtime {
 
-enum class frame_kind : std::uint16_t {
-  hello,     // a rank is there, and what must agree with the others'
-  show,      // to a rank whose plan differs: its description is wanted
-  shown,     // that description
-  verdict,   // all are there and agree; or why not
+enum class frame_kind : std::uint32_t {
+  open,      // the nonce of a rank, and then of the coordinator, from which the connection's keys follow
+  hello,     // a rank joins, with the facts that all ranks must have in common
+  show,      // to a rank whose plan differs: send the description
+  shown,     // the description
+  verdict,   // all ranks have joined and agree, or the reason why they cannot start
   gather,    // a rank's bytes under a name
-  gathered,  // those of all
+  gathered,  // the bytes of all ranks
   alive,     // every second, with the rank's progress words
   failed,    // a rank has failed
-  ask_stop,  // a rank is told by a signal to stop
-  begun,     // to all: say which step has begun, and begin no other; the answer
+  ask_stop,  // a signal asks a rank to stop
+  begun,     // to all: report the step that has begun, and begin no other; also the answer
   stop,      // to all: the last step
-  bye,       // a rank has ended well; to all: all have
+  bye,       // a rank has ended well; to all: every rank has
 };
 
 struct frame {
   frame_kind kind;
-  std::uint64_t job = 0;  // of the job that it is from
   std::string body;
 };
 
-std::string encode(const frame&);
+inline constexpr std::size_t longest_body = std::size_t{256} << 20;
+inline constexpr std::size_t longest_body_of_stranger = 32 * 1024;
 
-/// What has come is no frame.
+/// Makes the frames of one direction. Each carries its number.
+class frame_writer {
+ public:
+  explicit frame_writer(const mac_key& key) : key_(key) {}
+  std::string encode(frame_kind, std::string_view body = {});
+
+ private:
+  mac_key key_;
+  std::uint64_t sent_ = 0;
+};
+
+/// The bytes are not a frame that is due on this connection.
 struct not_a_frame : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Finds the frames in what arrives in pieces.
+/// Finds the frames of one direction in bytes that arrive in pieces.
 class frame_reader {
  public:
-  /// A longer body is refused as none.
+  explicit frame_reader(const mac_key& key) : key_(key) {}
+  /// The frames that follow have another key, and are counted from 0.
+  void use(const mac_key& key) {
+    key_ = key;
+    received_ = 0;
+  }
+  /// Set the length of the longest body that is accepted.
   void allow(std::size_t body_bytes) { most_ = body_bytes; }
+  /// The number of bytes that may still be added before `next` is called.
+  std::size_t room() const;
   void add(std::string_view bytes) { bytes_ += bytes; }
-  /// Errors: not_a_frame.
+  /// Errors: not_a_frame, also for a frame of another key, connection, direction or number.
   std::optional<frame> next();
 
  private:
+  mac_key key_;
+  std::uint64_t received_ = 0;
   std::string bytes_;
-  std::size_t most_ = 64 * 1024;
+  std::size_t most_ = longest_body_of_stranger;
 };
 
-/// The fields of a body, one after the other: numbers of eight bytes, and texts with their lengths.
+/// Writes the fields of a body: numbers of eight bytes, and texts with their lengths.
 class body_writer {
  public:
   body_writer& add(std::uint64_t);
@@ -62,6 +87,7 @@ class body_writer {
   std::string bytes_;
 };
 
+/// Reads the fields of a body.
 /// Errors: not_a_frame where the body is shorter than its fields.
 class body_reader {
  public:

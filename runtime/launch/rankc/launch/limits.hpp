@@ -10,23 +10,24 @@
 namespace rankc::runtime {
 
 struct limits {
-  std::chrono::milliseconds join{120'000};   // until all ranks have come
-  std::chrono::milliseconds silence{6'000};  // of a rank, from which on it counts as lost
+  static constexpr std::chrono::seconds before_a_note{3};  // that a rank waits for others at the start
+  std::chrono::milliseconds join{120'000};                 // until all ranks have joined
+  std::chrono::milliseconds silence{6'000};                // of a rank, which then counts as lost
   std::chrono::milliseconds end{
       2'500};  // from another rank's failure to the end of a process that does not notice
   std::chrono::milliseconds exchange{600'000};  // for all to come to one exchange, or to one transfer
-  std::chrono::milliseconds step{0};  // in a step, until some rank gets on; 0: by how long steps have taken
-  /// How often a rank says that it lives.
+  std::chrono::milliseconds step{0};  // in a step, until a rank makes progress; 0: from earlier steps
+  /// The time between two signs of life of a rank.
   std::chrono::milliseconds sign_of_life() const {
     return std::min(std::chrono::milliseconds(1000), silence / 4);
   }
 };
 
-/// A time as sentences say it.
+/// A time as sentences contain it.
 inline long whole_seconds(std::chrono::duration<double> d) { return std::lround(d.count()); }
 
-/// Those of RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and RANKC_EXCHANGE_TIMEOUT, where
-/// they are set.
+/// The limits, as far as RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and
+/// RANKC_EXCHANGE_TIMEOUT set them.
 /// Units: the variables are in seconds.
 /// Errors: failure (2) for a value that is no positive number.
 limits read_limits(const environment&);

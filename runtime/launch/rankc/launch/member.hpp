@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second
-// that the rank lives and hears what has become of the others.
+// A rank's part in the control plane: its connection to the coordinator, and a thread that sends a sign of
+// life every second and receives the failures of other ranks.
 #pragma once
 #include <rankc/launch/board.hpp>
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/hello.hpp>
+#include <rankc/launch/join.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
 #include <rankc/runtime/failure.hpp>
@@ -28,6 +29,11 @@ struct root_cause {
   std::string text;
 };
 
+/// The verdict that ranks cannot start together, which rank 0 reports for all.
+struct refused_start : failure {
+  explicit refused_start(failure f) : failure(std::move(f)) {}
+};
+
 /// The failure (77) of a rank that stops because another has failed.
 failure stopped_by(const root_cause&);
 
@@ -36,24 +42,27 @@ class member final : public peers {
   struct settings {
     std::string host{};  // of the coordinator
     int port = 0;
-    std::uint64_t job = 0;
+    mac_key job{};
     limits times{};
-    std::function<std::string()> listing{};  // asked for where plans differ
-    std::shared_ptr<board> ends{};           // the launcher's, if it has any
-    std::function<void(const root_cause&)>
-        too_late{};  // called where this is still there `times.end` after a failure that it did not tell
+    std::function<std::string()>
+        listing{};                  // the description, which the coordinator asks for if plans differ
+    std::shared_ptr<board> ends{};  // memory of the launcher, if it has any
+    /// Ends the process where it is still there `times.end` after a failure that it did not tell.
+    std::function<void(const root_cause&)> too_late{};
+    on_failed_try waits{};  // called while the coordinator cannot be reached
   };
 
-  /// Join, and return once all ranks have and agree.
-  /// Errors: failure (2) with the verdict, failure (75) where the coordinator does not answer or is another
-  /// job's.
+  /// Join, and return once all ranks have joined and agree.
+  /// Errors: refused_start with the verdict; failure (75) where the coordinator does not answer, or is of
+  /// another job.
   member(const hello&, settings);
   ~member() override;
   member(const member&) = delete;
 
-  /// What placement::exchange is.
+  /// Implements placement::exchange.
   std::vector<std::string> gather(const std::string& name, const std::string& mine);
-  /// What placement::agreed_stop is.
+  /// Implements placement::agreed_stop.
+  /// Errors: failure (77) where another rank has failed, or the ranks do not agree in time.
   int agreed_stop(std::int64_t step, int signal);
 
   std::unique_ptr<transport> connect() override;
@@ -64,11 +73,11 @@ class member final : public peers {
   }
   void on_look(std::function<standing()>) override;
 
-  /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or
-  /// another's.
+  /// Report that this rank has failed, unless that is reported already. Returns: the first failure of the
+  /// job, this one or another rank's.
   root_cause report(int code, const std::string& text);
 
-  /// This rank has ended well; returns when all have.
+  /// Report that this rank has ended well, and wait until all ranks have.
   /// Errors: failure (77) where another has failed.
   void leave();
 
@@ -78,38 +87,45 @@ class member final : public peers {
   const std::string& data_address() const { return data_address_; }
 
  private:
+  struct start_verdict {
+    int code = 0;
+    std::string text;
+    bool is_shared = false;  // all ranks have the same one
+  };
   void serve();
   void take(const frame&);
   void learn(root_cause);
   void act_on_failure();
-  void send(frame_kind, std::string body);
+  void send(frame_kind, std::string_view body);
+  bool receive();
+  std::string how_coordinator_ended() const;
   void throw_if_failed() const;
   std::string sign_of_life();
 
   const hello self_;
   const settings settings_;
-  const std::string coordinator_;  // for texts
-  socket_handle socket_;
+  const std::string coordinator_;  // its name in sentences
+  coordinator_link link_;
   std::string data_address_;
 
   std::mutex sending_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<std::pair<int, std::string>> verdict_;
+  std::optional<start_verdict> verdict_;
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
-  std::int64_t begun_ = 0;  // the step that has begun; 0: the first, or none
+  std::int64_t begun_ = 0;  // the step that has begun; 0: the first one, or no step
   bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
   std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
-  std::mutex telling_;                                // of on_failure_: held while it runs
+  std::mutex telling_;                                // guards on_failure_ and on_look_, also while they run
   std::function<void(const std::string&)> on_failure_;
-  std::function<standing()> on_look_;  // under telling_
+  std::function<standing()> on_look_;
   progress_words words_;
-  std::string exchange_;  // that this rank waits for
+  std::string exchange_;  // the one that this rank waits for
   std::optional<deadline> too_late_at_;
   std::atomic<bool> has_told_failure_ = false;
-  bool is_over_ = false;  // all have left
+  bool is_over_ = false;  // all ranks have left
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's part in a job of several: from the launcher's variables, through the meeting of all ranks, to
-// their end.
+// A process's part in a job of several: the launcher's variables, the start with all ranks, and the end.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/launch/coordinator.hpp>
@@ -13,25 +12,26 @@
 
 namespace rankc::runtime {
 
-/// The place that a launcher has given to this process; nothing where none has started several.
+/// The place that a launcher has given to this process; nothing where no launcher has started several.
 /// Errors: failure (2) where the variables contradict the plan, or one is missing.
 std::optional<launched> launched_place(const description&, const environment&);
 
 class session {
  public:
-  /// Meet the other ranks. Rank 0 has the coordinator.
-  /// Errors: failure (2) where they do not agree, (75) where they do not meet.
+  /// Meet the other ranks. Rank 0 has the coordinator. Raises the limit of open files to its hard limit.
+  /// Errors: refused_start (2) where the ranks do not agree, (75) where some are missing; failure (75) where
+  /// rank 0 cannot be reached; failure (1) where the limit of open files is too low.
   session(const description&, const launched&, const environment&);
   ~session() { member_->close(); }
   session(const session&) = delete;
 
   const placement& where() const { return where_; }
 
-  /// The end of a rank that has failed: a line, unless another has said the same, and the exit code: the
-  /// failure's own, or 77 where another rank is the cause.
+  /// End a rank that has failed: print a line, unless another rank prints the same one. Returns: the exit
+  /// code, which is 77 where another rank is the cause.
   int end(const failure&);
 
-  /// The end of one that has not; returns when all have ended.
+  /// End a rank without a failure, when all ranks have ended.
   /// Errors: failure (77) where another has failed.
   void leave() { member_->leave(); }
 

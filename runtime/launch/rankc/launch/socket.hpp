@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP sockets that never block: what waits, waits with a deadline.
+// TCP sockets that never block. Every function that waits has a deadline.
 #pragma once
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,7 +12,7 @@ namespace rankc::runtime {
 
 using deadline = std::chrono::steady_clock::time_point;
 
-/// An open file, closed when it goes.
+/// An open file, which its destructor closes.
 class socket_handle {
  public:
   socket_handle() = default;
@@ -30,22 +32,14 @@ class socket_handle {
   int fd_ = -1;
 };
 
-/// Listen at a port: where `host` is an address of this machine alone (127.0.0.1, ::1, localhost), there,
-/// else at all addresses, IPv4 and IPv6. Port 0: any.
-/// Errors: failure (75) where the port is taken.
-socket_handle listen_at(const std::string& host, int port);
-/// Make a socket that listens already one that does not block.
-socket_handle adopt_listener(int fd);
-int port_of(const socket_handle& listener);
-
-/// Whether a name is of this machine alone.
-bool is_loopback(const std::string& host);
+/// Called after a try that has failed, before the next one.
+using on_failed_try = std::function<void(const std::string& why)>;
 
 /// Connect to the first address of a name that answers; try again until the deadline.
 /// Errors: failure (75) naming host, port, addresses, the last error and how long was tried.
-socket_handle connect_to(const std::string& host, int port, deadline);
+socket_handle connect_to(const std::string& host, int port, deadline, const on_failed_try& = {});
 
-/// A connection that waits at a listener; empty where none does.
+/// A connection that waits at a listener; empty, with errno, where none can be accepted.
 socket_handle accept_from(const socket_handle& listener);
 
 /// The addresses of a connection's two ends, without ports.
@@ -55,13 +49,16 @@ std::string remote_address(const socket_handle&);
 /// End a connection, so that a thread that waits for it wakes.
 void stop_waiting(const socket_handle&);
 
-enum class received { something, nothing_yet, end };
-/// Append what has come. An error is an end.
-received receive_into(const socket_handle&, std::string& bytes);
+/// Wait for bytes, or the end, of a connection. Returns: false where the deadline comes.
+bool wait_for_bytes(const socket_handle&, deadline);
 
-/// Send all, or as much as there is room for; returns how much. -1: the connection has ended.
+enum class received { something, nothing_yet, end };
+/// Append the bytes that have arrived, `most` of them at most. An error counts as the end.
+received receive_into(const socket_handle&, std::string& bytes, std::size_t most);
+
+/// Send as many bytes as the socket has room for. Returns: their number; -1 where the connection has ended.
 long send_some(const socket_handle&, std::string_view bytes);
-/// Send all; false where the connection ends, or the deadline comes.
+/// Send all bytes. Returns: false where the connection ends, or the deadline comes.
 bool send_all(const socket_handle&, std::string_view bytes, deadline);
 
 }  // namespace rankc::runtime

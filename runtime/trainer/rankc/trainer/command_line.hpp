@@ -33,8 +33,8 @@ struct options {
   std::int64_t save_every = 0;      // 0: at the end only
   int keep = 0;                     // checkpoints that stay; 0: all
   std::int64_t check_replicas = 0;  // 0: never
-  bool processes = false;           // --launch processes
-  placement where;                  // from the launcher, but for `fault` and `products`
+  std::string launch;               // threads or processes; empty: as the environment has it, else threads
+  placement where;                  // from the launcher, except `fault` and `products`
 
   /// Whether the command starts the ranks.
   bool starts() const {

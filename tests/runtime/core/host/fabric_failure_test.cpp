@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fabric refuses, and that every refusal is one sentence with names in it and never a hang.
+// The fabric refuses wrong communications. Every refusal is one sentence with names in it, and never a hang.
 #include "plan.hpp"
 
 #include <chrono>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -251,6 +252,44 @@ TEST_CASE("calls that the plan does not allow are refused") {
         said{5058, {"t", "peer", "compute"}});
   CHECK(refused([](rank& r) { wait(r[compute], {2}); }) == said{5048, {"2"}});
   CHECK(refused([](rank& r) { record(r[compute], {16}); }) == said{5047, {"16", "16"}});
+}
+
+namespace {
+
+/// Other processes to which nothing can be sent, because there is no memory left.
+struct without_memory final : peers {
+  struct wires final : transport {
+    void move(std::uint64_t, std::span<const outgoing>, std::span<const incoming>) override {
+      throw std::bad_alloc();
+    }
+    void stop() override {}
+  };
+  std::unique_ptr<transport> connect() override { return std::make_unique<wires>(); }
+  void tell_failure(int code, const std::string& text) override { told = std::to_string(code) + ": " + text; }
+  void on_failure(std::function<void(const std::string&)>) override {}
+  progress_words& words() override { return own; }
+  void on_look(std::function<standing()>) override {}
+
+  progress_words own;
+  std::string told;
+};
+
+}  // namespace
+
+TEST_CASE("what ends the thread of a communicator ends the step, with its place") {
+  plan p(1, 2, 1);
+  train_body = [](rank& r) {
+    begin(r[compute], "0B0");
+    all_reduce<double>(r[reduce], over::dp, {0, "x"}, data<double>(0), 4);
+  };
+  const auto others = std::make_shared<without_memory>();
+  const auto exchange = [](const std::string&, const std::string& mine) {
+    return std::vector<std::string>{mine, mine};
+  };
+  const auto e = host::install(p.built(), {.rank = 0, .exchange = exchange, .others = others});
+  CHECK_THROWS_AS(e->step(input(1)), failure);
+  CHECK(others->told ==
+        "70: rank 0, step 1, 0B0: all_reduce \"x\": RC5065: the communication ended: std::bad_alloc");
 }
 
 }  // namespace fabric_failure_test

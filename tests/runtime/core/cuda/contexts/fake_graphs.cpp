@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs without a GPU: of what is captured, the marks of lanes and the kernel that holds a GPU up are done
-// again at each launch, by a thread; a stream is busy until they are.
+// Graphs without a GPU. At each launch a thread repeats the marks of lanes and the kernel that holds a GPU
+// up; the stream is busy until then. HANG_AT_RANK=r makes the first sum of rank r, or of all ranks, hang:
+// its stream is busy until the communicator is aborted.
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
 #include "../failures/fault.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +27,12 @@ struct graph {
 thread_local graph* captured = nullptr;
 std::mutex mutex;
 std::map<cudaStream_t, int> busy;
+std::atomic<bool> hangs = false;
+
+bool is_to_hang() {
+  const char *at = std::getenv("HANG_AT_RANK"), *own = std::getenv("RANKC_RANK");
+  return at != nullptr && std::string(at) == (own != nullptr ? own : "all");
+}
 
 }  // namespace
 
@@ -30,6 +40,7 @@ namespace rankc::runtime::cuda {
 
 void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value) {
   if (captured != nullptr) captured->work.push_back([=](std::uint32_t) { *to = value; });
+  else if (!hangs) *to = value;
 }
 
 void hold_up_device(const lane&, std::uint32_t step, volatile unsigned* is_over, double seconds) {
@@ -76,8 +87,20 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t which, cudaStream_t stream) {
   return cudaSuccess;
 }
 
+ncclResult_t ncclAllReduce(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                           cudaStream_t) {
+  if (is_to_hang()) hangs = true;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t) {
+  hangs = false;
+  return ncclSuccess;
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex);
+  if (hangs) return cudaErrorNotReady;
   return busy[stream] > 0 ? cudaErrorNotReady : cudaSuccess;
 }
 

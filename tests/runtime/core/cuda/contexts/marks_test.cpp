@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a rank by the numbers that its lanes store: here the test stores them, in the place of a
-// GPU.
+// The standing of a rank by the numbers that its lanes store. The test stores them here instead of a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
@@ -59,7 +58,7 @@ struct watched {
     step_of(owner.of());
     place.launch(0, 7);
   }
-  /// What is said where the lanes have come so far.
+  /// The standing where the lanes have stored these numbers.
   standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
     stored[compute] = computes;
     stored[to_next] = sends;
@@ -79,7 +78,7 @@ TEST_CASE("a rank computes, or waits for the communication at the end of what it
   const standing backward = w.at(3, 1, 1, 0);
   CHECK(backward.text() == "in step 7 at 0B0, op 2");
   REQUIRE(backward.waits);
-  CHECK(backward.awaited == "\"B0: stage 1 -> 0\" on from_next");
+  CHECK(backward.awaited == "\"B0: stage 1 -> 0\" (communicator backward of ranks 1 and 0) on from_next");
   CHECK(backward.with == std::vector<int>{1});
   CHECK(backward.communicator == 1);
   CHECK_FALSE(w.at(3, 2, 2, 0).waits);  // it has come
@@ -91,7 +90,7 @@ TEST_CASE("a collective of a lane that computes holds up its action, until it is
   const standing inside = w.at(7, 2, 2, 2);
   CHECK(inside.text() == "in step 7 at 0STEP, op 3");
   REQUIRE(inside.waits);
-  CHECK(inside.awaited == "\"norm\" on compute");
+  CHECK(inside.awaited == "\"norm\" (communicator pp of ranks 0 and 1) on compute");
   const standing after = w.at(8, 2, 2, 2);
   CHECK_FALSE(after.waits);
   CHECK(after.text() == inside.text());
@@ -117,6 +116,45 @@ TEST_CASE("what a group holds is one communication, and what is done is counted 
   CHECK(done(later, 3) == 0);
   CHECK(later.carried[0].second > s.carried[0].second);
   CHECK(later.text() == "in step 8 at 0F0, op 1");
+}
+
+TEST_CASE("the actions and communications that are under way are named by lane, communicator and members") {
+  watched w;
+  CHECK(w.place.under_way() == "no action");
+  w.at(1, 0, 1, 0);
+  CHECK(w.place.under_way() ==
+        "compute: 0F0; from_next: \"B0: stage 1 -> 0\" (communicator backward of ranks 1 and 0)");
+  w.at(7, 2, 2, 2);
+  CHECK(w.place.under_way() == "compute: \"norm\" (communicator pp of ranks 0 and 1)");
+  w.at(8, 2, 2, 2);
+  CHECK(w.place.under_way() == "compute: 0STEP");
+  std::vector<int> many(10);
+  CHECK(name_of({"dp", many}) == "communicator dp of ranks 0, 0, 0, 0, 0, 0, 0, 0 and 2 more");
+  CHECK(name_of({"dp", std::span(many).first(1)}) == "communicator dp of ranks 0");
+}
+
+TEST_CASE("in the install a rank is in step 0, and waits for the collective that its GPU has begun") {
+  watched w;
+  w.place.finish();
+  w.place.begin_phase("all together");
+  const standing before = w.place.look();
+  CHECK(before.in_step);
+  CHECK(before.step == 0);
+  CHECK(before.action == "all together");
+  CHECK_FALSE(before.waits);
+  w.place.enqueue(0);
+  step_of(w.owner.of());
+  w.stored[compute] = 7;
+  CHECK_FALSE(w.place.look().waits);  // calls are still being added
+  w.place.run_enqueued();
+  w.stored[to_next] = w.stored[from_next] = w.stored[reduce] = 2;
+  const standing inside = w.place.look();
+  REQUIRE(inside.waits);
+  CHECK(inside.awaited == "\"norm\" (communicator pp of ranks 0 and 1) on compute");
+  CHECK(inside.with == std::vector<int>{1});
+  CHECK(inside.moved != before.moved);
+  w.place.finish();
+  CHECK_FALSE(w.place.look().in_step);
 }
 
 TEST_CASE("a fault on purpose that is the host's alone is refused") {

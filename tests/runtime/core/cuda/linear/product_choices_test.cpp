@@ -152,6 +152,22 @@ TEST_CASE("a line that is no choice is refused by its number") {
     CHECK(taken(bad).starts_with("1: RC5134: line 1 of products.tsv is not a choice of a GEMM"));
 }
 
+TEST_CASE("lines of a file that cannot be read are left out with a note, and gone after the next save") {
+  const scratch s;
+  product_choices choices;
+  choices.of(h200, shape(64), [](const auto&) { return choice(1, 1); });
+  const std::string good = choices.text(), bad = "NVIDIA H200\t1\n";
+  CHECK(readable_lines(good + good, "f").lines == good + good);
+  CHECK(readable_lines(good, "f").note == "");
+  const readable_products found = readable_lines(good + bad + bad + good, "products.tsv");
+  CHECK(found.lines == good + good);
+  CHECK(rankc::test::said_in(found.note) == rankc::test::said{5148, {"2", "4", "products.tsv", "2"}});
+  CHECK(readable_lines(good.substr(0, good.size() / 2), "f").lines == "");  // a file that was cut
+  s.write("products.tsv", bad + good);
+  keep_products(s.path("products.tsv"), choices);
+  CHECK(open_products(s.path("products.tsv")) == good);
+}
+
 TEST_CASE("a file keeps what other jobs put there, and is made with its folder where there is none") {
   const scratch s;
   const std::string file = s.path("cache/products.tsv");
