@@ -92,14 +92,14 @@ TEST_CASE("another build of the same program may join, and a note names its rank
 TEST_CASE("programs agree by plan, interface and proven calls; unproven ones by their file") {
   fake_program p(2, 2, 1);
   const hello unproven = hello_of(p.about, 0, 2);
-  const proven_step step{.pp = 0, .trains = true, .rank = 0, .calls = 1, .fold = 5, .every = 1, .after = ""};
+  const proven_step step{.pp = 0, .trains = true, .rank = 0, .calls = 1, .hash = 5, .every = 1, .after = ""};
   p.about.proven = std::span(&step, 1);
   const hello proven = hello_of(p.about, 0, 2);
   REQUIRE(unproven.facts.size() == 3);
   CHECK(unproven.facts[2] == std::pair<std::string, std::string>("the program's file (hash)", proven.build));
   REQUIRE(proven.facts.size() == 3);
   CHECK(proven.facts[2].first == "the proven program");
-  const proven_step next{.pp = 0, .trains = true, .rank = 0, .calls = 1, .fold = 6, .every = 1, .after = ""};
+  const proven_step next{.pp = 0, .trains = true, .rank = 0, .calls = 1, .hash = 6, .every = 1, .after = ""};
   p.about.proven = std::span(&next, 1);
   CHECK(hello_of(p.about, 0, 2).facts[2] != proven.facts[2]);
 }
