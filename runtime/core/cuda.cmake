@@ -108,6 +108,9 @@ else()
   message(STATUS "rankc: no cuDNN (cudnn_graph.h, libcudnn) was found; attention in bf16 uses slower kernels, but for heads of 64 on Hopper")
   target_sources(rankc_runtime_cuda PRIVATE core/cuda/attention/attention_without_cudnn.cpp)
 endif()
+get_target_property(sources rankc_runtime_cuda SOURCES)
+list(FILTER sources INCLUDE REGEX "\\.cu$")
+set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # CMake 3.31 would unite them once more
 set_target_properties(rankc_runtime_cuda PROPERTIES
   EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON UNITY_BUILD ON)
 if(NOT CMAKE_CUDA_ARCHITECTURES)
