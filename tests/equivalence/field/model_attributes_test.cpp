@@ -133,13 +133,15 @@ TEST_CASE("a gradient that is kept in bf16 for a while differs, and an activatio
 TEST_CASE("sums over tokens begin in f32 or wider, no narrower than their addends, and stay so") {
   using enum element_type;
   using enum token_sum;
-  CHECK(sum_in_result("dw", f32, {{bf16, none}, {bf16, none}}) == wide);
-  CHECK(sum_in_result("dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
-  CHECK(sum_in_result("dw", f32, {{f64, none}, {f64, none}}) == narrowed);
-  CHECK(sum_in_result("dtable", f32, {{bf16, none}, {i32, none}}) == wide);
-  CHECK(sum_in_result("y", bf16, {{f32, wide}}) == narrowed);
-  CHECK(sum_in_result("y", f32, {{bf16, narrowed}}) == narrowed);
-  CHECK(sum_in_result("y", bf16, {{f32, none}}) == none);
+  CHECK(sum_in_result("linear_dw", "dw", f32, {{bf16, none}, {bf16, none}}) == wide);
+  CHECK(sum_in_result("linear_dw", "dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
+  CHECK(sum_in_result("linear_dw", "dw", f32, {{f64, none}, {f64, none}}) == narrowed);
+  CHECK(sum_in_result("embedding_grad", "dtable", f32, {{bf16, none}, {i32, none}}) == wide);
+  CHECK(sum_in_result("z_loss", "loss", f32, {{f32, narrowed}, {f32, wide}}) == narrowed);
+  CHECK(sum_in_result("copy", "y", bf16, {{f32, wide}}) == narrowed);
+  CHECK(sum_in_result("add", "y", f32, {{bf16, narrowed}, {f32, wide}}) == narrowed);
+  CHECK(sum_in_result("copy", "y", bf16, {{f32, none}}) == none);
+  CHECK(sum_in_result("balance_loss_grad", "ds", bf16, {{f32, wide}}) == none);
 }
 
 TEST_CASE("a step keeps weights and moments in f32 or f64, and in bf16 where the recipe says so") {
