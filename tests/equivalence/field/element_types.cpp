@@ -57,7 +57,7 @@ token_sum sum_in_result(std::string_view row, std::string_view port, element_typ
   const auto is_in = [](const auto& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
   };
-  const bool begins = is_in(sums_over_tokens, port);
+  const bool begins = row != "mul_grad" && is_in(sums_over_tokens, port);  // whose db is an activation's
   if (!begins && !is_in(keep_sums, row)) return token_sum::none;
   token_sum sum = begins ? token_sum::wide : token_sum::none;
   std::size_t widest = begins ? 4 : 0;
