@@ -358,7 +358,8 @@ void execution_model::communicate(int i) {
 
 void execution_model::meet(int a, int b) {
   const op &x = *ops_[a].source, &y = *ops_[b].source;
-  if (x.bytes != y.bytes || x.message != y.message || x.name != y.name || x.does != y.does)
+  if (x.bytes != y.bytes || x.message != y.message || x.name != y.name || x.does != y.does ||
+      x.in_bf16 != y.in_bf16)
     harm(x.name + " meets " + y.name);
 }
 

@@ -19,7 +19,7 @@ void expect_bytes(const op& o, std::size_t given, std::size_t members) {
 void expect_alike(const op& own, const op& o, std::size_t writes) {
   expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes &&
              own.reads.size() == o.reads.size() && own.writes.size() == writes && own.seq == o.seq &&
-             own.rows == o.rows,
+             own.rows == o.rows && own.in_bf16 == o.in_bf16,
          "members of a collective that differ in what they do");
 }
 

@@ -87,7 +87,7 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
       const matrix before = load(rank.arena, at[i]);
       for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = add(made.of[k], before.of[k]);
     }
-    sums.push_back(sum_in_result(o.views[i].port, at[i].type, reads));
+    sums.push_back(sum_in_result(o.row, o.views[i].port, at[i].type, reads));
     if (o.views[i].adds) sums.back() = std::max(sums.back(), sum_of(rank.arena, at[i]));
     results.push_back(std::move(made));
   }

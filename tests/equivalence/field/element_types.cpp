@@ -48,16 +48,22 @@ bool takes(std::string_view row, std::string_view port, bool is_result, element_
 }
 
 /// A sum over tokens is no narrower than f32 and than its addends. A copy, a multiple or a sum of it is no
-/// narrower either.
-token_sum sum_in_result(std::string_view port, element_type type, const std::vector<read_number>& reads) {
-  constexpr std::string_view sums_over_tokens[]{"dw", "db", "dtable", "dgain", "dshift", "dbias", "loss"};
-  const bool begins =
-      std::find(std::begin(sums_over_tokens), std::end(sums_over_tokens), port) != std::end(sums_over_tokens);
+/// narrower either, and a loss of narrowed sums is narrowed.
+token_sum sum_in_result(std::string_view row, std::string_view port, element_type type,
+                        const std::vector<read_number>& reads) {
+  constexpr std::string_view sums_over_tokens[]{"dw",     "db",    "dtable", "dgain",
+                                                "dshift", "dbias", "loss",   "own"};
+  constexpr std::string_view keep_sums[]{"copy", "scale", "add", "push"};
+  const auto is_in = [](const auto& list, std::string_view name) {
+    return std::find(std::begin(list), std::end(list), name) != std::end(list);
+  };
+  const bool begins = row != "mul_grad" && is_in(sums_over_tokens, port);  // whose db is an activation's
+  if (!begins && !is_in(keep_sums, row)) return token_sum::none;
   token_sum sum = begins ? token_sum::wide : token_sum::none;
   std::size_t widest = begins ? 4 : 0;
   for (const read_number& r : reads) {
-    if (!begins) sum = std::max(sum, r.sum);
-    if ((begins && r.type != i32) || r.sum != token_sum::none) widest = std::max(widest, size_of(r.type));
+    sum = std::max(sum, r.sum);
+    if (r.type != i32 && (begins || r.sum != token_sum::none)) widest = std::max(widest, size_of(r.type));
   }
   return sum != token_sum::none && size_of(type) < widest ? token_sum::narrowed : sum;
 }

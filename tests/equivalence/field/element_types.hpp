@@ -20,7 +20,8 @@ struct read_number {
   element_type type;
   token_sum sum;
 };
-token_sum sum_in_result(std::string_view port, element_type, const std::vector<read_number>&);
+token_sum sum_in_result(std::string_view row, std::string_view port, element_type,
+                        const std::vector<read_number>&);
 /// Whether a step begins and ends with a holding in a type.
 bool keeps(rankc::codegen::holding_kind, element_type, const rankc::codegen::specification::update&);
 

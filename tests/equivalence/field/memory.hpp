@@ -53,6 +53,7 @@ class memory {
   }
   void store(std::size_t at, element_type type, element e, token_sum sum = token_sum::none) {
     const std::size_t size = check(at, type);
+    if (e == 0) sum = token_sum::none;  // exact in every type
     for (std::size_t k = 0; k < size; ++k) cells_[at + k] = {e, static_cast<std::uint8_t>(k), sum, type};
   }
   token_sum sum_at(std::size_t at) const { return at < cells_.size() ? cells_[at].sum : token_sum::none; }

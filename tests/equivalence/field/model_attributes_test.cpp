@@ -133,13 +133,36 @@ TEST_CASE("a gradient that is kept in bf16 for a while differs, and an activatio
 TEST_CASE("sums over tokens begin in f32 or wider, no narrower than their addends, and stay so") {
   using enum element_type;
   using enum token_sum;
-  CHECK(sum_in_result("dw", f32, {{bf16, none}, {bf16, none}}) == wide);
-  CHECK(sum_in_result("dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
-  CHECK(sum_in_result("dw", f32, {{f64, none}, {f64, none}}) == narrowed);
-  CHECK(sum_in_result("dtable", f32, {{bf16, none}, {i32, none}}) == wide);
-  CHECK(sum_in_result("y", bf16, {{f32, wide}}) == narrowed);
-  CHECK(sum_in_result("y", f32, {{bf16, narrowed}}) == narrowed);
-  CHECK(sum_in_result("y", bf16, {{f32, none}}) == none);
+  CHECK(sum_in_result("linear_dw", "dw", f32, {{bf16, none}, {bf16, none}}) == wide);
+  CHECK(sum_in_result("linear_dw", "dw", bf16, {{bf16, none}, {bf16, none}}) == narrowed);
+  CHECK(sum_in_result("linear_dw", "dw", f32, {{f64, none}, {f64, none}}) == narrowed);
+  CHECK(sum_in_result("embedding_grad", "dtable", f32, {{bf16, none}, {i32, none}}) == wide);
+  CHECK(sum_in_result("z_loss", "loss", f32, {{f32, narrowed}, {f32, wide}}) == narrowed);
+  CHECK(sum_in_result("copy", "y", bf16, {{f32, wide}}) == narrowed);
+  CHECK(sum_in_result("add", "y", f32, {{bf16, narrowed}, {f32, wide}}) == narrowed);
+  CHECK(sum_in_result("copy", "y", bf16, {{f32, none}}) == none);
+  CHECK(sum_in_result("mul_grad", "db", bf16, {{bf16, none}}) == none);
+  CHECK(sum_in_result("balance_loss_grad", "ds", bf16, {{f32, wide}}) == none);
+}
+
+TEST_CASE("sums in bf16 need a recipe that allows them, and members that agree") {
+  const subject s = subject_of(tiny_plans().at(2), 2);
+  REQUIRE(s.program.ranks.size() == 2);
+  specification allowing = s.model;
+  allowing.optimizer.bf16_reductions = true;
+  const auto send_in_bf16 = [](rankc::codegen::rank_program& rank) {
+    const auto first = std::find_if(rank.ops.begin(), rank.ops.end(), [](const op& o) {
+      return o.kind == rankc::codegen::op_kind::collective;
+    });
+    REQUIRE(first != rank.ops.end());
+    first->in_bf16 = true;
+  };
+  program p = s.program;
+  send_in_bf16(p.ranks[0]);
+  CHECK_FALSE(is_equal(p, allowing));
+  send_in_bf16(p.ranks[1]);
+  CHECK(is_equal(p, allowing));
+  CHECK_FALSE(is_equal(p, s.model));
 }
 
 TEST_CASE("a step keeps weights and moments in f32 or f64, and in bf16 where the recipe says so") {

@@ -24,7 +24,7 @@ TEST_CASE(
     "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order "
     "does not "
     "see") {
-  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1400, 3);
+  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 2800, 3);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());
   int kinds = 0;
@@ -36,7 +36,7 @@ TEST_CASE(
     CHECK(t.different_f64 > 0);
   }
   CHECK(kinds == 52);
-  CHECK(r.total.mutants == 1400);
+  CHECK(r.total.mutants == 2800);
   CHECK(r.total.different * 10 > r.total.mutants * 7);
   CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);
   CHECK(r.total.mutants - r.total.different > 100);

@@ -71,7 +71,12 @@ inline void store(memory& m, const operand& p, const matrix& from, token_sum sum
   for (std::int64_t r = 0; r < p.is.rows; ++r)
     for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.type, from.row(r)[c], sum);
 }
-/// Whether an operand is a sum over tokens, by its first element.
-inline token_sum sum_of(const memory& m, const operand& p) { return m.sum_at(p.begin); }
+/// Whether an element of an operand is a sum over tokens.
+inline token_sum sum_of(const memory& m, const operand& p) {
+  token_sum sum = token_sum::none;
+  for (std::int64_t r = 0; r < p.is.rows; ++r)
+    for (std::int64_t c = 0; c < p.is.cols; ++c) sum = std::max(sum, m.sum_at(p.at(r, c)));
+  return sum;
+}
 
 }  // namespace field
