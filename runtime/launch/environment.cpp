@@ -63,14 +63,15 @@ class reader {
   }
   std::optional<int> number(const char* name) const { return parse_number<int>(text(name)); }
 
-  int needed(const char* name) const {
+  int needed(const char* name, const family& f) const {
     const auto value = number(name);
     if (!value || *value < 0)
       throw failure(
           2,
-          "RC5311: {} is not set to a number, as a launcher of ranks does; start the program with torchrun, "
-          "mpirun or srun, or give --launch threads or --launch processes, which use none of its variables",
-          name);
+          "RC5311: {} is set, and {} is not set to a number; start the program with torchrun, mpirun "
+          "or srun, which set both, or unset {}; train and eval also take --launch, which uses "
+          "neither",
+          f.world, name, f.world);
     return *value;
   }
 
@@ -133,7 +134,7 @@ int port_of_first(const reader& from, const family& f, const std::string& job) {
   const int offset = from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != &own_launcher
                          ? port_offset_under_torchrun
                          : 0;
-  const int port = from.needed(name) + offset;
+  const int port = from.needed(name, f) + offset;
   if (port < 1 || port > 65535)
     throw failure(2, "RC5313: {} is {}; it must be a port, 1 to {}", name, from.text(name), 65535 - offset);
   return port;
@@ -154,9 +155,9 @@ std::string disagreement(const reader& from, const family& taken, const launched
 
 launched place_of(const reader& from, const family& f) {
   launched place{.family = f.name,
-                 .rank = from.needed(f.rank),
-                 .world = from.needed(f.world),
-                 .local_rank = from.needed(f.local_rank),
+                 .rank = from.needed(f.rank, f),
+                 .world = from.needed(f.world, f),
+                 .local_rank = from.needed(f.local_rank, f),
                  .local_size = 0,
                  .node = from.number(f.node).value_or(-1),
                  .host = {},
@@ -195,7 +196,7 @@ std::optional<launched> read_environment(const environment& get, const check_wor
   const reader from(get);
   for (const family& f : families) {
     if (!from.is_complete(f)) continue;
-    if (check) check(f.world, from.needed(f.world));
+    if (check) check(f.world, from.needed(f.world, f));
     launched place = place_of(from, f);
     place.secret = read_secret(get);
     return place;

@@ -242,14 +242,15 @@ TEST_CASE("variables that contradict the plan, or are no numbers, are named") {
         }) == said{5334, {"SLURM_STEP_NUM_TASKS", "3", "2", "2", "1", "1", "1"}});
   CHECK(refusal_with(changed(torch, "RANK", "2")) == said{5315, {"RANK", "2", "1"}});
   for (const char* name : {"RANK", "LOCAL_RANK"}) {
-    const said unset{5311, {name}};
+    const said unset{5311, {"WORLD_SIZE", name, "WORLD_SIZE"}};
     for (const char* value : {"-1", "", "x", "1.5", "1 "})
       CHECK(refusal_with(changed(torch, name, value)) == unset);
     CHECK(refusal_with(without(torch, name)) == unset);
   }
   CHECK(refusal_with(changed(torch, "MASTER_PORT", "65535")) ==
         said{5313, {"MASTER_PORT", "65535", "65534"}});
-  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x")) == said{5311, {"MASTER_PORT"}});
+  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x")) ==
+        said{5311, {"WORLD_SIZE", "MASTER_PORT", "WORLD_SIZE"}});
 }
 
 TEST_CASE("how long ranks wait for each other can be set, in seconds") {

@@ -112,8 +112,7 @@ TEST_CASE("a client that sends byte after byte is closed after its time, and one
   const auto start = clock_of_test::now();
   const socket_handle slow = connect_to("127.0.0.1", j.middle.port(), in(1)),
                       much = connect_to("127.0.0.1", j.middle.port(), in(1));
-  const std::string large =
-                        frame_writer(key_of_test).encode(frame_kind::open, std::string(longest_body, 'x')),
+  const std::string large = frame_writer(key_of_test).encode(frame_kind::open, std::string(16 << 20, 'x')),
                     bytes = frame_writer(key_of_test).encode(frame_kind::open, std::string(9000, 'x'));
   CHECK_FALSE(send_all(much, large, in(5)));
   std::size_t sent = 0;
@@ -121,7 +120,7 @@ TEST_CASE("a client that sends byte after byte is closed after its time, and one
     ++sent;
     std::this_thread::sleep_for(50ms);
   }
-  CHECK(sent > 50);
+  CHECK(sent > 24);  // the header of a frame is not the end
   CHECK(sent < bytes.size());
   CHECK(seconds_since(start) > 4);
   CHECK(seconds_since(start) < scaled(9).count());

@@ -24,7 +24,7 @@ constexpr double most_longer = 2;  // a step under attack, to one that is not
 class strangers {
  public:
   explicit strangers(int port) : port_(port) {
-    for (int way = 0; way < 8; ++way)
+    for (int way = 0; way < static_cast<int>(junk_.size()); ++way)
       threads_.emplace_back([this, way] {
         setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
         while (!over_)
@@ -46,39 +46,30 @@ class strangers {
     for (int i = 0; i < 32 && attacks_ && clock_of_test::now() < until; ++i) {
       held.push_back(connect_to("127.0.0.1", port_, until));
       ++connections_;
-      send_junk(held.back(), way, until);
+      send_all(held.back(), junk_[static_cast<std::size_t>(way)], until);
       if (way % 2 == 0) held.clear();
     }
     std::this_thread::sleep_for(2ms);
   } catch (const failure&) {  // the queue of the port is full
   }
 
-  static void send_junk(const socket_handle& s, int way, deadline until) {
+  /// The bytes that each way sends; two ways say nothing.
+  static std::vector<std::string> make_junk() {
     const mac_key unknown = key_of_job("a guess", "a job");
-    switch (way) {
-      case 2:
-        send_all(s, "GET / HTTP/1.1\r\n\r\n", until);
-        return;
-      case 3:
-        send_all(s, frame_writer(unknown).encode(frame_kind::open, random_nonce()), until);
-        return;
-      case 4:
-        send_all(s, std::string(1 << 20, '\0'), until);
-        return;
-      case 5:
-        send_all(s, frame_writer(unknown).encode(frame_kind::open, std::string(longest_body, 'x')), until);
-        return;
-      case 6:
-        send_all(s, frame_writer(unknown).encode(frame_kind::hello, std::string(1000, 'x')), until);
-        return;
-      case 7:
-        send_all(s, frame_writer(unknown).encode(frame_kind::hello, "").substr(0, 20), until);
-        return;
-      default:  // say nothing
-        return;
-    }
+    const auto encoded = [&](frame_kind kind, const std::string& body) {
+      return frame_writer(unknown).encode(kind, body);
+    };
+    return {"",
+            "",
+            "GET / HTTP/1.1\r\n\r\n",
+            encoded(frame_kind::open, random_nonce()),
+            std::string(1 << 20, '\0'),
+            encoded(frame_kind::open, std::string(1 << 20, 'x')),
+            encoded(frame_kind::hello, std::string(1000, 'x')),
+            encoded(frame_kind::hello, "").substr(0, 20)};
   }
 
+  const std::vector<std::string> junk_ = make_junk();
   const int port_;
   std::atomic<bool> attacks_ = false, over_ = false;
   std::atomic<long> connections_ = 0;
