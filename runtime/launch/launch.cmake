@@ -13,6 +13,7 @@ add_library(rankc_launch STATIC
   launch/limits.cpp
   launch/member.cpp
   launch/nodelist.cpp
+  launch/printable.cpp
   launch/say_error.cpp
   launch/session.cpp
   launch/socket.cpp

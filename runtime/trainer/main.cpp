@@ -31,8 +31,8 @@ namespace {
 
 const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
 
-/// Where choices of products are kept: the file asked for, or one in the user's cache where that can be
-/// written.
+/// The file that keeps the choices of products: the one that the command line names, or one in the user's
+/// cache where that can be written.
 std::string products_file(const std::string& asked) {
   namespace fs = std::filesystem;
   if (!asked.empty()) return asked == "none" ? "" : asked;
@@ -50,6 +50,8 @@ std::string products_file(const std::string& asked) {
 
 /// The failure that stands for an exception of the standard library.
 failure unexpected(const std::exception& e) {
+  if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&e))
+    return failure(1, "RC6094: {} cannot be used: {}", of_file->path1(), of_file->code().message());
   return failure(70, "RC6095: the program failed unexpectedly: {}", e.what());
 }
 
@@ -65,7 +67,7 @@ void run(const description& about, const install_engine& install, const options&
       return generate(about, install, o);
     case options::command::export_weights:
       return print_result(
-          fmt::format("exported {}\n", export_weights(about, o.load, o.out, o.exported).string()));
+          fmt::format("exported {}\n", printable(export_weights(about, o.load, o.out, o.exported).string())));
     case options::command::describe: {
       if (o.measured) return measure(about, install, o);
       const std::string_view text = o.json ? about.json : about.text;
@@ -93,14 +95,14 @@ int run_in_threads(const description& about, const install_engine& install, int 
   return 0;
 }
 
-/// What signals and closed descriptors do to any command.
+/// Set how any command reacts to signals and closed descriptors.
 void prepare_process() {
   reserve_standard_files();
   fail_writes_without_signals();
   name_file_of_bus_error();
 }
 
-/// Other launchers than rankc's own send SIGTERM when another rank has failed.
+/// Launchers other than rankc's send SIGTERM when another rank has failed.
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
@@ -109,7 +111,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     joined.emplace(about, place, variables);
   } catch (const failure& f) {
     if (place.rank == 0 || f.code != 2) throw;
-    write_error_file(variables, f.what(), true);  // a verdict that rank 0 says for all
+    write_error_file(variables, f.what(), true);  // rank 0 prints the verdict for all ranks
     return f.code;
   }
   session& job = *joined;
@@ -145,7 +147,8 @@ int run_where_launched(const description& about, const install_at& install, int 
   return 0;
 }
 
-/// The exit code of `start`, whose failures become a line each.
+/// Call `start` and print its failure as one line.
+/// Returns: the exit code.
 template <class Start>
 int reported(const description& about, const Start& start) try {
   prepare_process();

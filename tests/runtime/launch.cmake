@@ -5,6 +5,7 @@ add_executable(rankc_launch_test
   runtime/launch/frame_test.cpp
   runtime/launch/hello_test.cpp
   runtime/launch/nodelist_test.cpp
+  runtime/launch/printable_test.cpp
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
   runtime/launch/watchdog_test.cpp)
