@@ -82,9 +82,8 @@ void load_tensors(engine& e, const std::vector<global_parameter>& parameters, co
 open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
   const auto parameters = global_parameters(about);
   const auto parts = saved_parts(about);
-  std::vector<std::string> notes;
-  auto tensors = with_plan_vocabulary(std::make_unique<piece_source>(folder, !about.trains), about,
-                                      parameters, parts, &notes);
+  auto tensors =
+      with_plan_vocabulary(std::make_unique<piece_source>(folder, !about.trains), about, parameters, parts);
   try {
     check_tensors(*tensors, parameters, parts);
   } catch (failure& f) {
@@ -92,6 +91,7 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
     throw;
   }
   check_values(*tensors, parameters, parts, where);
+  std::vector<std::string> notes = tensors->notes();
   return {folder, read_run_state(about, folder / run_file), std::move(tensors), std::move(notes)};
 }
 
@@ -211,8 +211,8 @@ void load_checkpoint(engine& e, const fs::path& folder) {
 
 std::unique_ptr<tensor_source> open_weights(const description& about, const fs::path& folder) try {
   const auto parameters = global_parameters(about);
-  auto in = with_plan_vocabulary(std::make_unique<piece_source>(folder, true), about, parameters,
-                                 weights_alone, nullptr);
+  auto in =
+      with_plan_vocabulary(std::make_unique<piece_source>(folder, true), about, parameters, weights_alone);
   check_tensors(*in, parameters, weights_alone);
   check_values(*in, parameters, weights_alone, {});
   return in;
@@ -228,7 +228,8 @@ std::vector<std::string> load_weights(engine& e, const fs::path& path, const pla
   for (const global_parameter& p : all)
     (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
   const std::unique_ptr<tensor_source> in =
-      with_plan_vocabulary(open_source(e.about(), given, path), e.about(), all, weights_alone, notes);
+      with_plan_vocabulary(open_source(e.about(), given, path), e.about(), all, weights_alone);
+  if (notes != nullptr) *notes = in->notes();
   const bool has_any =
       std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
   if (has_any) {

@@ -265,6 +265,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     if (raw.format != "safetensors" && raw.format != "huggingface")
       throw failure(2, "RC6028: --format {} is unknown; give safetensors or huggingface", raw.format);
     if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
+    else if (!o.exported.source.empty())
+      throw failure(2, "RC6029: --source {} is only for --format huggingface; leave it out",
+                    o.exported.source);
     o.run = options::command::export_weights;
     return o;
   }

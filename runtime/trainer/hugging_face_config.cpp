@@ -105,6 +105,20 @@ class comparison {
   std::vector<std::string> differences_;
 };
 
+constexpr const char *coefficient_key = "router_aux_loss_coef", *router_key = "output_router_logits";
+
+/// The coefficient of the plan's balance loss as transformers has it; 0 where the plan has no such loss.
+double balance_loss(const json& sizes) {
+  return value_as<double>(value_of(sizes, "balance_loss")).value_or(0);
+}
+
+/// Set the balance loss of a plan that trains with one.
+void set_balance(ordered_json& config, double balance) {
+  if (balance == 0) return;
+  config[coefficient_key] = balance;
+  config[router_key] = true;
+}
+
 /// The config of a plan alone.
 ordered_json config_of_plan(const description& about, const described_model& model) {
   const json sizes = json::parse(model.sizes);
@@ -121,6 +135,7 @@ ordered_json config_of_plan(const description& about, const described_model& mod
     config["rope_scaling"] = config["rope_parameters"];  // transformers 4 looks there
   for (const config_default& value : model.family->defaults)
     config[std::string(value.key)] = json::parse(value.value);
+  if (model.experts > 0) config[router_key] = false;
   config["vocab_size"] = about.vocab_used;
   config[std::string(model.family->positions)] = about.seq;
   config["eos_token_id"] = nullptr;
@@ -165,10 +180,23 @@ free_sizes check_config(const description& about, const described_model& model,
   return {positions, with_plan.vocabulary()};
 }
 
+std::vector<std::string> notes_on_config(const description& about, const described_model& model,
+                                         const std::filesystem::path& file) {
+  const auto config = read_json<json>(file, 1, settings_limits);
+  const double balance = balance_loss(json::parse(model.sizes));
+  const json& coefficient = value_of(config, coefficient_key);
+  if (model.experts == 0 || value_of(config, router_key) != true || coefficient == balance) return {};
+  return {
+      say("RC6642: {}: transformers trains this model with {} {}, and plan {} with a balance loss of {}; "
+          "the plan's is used",
+          file, coefficient_key, shown(coefficient), about.name, fmt::format("{}", balance))};
+}
+
 std::string config_text(const description& about, const described_model& model, const std::string& dtype,
                         const ordered_json* origin) {
   ordered_json config = origin != nullptr ? *origin : config_of_plan(about, model);
   config.erase(checksum_key);
+  set_balance(config, balance_loss(json::parse(model.sizes)));
   config["architectures"] = ordered_json::array({model.family->architecture});
   if (about.end_of_document >= 0 && value_of(config, "eos_token_id").is_null())
     config["eos_token_id"] = about.end_of_document;

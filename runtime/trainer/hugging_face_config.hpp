@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rankc::runtime {
 
@@ -29,6 +30,10 @@ struct free_sizes {
 /// Compare config.json with a plan.
 /// Errors: failure (1) that lists every difference.
 free_sizes check_config(const description&, const described_model&, const std::filesystem::path& file);
+
+/// Sentences on values that transformers trains with and the plan does not.
+std::vector<std::string> notes_on_config(const description&, const described_model&,
+                                         const std::filesystem::path& file);
 
 /// config.json of a plan's model. `dtype` is a type as PyTorch names it. With `origin`, the config of the
 /// folder that the run began with, the text has every value of it, and its tokens and positions.

@@ -55,6 +55,11 @@ hugging_face_origin::hugging_face_origin(const description& about, const describ
 
 void hugging_face_origin::read(const std::string& in_table, const area& rows, double* to) {
   const std::string name = files_.name_of(in_table);
+  const auto& shapes = files_.tensors().shapes();
+  const auto found = shapes.find(name);
+  if (found == shapes.end() || found->second != std::vector{sizes_.positions, rows.columns})
+    throw failure(1, "RC6526: {}: tensor {} does not have the {} rows that its {} states",
+                  files_.tensors().name(), name, sizes_.positions, config_file);
   files_.tensors().check(name, rows);
   files_.tensors().read(name, rows, to);
 }

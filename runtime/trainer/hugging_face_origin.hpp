@@ -27,7 +27,8 @@ class hugging_face_origin {
 
   const nlohmann::ordered_json& config() const { return config_; }
   const free_sizes& sizes() const { return sizes_; }
-  /// Read rows of a tensor that the family's table names.
+  /// Read rows of a table of positions. `in_table`: its name in the family's table.
+  /// Errors: failure (1) where the folder's files have another number of rows than its config states.
   void read(const std::string& in_table, const area&, double* to);
 
  private:

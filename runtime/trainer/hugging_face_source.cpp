@@ -46,7 +46,9 @@ hugging_face_source::hugging_face_source(const description& about, const describ
                                          const free_sizes& sizes,
                                          const std::vector<global_parameter>& parameters,
                                          const fs::path& folder)
-    : files_(*model.family, folder), vocabulary_(sizes.vocabulary) {
+    : files_(*model.family, folder),
+      vocabulary_(sizes.vocabulary),
+      notes_(notes_on_config(about, model, folder / config_file)) {
   shape_map found = files_.tensors().shapes(), expected;
   for (const global_parameter& p : parameters) {
     named_rule named = rule_of(*model.family, about.name, p.name);

@@ -24,6 +24,7 @@ class hugging_face_source : public tensor_source {
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
   /// The vocabulary's tensors have as many rows as the folder's config states.
   std::size_t vocabulary() const override { return vocabulary_; }
+  std::vector<std::string> notes() const override { return notes_; }
   void check(const std::string& tensor, const area&) override;
   void read(const std::string& tensor, const area&, double* to) const override;
 
@@ -46,6 +47,7 @@ class hugging_face_source : public tensor_source {
   std::map<std::string, place> places_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
   std::size_t vocabulary_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace rankc::runtime

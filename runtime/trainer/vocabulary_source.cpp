@@ -24,8 +24,10 @@ std::string note_on_rows(const std::string& source, std::size_t rows, std::size_
 }  // namespace
 
 vocabulary_source::vocabulary_source(std::unique_ptr<tensor_source> from,
-                                     const std::map<std::string, std::vector<std::size_t>>& resized)
-    : from_(std::move(from)), shapes_(from_->shapes()) {
+                                     const std::map<std::string, std::vector<std::size_t>>& resized,
+                                     const std::string& note)
+    : from_(std::move(from)), notes_(from_->notes()), shapes_(from_->shapes()) {
+  notes_.push_back(note);
   for (const auto& [tensor, shape] : resized) shapes_[tensor] = shape;
 }
 
@@ -47,8 +49,7 @@ void vocabulary_source::read(const std::string& tensor, const area& wanted, doub
 std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_source> from,
                                                     const description& about,
                                                     const std::vector<global_parameter>& parameters,
-                                                    const std::vector<part>& parts,
-                                                    std::vector<std::string>* notes) {
+                                                    const std::vector<part>& parts) {
   const auto used = static_cast<std::size_t>(about.vocab_used), all = static_cast<std::size_t>(about.vocab);
   if (from->vocabulary() != used) return from;
   std::map<std::string, std::vector<std::size_t>> resized;
@@ -64,8 +65,8 @@ std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_sourc
       resized[name] = std::move(shape);
     }
   if (resized.empty()) return from;
-  if (notes != nullptr) notes->push_back(note_on_rows(from->name(), rows, all));
-  return std::make_unique<vocabulary_source>(std::move(from), resized);
+  const std::string note = note_on_rows(from->name(), rows, all);
+  return std::make_unique<vocabulary_source>(std::move(from), resized, note);
 }
 
 }  // namespace rankc::runtime

@@ -11,7 +11,7 @@ namespace kept_test {
 
 using namespace hugging_face;
 using namespace rankc::runtime;
-using rankc::test::exit_of, rankc::test::exit_with;
+using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 
 namespace {
 
@@ -105,6 +105,35 @@ TEST_CASE("a plan alone exports the values that it has, and no dropout") {
   for (const char* key : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) CHECK(config.at(key) == 0.0);
 }
 
+TEST_CASE(
+    "a balance loss is exported as transformers trains with it, and another one in a folder is a note") {
+  const scratch files;
+  for (const auto& [model, balance] : {std::pair{"mixtral", 0.02}, {"qwen3_moe_nonorm", 0.05}}) {
+    CAPTURE(model);
+    run r(program_of(model, "one"));
+    const json config = exported(r, files, "hash:1");
+    CHECK(config["router_aux_loss_coef"] == balance);
+    CHECK(config["output_router_logits"] == true);
+  }
+  run r(program_of("mixtral", "one"));
+  const auto notes = [&](const json& changes) {
+    std::vector<std::string> notes;
+    load_weights(*r.engine, changed(files, "mixtral", changes), {}, &notes);
+    return notes;
+  };
+  CHECK(notes({}).empty());
+  CHECK(notes({{"router_aux_loss_coef", 0.5}, {"output_router_logits", false}}).empty());
+  const std::vector<std::string> other = notes({{"router_aux_loss_coef", 0.5}});
+  REQUIRE(other.size() == 1);
+  CHECK(said_in(other[0]) == said{6642,
+                                  {files.path("changed/config.json"), "router_aux_loss_coef", "0.5",
+                                   "hf_mixtral_one_host", "0.02"}});
+  const fs::path folder = changed(files, "mixtral", {{"router_aux_loss_coef", 0.5}});
+  CHECK(exported(r, files, folder)["router_aux_loss_coef"] == 0.02);
+  run dense(program_of("llama_gqa", "one"));
+  CHECK_FALSE(exported(dense, files, "hash:1").contains("output_router_logits"));
+}
+
 TEST_CASE("the files of the tokenizer and of generation are copied, through links too, and no others") {
   const scratch files;
   const fs::path folder = changed(files, "gpt2", {});
@@ -183,6 +212,20 @@ TEST_CASE("the command takes --source") {
   alone.insert(alone.end(), {"--source", "none"});
   CHECK(call(alone) == "0 exported " + out + "\n");
   CHECK(read_json(out + "/config.json")["n_positions"] == 32);
+  testing::capture err(stderr);
+  CHECK(call({"export", "--load", saved, "--out", out, "--source", folder}) == "2 ");
+  CHECK(said_in(err.end()) == said{6029, {folder}});
+}
+
+TEST_CASE("a folder whose files have fewer positions than its config states is refused") {
+  const scratch files;
+  const fs::path folder = changed(files, "gpt2", {});
+  run r = start(program_of("gpt2", "one"), folder, "arith:1");
+  json config = read_json(folder / "config.json");
+  config["n_positions"] = 64;
+  files.write("changed/config.json", config.dump());
+  CHECK(exit_of([&] { exported(r, files, folder); }) ==
+        exit_with{1, {6526, {folder, "transformer.wpe.weight", "64", "config.json"}}});
 }
 
 }  // namespace kept_test

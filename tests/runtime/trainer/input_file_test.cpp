@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cstring>
 
@@ -78,6 +79,28 @@ TEST_CASE("what the file system refuses is a sentence with the file") {
   CHECK(is_there(files.path("file"), 1));
   CHECK(exit_of([&] { entries_of(files.path("none"), 65); }) ==
         exit_with{65, {6587, {files.path("none"), "No such file or directory"}}});
+}
+
+TEST_CASE("a folder that may not be read or searched is a sentence") {
+  const scratch files;
+  const std::string closed = files.path("closed"), inside = files.write("closed/file", "x");
+  fs::permissions(files.path(), fs::perms(0755));
+  fs::permissions(closed, fs::perms(0));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root may read everywhere
+    const exit_with list{65, {6587, {closed, "Permission denied"}}},
+        look{65, {6585, {inside, "Permission denied"}}};
+    if (exit_of([&] { entries_of(closed, 65); }) != list) _exit(3);
+    if (exit_of([&] { is_there(inside, 65); }) != look) _exit(4);
+    _exit(read(inside) == look ? 0 : 5);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  fs::permissions(closed, fs::perms(0700));
 }
 
 TEST_CASE("a file names another one of its folder, and none elsewhere") {

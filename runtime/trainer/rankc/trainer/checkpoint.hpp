@@ -67,8 +67,8 @@ void load_checkpoint(engine&, const std::filesystem::path& path);
 std::unique_ptr<tensor_source> open_weights(const description&, const std::filesystem::path& folder);
 
 /// Read weights from a .safetensors file, a folder with model.safetensors, a Hugging Face folder, or a
-/// checkpoint. Where the source has no LoRA adapters, those of the plan start as by hash:1. `notes` gets a
-/// sentence on padding that differs.
+/// checkpoint. Where the source has no LoRA adapters, those of the plan start as by hash:1. `notes` gets the
+/// notes of the source.
 /// Returns: the names of the parameters that start so.
 /// Errors: failure (1) for damaged files, and for tensors that are missing, unexpected or of another shape.
 std::vector<std::string> load_weights(engine&, const std::filesystem::path& path, const placement& = {},

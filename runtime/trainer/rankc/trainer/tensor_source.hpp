@@ -35,6 +35,9 @@ class tensor_source {
   /// padding.
   virtual std::size_t vocabulary() const { return 0; }
 
+  /// Sentences on differences from the plan that do not keep it from being loaded.
+  virtual std::vector<std::string> notes() const { return {}; }
+
   /// Check that an area can be read: files match their checksums, and values are finite. A file's tensor is
   /// checked only once.
   /// Errors: failure (1) that names file and tensor, with the found and the expected value; so does `read`.
