@@ -12,8 +12,6 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int deepest = 32;
-// ordered_json looks through all keys of an object to add one, so that many would take hours.
-constexpr std::size_t ordered_keys = 20'000;
 
 /// Checks each event of the parser.
 template <class Json>
@@ -49,8 +47,8 @@ class json_guard {
   void add_key(const std::string& key) {
     if (!keys_.back().insert(key).second)
       throw failure(exit_code_, "RC6594: {} gives the key \"{}\" twice in one object", name_, key);
-    if (std::is_same_v<Json, nlohmann::ordered_json> && keys_.back().size() > ordered_keys)
-      throw failure(exit_code_, "RC6595: {} has an object of more than {} keys", name_, ordered_keys);
+    if (std::is_same_v<Json, nlohmann::ordered_json> && keys_.back().size() > limits_.ordered_keys)
+      throw failure(exit_code_, "RC6595: {} has an object of more than {} keys", name_, limits_.ordered_keys);
   }
 
   const std::string& name_;

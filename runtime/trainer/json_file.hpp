@@ -18,13 +18,14 @@
 namespace rankc::runtime {
 
 /// The most that a file may have. `values`: objects, lists, texts, numbers and so on, counted together.
+/// `ordered_keys`: of one object of an ordered_json, which compares each new key with all others.
 struct json_limits {
-  std::size_t bytes, values;
+  std::size_t bytes, values, ordered_keys;
 };
-inline constexpr json_limits settings_limits{std::size_t{1} << 24, std::size_t{1} << 20};
-inline constexpr json_limits header_limits{100'000'000, std::size_t{1} << 22};  // names and shapes of tensors
-inline constexpr json_limits pieces_limits{std::size_t{1} << 30,
-                                           std::size_t{1} << 27};  // a checkpoint's index
+inline constexpr json_limits settings_limits{std::size_t{1} << 24, std::size_t{1} << 20, 10'000};
+inline constexpr json_limits header_limits{100'000'000, std::size_t{1} << 22, 10'000};  // of safetensors
+inline constexpr json_limits pieces_limits{std::size_t{1} << 30, std::size_t{1} << 27,
+                                           50'000};  // of a checkpoint's index
 
 /// Parse a text. `Json` is nlohmann::json or nlohmann::ordered_json. `name` stands for the text in errors.
 /// Errors: failure (`exit_code`) for what is not JSON, repeats a key, nests deeper than 32 levels or has more
