@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command reads at once.
+// Files that a command reads whole.
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
@@ -13,17 +13,21 @@
 
 namespace rankc::codegen {
 
-[[noreturn]] inline void refuse_unreadable(const std::filesystem::path& file, int error) {
-  throw runtime::failure(1, "RC7902: the file {} cannot be read: {}", file, std::strerror(error));
+[[noreturn]] inline void refuse_unreadable(const std::filesystem::path& file, const std::string& why) {
+  throw runtime::failure(1, "RC7902: the file {} cannot be read: {}", file, why);
 }
 
-/// The text of a whole file.
-/// Errors: RC7902 where it cannot be read, a folder among others.
+/// The text of a whole file. Links are followed. A FIFO or a device is refused: reading it could wait, or not
+/// end.
+/// Errors: RC7902 where it cannot be read or is not a regular file.
 inline std::string read_file(const std::filesystem::path& file) {
-  std::error_code none;
-  if (std::filesystem::is_directory(file, none)) refuse_unreadable(file, EISDIR);
+  std::error_code error;
+  const auto kind = std::filesystem::status(file, error).type();
+  if (error) refuse_unreadable(file, error.message());
+  if (kind == std::filesystem::file_type::directory) refuse_unreadable(file, std::strerror(EISDIR));
+  if (kind != std::filesystem::file_type::regular) refuse_unreadable(file, "it is not a regular file");
   std::ifstream in(file, std::ios::binary);
-  if (!in) refuse_unreadable(file, errno);
+  if (!in) refuse_unreadable(file, std::strerror(errno));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -367,6 +367,12 @@ static nlohmann::json describe_scaling(const rope_scaling& s) {
   return j;
 }
 
+/// The coefficient of the balance loss over all layers and ranks; null where the loss has another scope.
+static nlohmann::json describe_balance(const router_losses& losses) {
+  if (losses.local || losses.over == router_losses::each_layer) return nullptr;
+  return losses.balance;
+}
+
 std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
@@ -425,7 +431,8 @@ std::string describe_json(const lowered& l) {
                          {"expert_ffn", e.ffn},
                          {"norm_topk_prob", e.normalized},
                          {"decoder_sparse_step", e.every},
-                         {"mlp_only_layers", e.dense}});
+                         {"mlp_only_layers", e.dense},
+                         {"balance_loss", describe_balance(e.routers.losses)}});
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const rounded_linears& r : linears_in_fp8(l))

@@ -19,6 +19,7 @@ add_library(rankc_launch STATIC
   launch/listen.cpp
   launch/member.cpp
   launch/nodelist.cpp
+  launch/printable.cpp
   launch/say_error.cpp
   launch/secret.cpp
   launch/session.cpp

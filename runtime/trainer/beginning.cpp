@@ -84,7 +84,9 @@ beginning begin_run(const description& about, const options& o, console& say) {
 void set_weights(engine& e, const beginning& b, const options& o, console& say) {
   if (b.from) return load_checkpoint(e, *b.from);
   if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
-  const std::vector<std::string> started = load_weights(e, b.state.init, o.where);
+  std::vector<std::string> notes;
+  const std::vector<std::string> started = load_weights(e, b.state.init, o.where, &notes);
+  for (const std::string& note : notes) say.line("note: " + note);
   if (!started.empty())
     say.line(fmt::format(
         "note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}",

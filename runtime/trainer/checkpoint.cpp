@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a checkpoint, and reading it.
+// Finding a checkpoint and reading it.
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
 #include "weights_names.hpp"
 #include "hugging_face_source.hpp"
 #include "tensor_names.hpp"
+#include "vocabulary_source.hpp"
+#include <rankc/trainer/input_file.hpp>
 #include <rankc/trainer/parallel.hpp>
 #include <rankc/trainer/parameters.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 namespace rankc::runtime {
 namespace {
@@ -22,14 +24,32 @@ namespace fs = std::filesystem;
 
 const std::vector<part> weights_alone{{region::weights, ""}};
 
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
+/// The name in a folder's `latest`; empty where there is no such file.
+/// Errors: failure (65) where it cannot be read or is too long for a name.
+std::string name_in_latest(const fs::path& folder) {
+  constexpr std::size_t longest = 4096;
+  if (!is_there(folder / latest_file, checkpoint_code)) return "";
+  const std::string text = contents_of_file(folder / latest_file, checkpoint_code, longest);
+  return text.substr(0, text.find('\n'));
 }
 
-bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / commit_file); }
+/// Whether a folder holds COMMIT. A loop of links, or a folder that may not be searched, is no checkpoint.
+bool is_checkpoint(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / commit_file, error);
+}
+
+/// The step that `latest` names; -1 where it names none.
+std::int64_t latest_step(const fs::path& folder) try {
+  return step_of(name_in_latest(folder));
+} catch (const failure&) {
+  return -1;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;  // a path that cannot be looked at has been refused before
+  return fs::is_directory(path, error);
+}
 
 /// Call `visit` for each region of each parameter, by a few threads.
 template <class Visit>
@@ -60,9 +80,10 @@ void load_tensors(engine& e, const std::vector<global_parameter>& parameters, co
 
 /// A checkpoint that matches its checksums where a process needs it. Errors: failure (1).
 open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
-  auto tensors = std::make_unique<piece_source>(folder, !about.trains);
   const auto parameters = global_parameters(about);
   const auto parts = saved_parts(about);
+  auto tensors =
+      with_plan_vocabulary(std::make_unique<piece_source>(folder, !about.trains), about, parameters, parts);
   try {
     check_tensors(*tensors, parameters, parts);
   } catch (failure& f) {
@@ -70,12 +91,18 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
     throw;
   }
   check_values(*tensors, parameters, parts, where);
-  return {folder, read_run_state(about, folder / run_file), std::move(tensors), {}};
+  std::vector<std::string> notes = tensors->notes();
+  return {folder, read_run_state(about, folder / run_file), std::move(tensors), std::move(notes)};
 }
 
-/// What keeps a path from being the first choice that `latest` names, if anything.
+/// The reason why the checkpoint that `latest` names is not the first choice, if there is one.
 std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& first) {
-  const std::string name = first_line(path / latest_file);
+  std::string name;
+  try {
+    name = name_in_latest(path);
+  } catch (const failure& f) {
+    return {say("RC6506: checkpoint {} is used, because the newest is not known: {}", first, f.what())};
+  }
   if (name.empty() || path == first || name == first.filename() || step_of(name) == step_of(first)) return {};
   return {
       say("RC6500: {} names \"{}\", which is not a checkpoint; {} is used", path / latest_file, name, first)};
@@ -100,24 +127,24 @@ std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const place
   return common;
 }
 
-/// Weights in whichever form a path has them.
+/// Open the weights of a path: a checkpoint's, a Hugging Face folder's, or a file's.
 std::unique_ptr<tensor_source> open_source(const description& about,
                                            const std::vector<global_parameter>& given, const fs::path& path) {
   if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
   if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
-  const fs::path file = fs::is_directory(path) ? path / weights_file : path;
+  const fs::path file = is_folder(path) ? path / weights_file : path;
   return std::make_unique<piece_source>(file.string(), std::vector{file});
 }
 
 }  // namespace
 
 std::vector<fs::path> find_checkpoints(const fs::path& path) {
+  if (!is_there(path, checkpoint_code)) return {};
   if (is_checkpoint(path)) return {path};
-  if (!fs::is_directory(path)) return {};
-  const std::int64_t latest = step_of(first_line(path / latest_file));
+  if (!is_folder(path)) return {};
+  const std::int64_t latest = latest_step(path);
   std::vector<fs::path> all;
-  for (const auto& entry : fs::directory_iterator(path)) {
-    const fs::path& folder = entry.path();
+  for (const fs::path& folder : entries_of(path, checkpoint_code)) {
     const bool replaced = folder.filename().string().ends_with(replaced_suffix);
     if (step_of(folder) < 0 || !is_checkpoint(folder)) continue;
     if (!replaced || !is_checkpoint(path / fmt::format("{}{:06}", step_prefix, step_of(folder))))
@@ -131,7 +158,8 @@ std::vector<fs::path> find_checkpoints(const fs::path& path) {
 }
 
 fs::path find_checkpoint(const fs::path& path) {
-  if (!fs::is_directory(path)) throw failure(65, "RC6501: checkpoint folder {} does not exist", path);
+  if (!is_there(path, checkpoint_code))
+    throw failure(65, "RC6501: checkpoint folder {} does not exist", path);
   const std::vector<fs::path> all = find_checkpoints(path);
   if (all.empty())
     throw failure(65, "RC6502: {} holds no checkpoint: neither it nor a folder {}* in it has the file {}",
@@ -163,7 +191,7 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
     if (fault.empty()) {
       for (const std::string& earlier : faults)
         notes.push_back(say("RC6504: checkpoint {} is used instead of a damaged one: {}", folder, earlier));
-      found.notes = std::move(notes);
+      found.notes.insert(found.notes.begin(), notes.begin(), notes.end());
       return found;
     }
     faults.push_back(fault);
@@ -182,8 +210,9 @@ void load_checkpoint(engine& e, const fs::path& folder) {
 }
 
 std::unique_ptr<tensor_source> open_weights(const description& about, const fs::path& folder) try {
-  auto in = std::make_unique<piece_source>(folder, true);
   const auto parameters = global_parameters(about);
+  auto in =
+      with_plan_vocabulary(std::make_unique<piece_source>(folder, true), about, parameters, weights_alone);
   check_tensors(*in, parameters, weights_alone);
   check_values(*in, parameters, weights_alone, {});
   return in;
@@ -192,12 +221,15 @@ std::unique_ptr<tensor_source> open_weights(const description& about, const fs::
   throw;
 }
 
-std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {
+std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where,
+                                      std::vector<std::string>* notes) {
   const auto all = global_parameters(e.about());
   std::vector<global_parameter> given, beside;
   for (const global_parameter& p : all)
     (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
-  const std::unique_ptr<tensor_source> in = open_source(e.about(), given, path);
+  const std::unique_ptr<tensor_source> in =
+      with_plan_vocabulary(open_source(e.about(), given, path), e.about(), all, weights_alone);
+  if (notes != nullptr) *notes = in->notes();
   const bool has_any =
       std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
   if (has_any) {

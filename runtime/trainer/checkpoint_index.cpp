@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cstdint>
 
 namespace rankc::runtime {
 namespace {
@@ -26,13 +28,10 @@ region region_named(const std::filesystem::path& file, const std::string& tensor
   throw failure(1, "RC6511: {}: tensor {} has the unknown region {}", file, tensor, name);
 }
 
-std::size_t rows_of(const std::vector<std::size_t>& shape) { return shape.at(0); }
-std::size_t columns_of(const std::vector<std::size_t>& shape) { return shape.size() > 1 ? shape[1] : 1; }
-
 bool is_whole(const saved_tensor& t) {
   std::vector<area> areas;
   for (const saved_piece& p : t.pieces) areas.push_back(p.where);
-  return covers(areas, rows_of(t.shape), columns_of(t.shape));
+  return covers(areas, t.shape[0], t.shape.size() > 1 ? t.shape[1] : 1);
 }
 
 ordered_json to_json(const saved_piece& p, std::size_t dims) {
@@ -41,11 +40,65 @@ ordered_json to_json(const saved_piece& p, std::size_t dims) {
   return {{"file", p.file}, {"offset", offset}, {"extent", shape_of(p.where, dims)}};
 }
 
-saved_piece piece_of(const ordered_json& from) {
-  const std::vector<std::size_t> offset = from.at("offset"), extent = from.at("extent");
-  const bool matrix = offset.size() > 1;
-  return {from.at("file"), {offset.at(0), extent.at(0), matrix ? offset[1] : 0, matrix ? extent.at(1) : 1}};
-}
+constexpr const char* vocabulary_key = "vocabulary";
+
+using sizes = std::vector<std::size_t>;
+
+/// The values of index.json under one tensor, with errors that name the file, the tensor and the key.
+class tensor_reader {
+ public:
+  tensor_reader(const std::filesystem::path& file, const std::string& tensor)
+      : file_(file), tensor_(tensor) {}
+
+  saved_tensor read(const ordered_json& from) const {
+    saved_tensor t{tensor_,
+                   region_named(file_, tensor_, text(from, "region")),
+                   type_named(file_, tensor_, text(from, "dtype")),
+                   numbers(from, "shape"),
+                   {}};
+    if (t.shape.empty() || t.shape.size() > 2 || !fits(t.shape))
+      refuse("shape", fmt::format("{}", shape_text(t.shape)),
+             "one or two numbers whose product fits into 63 bits");
+    const ordered_json& pieces = value_of(from, "pieces");
+    if (!pieces.is_array()) refuse("pieces", shown(pieces), "a list");
+    for (const ordered_json& piece : pieces) t.pieces.push_back(read_piece(piece, t.shape));
+    return t;
+  }
+
+ private:
+  saved_piece read_piece(const ordered_json& from, const sizes& shape) const {
+    const sizes offset = numbers(from, "offset"), extent = numbers(from, "extent");
+    if (offset.size() != shape.size())
+      refuse("offset", shape_text(offset), "as many numbers as the shape has");
+    if (extent.size() != shape.size())
+      refuse("extent", shape_text(extent), "as many numbers as the shape has");
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      if (offset[i] > shape[i] || extent[i] > shape[i] - offset[i])
+        refuse("extent", shape_text(extent), "a part of the shape " + shape_text(shape));
+    return {text(from, "file"), {offset[0], extent[0], columns(offset, 0), columns(extent, 1)}};
+  }
+
+  static std::size_t columns(const sizes& of, std::size_t vector) { return of.size() > 1 ? of[1] : vector; }
+  static bool fits(const sizes& shape) {
+    std::int64_t product = 1;
+    return std::none_of(shape.begin(), shape.end(), [&](std::size_t extent) {
+      return __builtin_mul_overflow(product, extent, &product);
+    });
+  }
+  std::string text(const ordered_json& from, const char* key) const {
+    return required<std::string>(from, key, place(), file_.string(), 1);
+  }
+  sizes numbers(const ordered_json& from, const char* key) const {
+    return required<sizes>(from, key, place(), file_.string(), 1);
+  }
+  std::string place() const { return "tensors." + tensor_ + "."; }
+  [[noreturn]] void refuse(const char* key, const std::string& found, const std::string& expected) const {
+    refuse_value(file_.string(), 1, place() + key, found, expected);
+  }
+
+  const std::filesystem::path& file_;
+  const std::string& tensor_;
+};
 
 }  // namespace
 
@@ -86,8 +139,8 @@ std::vector<saved_tensor> saved_tensors(const description& about,
   return all;
 }
 
-std::string index_text(const std::vector<saved_tensor>& tensors) {
-  ordered_json root;
+std::string index_text(const std::vector<saved_tensor>& tensors, std::size_t vocabulary) {
+  ordered_json root{{vocabulary_key, vocabulary}};
   for (const saved_tensor& t : tensors) {
     ordered_json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]},
                                                   {"dtype", name_of(t.type)},
@@ -99,25 +152,16 @@ std::string index_text(const std::vector<saved_tensor>& tensors) {
   return root.dump(1) + "\n";
 }
 
-std::vector<saved_tensor> read_index(const std::filesystem::path& file) {
-  const ordered_json root = read_checked_json(file, 1);
-  std::vector<saved_tensor> all;
-  try {
-    for (const auto& [name, from] : root.at("tensors").items()) {
-      saved_tensor t{name,
-                     region_named(file, name, from.at("region")),
-                     type_named(file, name, from.at("dtype")),
-                     from.at("shape"),
-                     {}};
-      for (const ordered_json& piece : from.at("pieces")) t.pieces.push_back(piece_of(piece));
-      all.push_back(std::move(t));
-    }
-  } catch (const failure&) {
-    throw;
-  } catch (const std::exception& e) {
-    refuse_other_version(file, 1, e);
-  }
-  for (const saved_tensor& t : all)
+saved_index read_index(const std::filesystem::path& file) {
+  const ordered_json root = read_checked_json(file, 1, pieces_limits);
+  const ordered_json& tensors = value_of(root, "tensors");
+  if (!tensors.is_object()) refuse_value(file.string(), 1, "tensors", shown(tensors), "an object");
+  saved_index all;
+  if (root.contains(vocabulary_key))
+    all.vocabulary = required<std::size_t>(root, vocabulary_key, "", file.string(), 1);
+  for (const auto& [name, from] : tensors.items())
+    all.tensors.push_back(tensor_reader(file, name).read(from));
+  for (const saved_tensor& t : all.tensors)
     if (!is_whole(t))
       throw failure(1, "RC6513: {}: the pieces of tensor {} overlap or leave a hole", file, t.name);
   return all;

@@ -24,6 +24,16 @@ CLI::Validator whole_number(std::int64_t least) {
       "N");
 }
 
+CLI::Validator seed() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return parse_number<std::uint64_t>(text)
+                   ? ""
+                   : fmt::format("'{}' must be a whole number from 0 to 2^64 - 1", text);
+      },
+      "S");
+}
+
 CLI::Validator non_negative() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -66,17 +76,10 @@ CLI::Option* add_name(CLI::App& app, const std::string& name, Value& value, cons
 }
 
 void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
-  const auto seed = CLI::Validator(
-      [](const std::string& text) {
-        return parse_number<std::uint64_t>(text)
-                   ? ""
-                   : fmt::format("'{}' must be a whole number from 0 to 2^64 - 1", text);
-      },
-      "S");
   add_name(app, "--init", o.init,
            "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
            "checkpoint (default hash:1)");
-  app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
+  app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed());
   add_name(app, "--data", o.data,
            "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
            "or quoted pattern of these; "
@@ -159,7 +162,7 @@ void add_options_of_generation(CLI::App& app, options& o) {
       ->check(non_negative());
   app.add_option("--top-k", o.top_k, "of the K likeliest tokens (default: of all)")->check(whole_number(1));
   app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")
-      ->check(whole_number(0));
+      ->check(seed());
 }
 
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
@@ -168,8 +171,12 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--format", raw.format,
                  "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors "
                  "as transformers has them");
+  add_name(
+      app, "--source", o.exported.source,
+      "with --format huggingface: the folder that the run began with, where it is now, or none for an export "
+      "of the plan alone (default: the folder that the checkpoint names)");
   app.add_flag("--merge", o.exported.merge,
-               "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+               "add LoRA adapters to their weights: the tensors are those of the plan without lora");
 }
 
 void check(options& o, const raw_options& raw) {
@@ -257,6 +264,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     if (raw.format != "safetensors" && raw.format != "huggingface")
       throw failure(2, "RC6028: --format {} is unknown; give safetensors or huggingface", raw.format);
     if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
+    else if (!o.exported.source.empty())
+      throw failure(2, "RC6029: --source {} is only for --format huggingface; leave it out",
+                    o.exported.source);
     o.run = options::command::export_weights;
     return o;
   }

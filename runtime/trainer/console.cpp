@@ -44,7 +44,7 @@ void console::print(const std::string& text) {
 }
 
 void console::line(const std::string& text) {
-  if (speaks_ && !failed_) print(text + "\n");
+  if (speaks_ && !failed_) print(printable(text) + "\n");
 }
 
 void console::progress(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include "export_folder.hpp"
 #include "hugging_face_export.hpp"
+#include "hugging_face_origin.hpp"
 #include "merged_source.hpp"
 #include "weights_names.hpp"
 #include <rankc/trainer/checkpoint.hpp>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace rankc::runtime {
@@ -43,11 +45,21 @@ void write_one_file(const description& about, const std::vector<global_parameter
 
 fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out,
                         const export_options& how) {
-  refuse_other_models(out);
+  const bool is_one_file = how.format == export_format::safetensors;
+  if (!is_one_file && about.lora_scale != 0 && !how.merge)
+    throw failure(1,
+                  "RC6524: plan {} trains LoRA adapters, for which Hugging Face's models have no tensors; "
+                  "give --merge, "
+                  "which adds them to the weights, or --format safetensors",
+                  about.name);
+  const fs::path from_folder = find_checkpoint(checkpoint);
+  const std::optional<fs::path> origin =
+      is_one_file ? std::nullopt : find_origin(about, from_folder, how.source);
+  refuse_other_models(out, origin);
   const std::vector<global_parameter> all = global_parameters(about);
   if (how.merge && about.lora_scale == 0)
     throw failure(1, "RC6520: --merge: plan {} has no LoRA adapters to merge; remove the option", about.name);
-  std::unique_ptr<tensor_source> in = open_weights(about, find_checkpoint(checkpoint)), merged;
+  std::unique_ptr<tensor_source> in = open_weights(about, from_folder), merged;
   std::vector<global_parameter> written = all;
   if (how.merge) {
     merged = std::make_unique<merged_source>(*in, all, about.lora_scale);
@@ -56,9 +68,8 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
   const tensor_source& from = merged != nullptr ? *merged : *in;
   prepare_save(out);
   output_folder to(out, checkpoint_code);
-  const bool is_one_file = how.format == export_format::safetensors;
   if (is_one_file) write_one_file(about, written, from, to.unfinished() / weights_file);
-  else write_hugging_face(about, written, from, to.unfinished(), how.file_bytes);
+  else write_hugging_face(about, written, from, origin, to.unfinished(), how.file_bytes);
   replace_model(to);
   return is_one_file ? out / weights_file : out;
 }

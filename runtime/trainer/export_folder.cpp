@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export_folder.hpp"
 
-#include "hugging_face_config.hpp"
-#include "json_checksum.hpp"
+#include "hugging_face_origin.hpp"
+#include "json_file.hpp"
 #include "weights_names.hpp"
+#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/safetensors.hpp>
 
 #include <fmt/ranges.h>
@@ -18,39 +20,44 @@ namespace fs = std::filesystem;
 
 /// The files of a model in a folder, links included, in the order of their names.
 std::vector<fs::path> model_files(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  if (!is_there(folder, 2)) return {};
+  std::vector<fs::path> found = entries_of(folder, 2);
+  std::erase_if(found, [](const fs::path& file) {
+    const std::string name = file.filename().string();
     const bool is_weights = name.starts_with("model") && name.ends_with(".safetensors");
-    if (is_weights || name == weights_index_file || name == config_file) found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
+    return !is_weights && name != weights_index_file && name != config_file;
+  });
   return found;
 }
 
-/// Whether the writer's checksums are in a file: those of other programs have none.
-bool is_our_weights(const fs::path& file) try {
-  return fs::is_regular_file(file) && !safetensors_reader(file).checksum_of_header().empty();
+/// Whether a file has the checksums that the writer stores; files of other programs do not have them.
+bool is_our_weights(const fs::path& file) { return !safetensors_reader(file).checksum_of_header().empty(); }
+
+/// Whether all files that an index names are weights that an export wrote.
+bool is_our_index(const fs::path& file) {
+  const auto root = read_json<nlohmann::json>(file, 2, header_limits);
+  const auto& map = value_of(root, "weight_map");
+  if (!map.is_object() || map.empty()) return false;
+  return std::all_of(map.begin(), map.end(), [&](const nlohmann::json& name) {
+    return name.is_string() &&
+           is_our_weights(file_within(file.parent_path(), name.get<std::string>(), file, 2));
+  });
+}
+
+/// Whether an export wrote a file. Other programs' files cannot be read as one.
+bool is_ours(const fs::path& file) try {
+  const std::string name = file.filename().string();
+  if (name.ends_with(".safetensors")) return is_our_weights(file);
+  if (name == config_file) return is_config_text(contents_of_file(file, 2, settings_limits.bytes));
+  return is_our_index(file);
 } catch (const failure&) {
   return false;
 }
 
-/// Whether all files that an index names are weights of ours.
-bool is_our_index(const fs::path& file) {
-  const auto root = nlohmann::json::parse(contents_of_file(file, 2), nullptr, false);
-  const auto map = root.is_object() ? root.find("weight_map") : root.end();
-  if (map == root.end() || !map->is_object() || map->empty()) return false;
-  return std::all_of(map->begin(), map->end(), [&](const nlohmann::json& name) {
-    return name.is_string() && is_our_weights(file.parent_path() / name.get<std::string>());
-  });
-}
-
-bool is_ours(const fs::path& file) {
-  const std::string name = file.filename().string();
-  if (name.ends_with(".safetensors")) return is_our_weights(file);
-  if (!fs::is_regular_file(file)) return false;
-  return name == config_file ? is_config_text(contents_of_file(file, 2)) : is_our_index(file);
+/// Whether two files have the same bytes.
+bool is_equal(const fs::path& a, const fs::path& b) {
+  const mapped_file one(a), other(b);
+  return one.bytes() == other.bytes();
 }
 
 void remove_model_file(const fs::path& file) {
@@ -61,24 +68,28 @@ void remove_model_file(const fs::path& file) {
 
 }  // namespace
 
-void refuse_other_models(const fs::path& folder) {
+void refuse_other_models(const fs::path& folder, const std::optional<fs::path>& origin) {
   std::vector<std::string> others;
   for (const fs::path& file : model_files(folder))
     if (!is_ours(file)) others.push_back(file.filename().string());
+  if (origin)
+    for (const std::string& name : copied_files(*origin))
+      if (is_there(folder / name, 2) && !is_equal(folder / name, *origin / name)) others.push_back(name);
   if (others.empty()) return;
   throw failure(2, "RC6525: --out {} has files that no export wrote: {}; move them or name another folder",
                 folder, fmt::format("{}", fmt::join(others, ", ")));
 }
 
 void replace_model(output_folder& to) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = copied_files(to.unfinished());
   for (const fs::path& file : model_files(to.unfinished())) names.push_back(file.filename().string());
   std::stable_partition(names.begin(), names.end(),
                         [](const std::string& name) { return name != config_file; });
   std::vector<fs::path> old = model_files(to.path());
-  std::reverse(old.begin(), old.end());  // an index goes before what it names, and comes after it
+  std::reverse(old.begin(),
+               old.end());  // an index is removed before the files that it names, and written after them
   for (const fs::path& file : old)
-    if (file.filename() == config_file || !fs::exists(to.unfinished() / file.filename()))
+    if (file.filename() == config_file || !is_there(to.unfinished() / file.filename(), checkpoint_code))
       remove_model_file(file);
   to.put_in_place(names);
 }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that an export writes: files of an earlier export give way to the new ones, and others are not
-// touched.
+// The folder that an export writes. It replaces the files of an earlier export, and touches no others.
 #pragma once
 #include <rankc/runtime/output_folder.hpp>
 
+#include <filesystem>
+#include <optional>
+
 namespace rankc::runtime {
 
-/// Errors: failure (2) that names the files of a model there that no export has written.
-void refuse_other_models(const std::filesystem::path& folder);
+/// Refuse a folder with files of a model that no export has written. `origin`: the folder that the export
+/// copies files from, or empty; an equal copy of one is no other model's.
+/// Errors: failure (2) that names these files.
+void refuse_other_models(const std::filesystem::path& folder,
+                         const std::optional<std::filesystem::path>& origin);
 
-/// Remove the model that is there and give the new files their names, config.json last: a folder that has it
-/// has all of one export.
+/// Remove the model that is there, and give the new files their names. config.json is the last, so a folder
+/// that has it has all files of one export.
 /// Errors: failure (65).
 void replace_model(output_folder&);
 

@@ -2,15 +2,12 @@
 #include <rankc/trainer/folder_lock.hpp>
 
 #include "../core/host_name.hpp"
-#include <rankc/runtime/durable.hpp>
+#include <rankc/runtime/output_file.hpp>
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
-#include <cerrno>
-#include <cstring>
 #include <string>
 
 namespace rankc::runtime {
@@ -19,19 +16,18 @@ folder_lock::folder_lock(const std::filesystem::path& folder) {
   const std::string file = (folder / ".lock").string();
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_to_write(file, checkpoint_code);
-  char owner[320]{};
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    const bool taken = errno == EWOULDBLOCK;
-    const std::string why = std::strerror(errno);
+  const lock got = try_lock(descriptor_);
+  is_held_ = got == lock::held;
+  if (got == lock::taken) {
+    char owner[320]{};
     if (::read(descriptor_, owner, sizeof owner - 1) < 0) owner[0] = 0;
     close(descriptor_);
-    if (!taken) throw failure(checkpoint_code, "RC6530: {} cannot be locked: {}", file, why);
     throw failure(checkpoint_code, "RC6531: another run saves in {} ({}); give this run another folder",
                   folder, owner);
   }
   const std::string mine = fmt::format("process {} on {}", getpid(), host_name());
   if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0)
-    return;  // it is locked all the same
+    return;  // the name of the owner only makes the other run's message clearer
 }
 
 folder_lock::~folder_lock() { close(descriptor_); }

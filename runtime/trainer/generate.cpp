@@ -138,6 +138,7 @@ void generate(const description& about, const install_engine& install, const opt
   for (std::int64_t i = 0; i < o.tokens; ++i) {
     tokens.push_back(choose_token(next_logits(*e, tokens), how, tokens.size()));
     print(tokens.back(), o);
+    if (tokens.back() == about.end_of_document) break;  // the model has ended the text
   }
   print_result("\n");
 }

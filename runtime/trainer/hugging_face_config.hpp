@@ -1,32 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json of a Hugging Face folder: held to a plan, or written from one.
+// config.json of a Hugging Face folder: compared with a plan, or written from one.
 #pragma once
 #include "hugging_face_families.hpp"
 #include <rankc/runtime/program.hpp>
 
+#include <nlohmann/json_fwd.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rankc::runtime {
 
-/// A program's model, as its description says.
+/// The model of a program's description.
 struct described_model {
   const model_family* family;
   std::string sizes;        // JSON
-  std::size_t experts = 0;  // of a layer that has some
+  std::size_t experts = 0;  // of each layer that has experts
 };
-/// Errors: failure (1) where there is no table of its family.
+/// Errors: failure (1) where the model's family has no tables.
 described_model model_of(const description&);
 
-/// Hold config.json to a plan. Returns: how many positions it has.
+/// The sizes that a folder and a plan may differ in. Units: positions of a sequence, rows of the table of
+/// tokens.
+struct free_sizes {
+  std::size_t positions, vocabulary;
+};
+
+/// Compare config.json with a plan.
 /// Errors: failure (1) that lists every difference.
-std::size_t check_config(const description&, const described_model&, const std::filesystem::path& file);
+free_sizes check_config(const description&, const described_model&, const std::filesystem::path& file);
 
-/// config.json of a plan's model; `dtype` as PyTorch names it.
-std::string config_text(const description&, const described_model&, const std::string& dtype);
+/// Sentences on values that transformers trains with and the plan does not.
+std::vector<std::string> notes_on_config(const description&, const described_model&,
+                                         const std::filesystem::path& file);
 
-/// Whether a text is one that `config_text` has made, and nobody has changed.
+/// config.json of a plan's model. `dtype` is a type as PyTorch names it. With `origin`, the config of the
+/// folder that the run began with, the text has every value of it, and its tokens and positions.
+std::string config_text(const description&, const described_model&, const std::string& dtype,
+                        const nlohmann::ordered_json* origin);
+
+/// Whether a text is one of `config_text` that nobody has changed.
 bool is_config_text(std::string_view);
 
 }  // namespace rankc::runtime

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face_families.hpp"
 
-#include <rankc/runtime/failure.hpp>
+#include "json_file.hpp"
 
-#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <iterator>
+#include <optional>
 
 namespace rankc::runtime {
 namespace {
 
 using nlohmann::json;
 
+/// A size of a config; empty where it is missing, of another type or larger than any model's.
+std::optional<std::int64_t> size_in(const json& config, std::string_view key) {
+  constexpr std::int64_t largest = std::int64_t{1} << 40;
+  const auto size = value_as<std::int64_t>(value_of(config, key));
+  return size && *size > 0 && *size <= largest ? size : std::nullopt;
+}
+
 // Source: transformers, models/gpt2. Its Conv1D keeps weights as (in, out), and q, k and v are one.
-constexpr tensor_rule gpt2_tensors[]{{"wte", "wte.weight"},
-                                     {"wpe", "wpe.weight", false, 0, 1, true},
+constexpr tensor_rule gpt2_tensors[]{{"wte", "wte.weight", false, 0, 1, rows_of::vocabulary},
+                                     {"wpe", "wpe.weight", false, 0, 1, rows_of::positions},
                                      {"norm", "ln_f.weight"},
                                      {"norm.bias", "ln_f.bias"},
-                                     {"lm_head", "lm_head.weight"},
+                                     {"lm_head", "lm_head.weight", false, 0, 1, rows_of::vocabulary},
                                      {"layers.#.norm1", "h.#.ln_1.weight"},
                                      {"layers.#.norm1.bias", "h.#.ln_1.bias"},
                                      {"layers.#.wq", "h.#.attn.c_attn.weight", true, 0, 3},
@@ -36,18 +44,24 @@ constexpr tensor_rule gpt2_tensors[]{{"wte", "wte.weight"},
                                      {"layers.#.w1.bias", "h.#.mlp.c_fc.bias"},
                                      {"layers.#.w2", "h.#.mlp.c_proj.weight", true},
                                      {"layers.#.w2.bias", "h.#.mlp.c_proj.bias"}};
-constexpr config_rule gpt2_config[]{
-    {"vocab_size", "vocab"},
-    {"n_layer", "layers"},
-    {"n_embd", "hidden"},
-    {"n_head", "heads"},
-    {"n_inner", "ffn", "", "", [](const json& c) { return json(4 * c.value("n_embd", 0)); }},
-    {"activation_function", "", "\"gelu_new\"", "\"gelu_new\""},
-    {"layer_norm_epsilon", "norm_eps", "", "1e-05"},
-    {"tie_word_embeddings", "tied", "", "true"},
-    {"scale_attn_weights", "", "true", "true"},
-    {"scale_attn_by_inverse_layer_idx", "", "false", "false"},
-    {"add_cross_attention", "", "false", "false"}};
+constexpr config_rule gpt2_config[]{{"vocab_size", "vocab"},
+                                    {"n_layer", "layers"},
+                                    {"n_embd", "hidden"},
+                                    {"n_head", "heads"},
+                                    {"n_inner", "ffn", "", "",
+                                     [](const json& c) {
+                                       const auto hidden = size_in(c, "n_embd");
+                                       return hidden ? json(4 * *hidden) : json();
+                                     }},
+                                    {"activation_function", "", "\"gelu_new\"", "\"gelu_new\""},
+                                    {"layer_norm_epsilon", "norm_eps", "", "1e-05"},
+                                    {"tie_word_embeddings", "tied", "", "true"},
+                                    {"scale_attn_weights", "", "true", "true"},
+                                    {"scale_attn_by_inverse_layer_idx", "", "false", "false"},
+                                    {"add_cross_attention", "", "false", "false"}};
+// The plan has no dropout; transformers would train with 0.1.
+constexpr config_default gpt2_defaults[]{
+    {"attn_pdrop", "0.0"}, {"embd_pdrop", "0.0"}, {"resid_pdrop", "0.0"}};
 constexpr std::string_view gpt2_skipped[]{".attn.bias", ".attn.masked_bias"};
 
 /// Two tables as one.
@@ -60,9 +74,9 @@ constexpr std::array<Rule, A + B> join(const Rule (&first)[A], const Rule (&seco
 
 // Source: transformers, models/llama, qwen3, qwen3_moe and mixtral. Rotary positions turn the halves of a
 // head, as ours do.
-constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
+constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight", false, 0, 1, rows_of::vocabulary},
                                       {"norm", "norm.weight"},
-                                      {"lm_head", "lm_head.weight"},
+                                      {"lm_head", "lm_head.weight", false, 0, 1, rows_of::vocabulary},
                                       {"layers.#.norm1", "layers.#.input_layernorm.weight"},
                                       {"layers.#.wq", "layers.#.self_attn.q_proj.weight"},
                                       {"layers.#.wk", "layers.#.self_attn.k_proj.weight"},
@@ -101,19 +115,19 @@ constexpr config_rule of_both[]{{"vocab_size", "vocab"},
                                 {"original_max_position_embeddings", "original_positions"},
                                 {"attention_bias", "", "false", "false"},
                                 {"tie_word_embeddings", "tied", "", "false"}};
-/// The heads' part of hidden, where nothing else is said.
+/// The width of a head where a config does not state it.
 json head_of_hidden(const json& c) {
-  return json(c.value("hidden_size", 0) / std::max(1, c.value("num_attention_heads", 1)));
+  const auto hidden = size_in(c, "hidden_size"), heads = size_in(c, "num_attention_heads");
+  return hidden && heads ? json(*hidden / *heads) : json();
 }
-constexpr config_rule of_llama[]{{"num_key_value_heads", "kv_heads", "", "",
-                                  [](const json& c) { return c.value("num_attention_heads", json()); }},
+/// The key-value heads of a config that states null for them.
+json heads_of_queries(const json& c) { return value_of(c, "num_attention_heads"); }
+constexpr config_rule of_llama[]{{"num_key_value_heads", "kv_heads", "", "", heads_of_queries},
                                  {"head_dim", "head_dim", "", "", head_of_hidden},
                                  {"mlp_bias", "", "false", "false"}};
 constexpr config_rule of_qwen3[]{
-    {"num_key_value_heads", "kv_heads", "", "",  // 32 where none is said; null: those of queries
-     [](const json& c) {
-       return c.contains("num_key_value_heads") ? c.value("num_attention_heads", json()) : json(32);
-     }},
+    {"num_key_value_heads", "kv_heads", "", "",
+     [](const json& c) { return c.contains("num_key_value_heads") ? heads_of_queries(c) : json(32); }},
     {"head_dim", "head_dim", "", "128"},
     {"use_sliding_window", "", "false", "false"}};
 constexpr config_rule of_qwen3_moe[]{
@@ -121,46 +135,72 @@ constexpr config_rule of_qwen3_moe[]{
     {"head_dim", "head_dim", "", "", head_of_hidden},
     {"use_sliding_window", "", "false", "false"},
     {"num_experts", "experts", "", "128",
-     [](const json& c) { return c.value("num_local_experts", json(128)); }},  // as transformers 5 says it
+     [](const json& c) { return c.value("num_local_experts", json(128)); }},  // the key of transformers 5
     {"num_experts_per_tok", "top_k", "", "8"},
     {"moe_intermediate_size", "expert_ffn", "", "768"},
     {"norm_topk_prob", "norm_topk_prob", "", "false"},
     {"decoder_sparse_step", "decoder_sparse_step", "", "1"},
     {"mlp_only_layers", "mlp_only_layers", "", "[]"}};
-constexpr config_rule mixtral_config[]{{"vocab_size", "vocab"},
-                                       {"num_hidden_layers", "layers"},
-                                       {"hidden_size", "hidden"},
-                                       {"num_attention_heads", "heads"},
-                                       {"num_key_value_heads", "kv_heads", "", "8"},
-                                       {"head_dim", "head_dim", "", "", head_of_hidden},
-                                       {"intermediate_size", "ffn"},
-                                       {"num_local_experts", "experts", "", "8"},
-                                       {"num_experts_per_tok", "top_k", "", "2"},
-                                       {"hidden_act", "", "\"silu\"", "\"silu\""},
-                                       {"rms_norm_eps", "norm_eps", "", "1e-05"},
-                                       {"rope_theta", "theta", "", "1000000.0"},
-                                       {"rope_type", "rope_type", "", "\"default\""},
-                                       {"factor", "rope_factor"},
-                                       {"low_freq_factor", "low_freq_factor"},
-                                       {"high_freq_factor", "high_freq_factor"},
-                                       {"original_max_position_embeddings", "original_positions"},
-                                       {"sliding_window", "", "null"},
-                                       {"router_jitter_noise", "", "0.0", "0.0"},
-                                       {"tie_word_embeddings", "tied", "", "false"}};
+constexpr config_rule mixtral_config[]{
+    {"vocab_size", "vocab"},
+    {"num_hidden_layers", "layers"},
+    {"hidden_size", "hidden"},
+    {"num_attention_heads", "heads"},
+    {"num_key_value_heads", "kv_heads", "", "",
+     [](const json& c) { return c.contains("num_key_value_heads") ? heads_of_queries(c) : json(8); }},
+    {"head_dim", "head_dim", "", "", head_of_hidden},
+    {"intermediate_size", "ffn"},
+    {"num_local_experts", "experts", "", "8"},
+    {"num_experts_per_tok", "top_k", "", "2"},
+    {"hidden_act", "", "\"silu\"", "\"silu\""},
+    {"rms_norm_eps", "norm_eps", "", "1e-05"},
+    {"rope_theta", "theta", "", "1000000.0"},
+    {"rope_type", "rope_type", "", "\"default\""},
+    {"factor", "rope_factor"},
+    {"low_freq_factor", "low_freq_factor"},
+    {"high_freq_factor", "high_freq_factor"},
+    {"original_max_position_embeddings", "original_positions"},
+    {"sliding_window", "", "null"},
+    {"router_jitter_noise", "", "0.0", "0.0"},
+    {"tie_word_embeddings", "tied", "", "false"}};
 constexpr auto llama_config = join(of_both, of_llama), qwen3_config = join(of_both, of_qwen3);
 constexpr auto qwen3_moe_config = join(of_both, of_qwen3_moe);
 constexpr std::string_view llama_skipped[]{".rotary_emb.inv_freq"};
 
-constexpr model_family families[]{
-    {"gpt2", "GPT2LMHeadModel", "transformer.", "n_positions", gpt2_tensors, gpt2_config, gpt2_skipped},
-    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config,
-     llama_skipped},
-    {"qwen3", "Qwen3ForCausalLM", "model.", "max_position_embeddings", llama_tensors, qwen3_config,
-     llama_skipped},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", "model.", "max_position_embeddings", qwen3_moe_tensors,
-     qwen3_moe_config, llama_skipped},
-    {"mixtral", "MixtralForCausalLM", "model.", "max_position_embeddings", mixtral_tensors, mixtral_config,
-     llama_skipped}};
+constexpr model_family families[]{{"gpt2", "GPT2LMHeadModel", "transformer.", "n_positions", gpt2_tensors,
+                                   gpt2_config, gpt2_skipped, gpt2_defaults},
+                                  {"llama",
+                                   "LlamaForCausalLM",
+                                   "model.",
+                                   "max_position_embeddings",
+                                   llama_tensors,
+                                   llama_config,
+                                   llama_skipped,
+                                   {}},
+                                  {"qwen3",
+                                   "Qwen3ForCausalLM",
+                                   "model.",
+                                   "max_position_embeddings",
+                                   llama_tensors,
+                                   qwen3_config,
+                                   llama_skipped,
+                                   {}},
+                                  {"qwen3_moe",
+                                   "Qwen3MoeForCausalLM",
+                                   "model.",
+                                   "max_position_embeddings",
+                                   qwen3_moe_tensors,
+                                   qwen3_moe_config,
+                                   llama_skipped,
+                                   {}},
+                                  {"mixtral",
+                                   "MixtralForCausalLM",
+                                   "model.",
+                                   "max_position_embeddings",
+                                   mixtral_tensors,
+                                   mixtral_config,
+                                   llama_skipped,
+                                   {}}};
 
 }  // namespace
 

@@ -1,49 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a Hugging Face folder under a plan's names, as the plan has them.
+// The tensors of a Hugging Face folder under the names and in the layout of a plan.
 #pragma once
 #include "hugging_face_config.hpp"
+#include "hugging_face_files.hpp"
 #include <rankc/trainer/parameters.hpp>
-#include <rankc/trainer/piece_source.hpp>
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace rankc::runtime {
 
-/// Whether a folder is one of theirs: it has config.json.
-bool is_hugging_face(const std::filesystem::path& folder);
-
 class hugging_face_source : public tensor_source {
  public:
-  /// Open a folder with config.json and model.safetensors, or the files that model.safetensors.index.json
-  /// names.
-  /// Errors: failure (1) that lists every difference of its config, or of its tensors, from the plan's.
+  /// Open a folder.
+  /// Errors: failure (1) that lists every difference of its config, or of its tensors, from the plan's; where
+  /// a plan with a tied head would lose the head that the folder has.
   hugging_face_source(const description&, const std::vector<global_parameter>&,
                       const std::filesystem::path& folder);
 
-  const std::string& name() const override { return files_->name(); }
+  const std::string& name() const override { return files_.tensors().name(); }
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
+  /// The vocabulary's tensors have as many rows as the folder's config states.
+  std::size_t vocabulary() const override { return vocabulary_; }
+  std::vector<std::string> notes() const override { return notes_; }
   void check(const std::string& tensor, const area&) override;
   void read(const std::string& tensor, const area&, double* to) const override;
 
  private:
-  /// Where a tensor of ours lies: in one of theirs, from a row of it on, or so many rows in each of several.
+  /// The rows of a tensor of the plan: a part of one tensor there, or `rows` rows in each of several.
   struct place {
     std::vector<std::string> theirs;
     bool transposed;
     std::size_t first_row, rows;
   };
-  /// Visit the tensors of theirs that an area of ours lies in, with the part there and the area's row at
-  /// which it begins.
+  hugging_face_source(const description&, const described_model&, const free_sizes&,
+                      const std::vector<global_parameter>&, const std::filesystem::path& folder);
+  void refuse_other_head(const description&) const;
+  /// Visit the tensors there that an area of the plan's tensor lies in. `visit` gets the name, the area
+  /// there, and the area's row that it begins with.
   template <class F>
   static void each_of_theirs(const place&, const area&, F visit);
 
-  std::unique_ptr<piece_source> files_;
+  hugging_face_files files_;
   std::map<std::string, place> places_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
+  std::size_t vocabulary_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace rankc::runtime

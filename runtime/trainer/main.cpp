@@ -50,6 +50,8 @@ std::string products_file(const std::string& asked) {
 
 /// The failure that stands for an exception of the standard library.
 failure unexpected(const std::exception& e) {
+  if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&e))
+    return failure(1, "RC6094: {} cannot be used: {}", of_file->path1(), of_file->code().message());
   return failure(70, "RC6095: the program failed unexpectedly: {}", e.what());
 }
 
@@ -65,7 +67,7 @@ void run(const description& about, const install_engine& install, const options&
       return generate(about, install, o);
     case options::command::export_weights:
       return print_result(
-          fmt::format("exported {}\n", export_weights(about, o.load, o.out, o.exported).string()));
+          fmt::format("exported {}\n", printable(export_weights(about, o.load, o.out, o.exported).string())));
     case options::command::describe: {
       if (o.measured) return measure(about, install, o);
       const std::string_view text = o.json ? about.json : about.text;
@@ -100,14 +102,14 @@ int run_in_threads(const description& about, const install_engine& install, int 
   return 0;
 }
 
-/// Set what signals and closed descriptors do to any command.
+/// Set how any command reacts to signals and closed descriptors.
 void prepare_process() {
   reserve_standard_files();
   fail_writes_without_signals();
   name_file_of_bus_error();
 }
 
-/// Launchers other than rankc's own send SIGTERM when another rank has failed.
+/// Launchers other than rankc's send SIGTERM when another rank has failed.
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
@@ -154,7 +156,8 @@ int run_where_launched(const description& about, const install_at& install, int 
   return 0;
 }
 
-/// The exit code of `start`, whose failures become a line each.
+/// Call `start` and print its failure as one line.
+/// Returns: the exit code.
 template <class Start>
 int reported(const description& about, const Start& start) try {
   prepare_process();

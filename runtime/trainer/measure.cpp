@@ -83,7 +83,8 @@ void measure(const description& about, const install_engine& install, const opti
                   "are timed one by one",
                   plain, ms.front(), ms.back(), median, by_calls));
   for (const call_account& a : accounts) {
-    say.line(fmt::format("\nrank {}: {:.3f} ms from its first call to its last one", a.rank, a.step_ms));
+    say.line("");
+    say.line(fmt::format("rank {}: {:.3f} ms from its first call to its last one", a.rank, a.step_ms));
     for (const std::string& line : account_table(a)) say.line(line);
   }
 }

@@ -9,9 +9,11 @@
 namespace rankc::runtime {
 namespace {
 
+constexpr std::size_t largest_commit = std::size_t{1} << 24;
+
 std::map<std::string, std::string> read_commit(const std::filesystem::path& file) {
   std::map<std::string, std::string> checksums;
-  std::istringstream in(contents_of_file(file, 1));
+  std::istringstream in(contents_of_file(file, 1, largest_commit));
   for (std::string checksum, name; in >> checksum >> name;) checksums[name] = checksum;
   return checksums;
 }
@@ -28,7 +30,7 @@ void check_file(const std::filesystem::path& file, const std::string& found,
                   file, found, commit_file, expected->second);
 }
 
-/// All of a tensor; of more than two dims the later ones are one.
+/// The area of a whole tensor. Dims after the first are joined.
 area whole(const std::vector<std::size_t>& shape) {
   area all{0, 1, 0, 1};
   for (std::size_t i = 0; i < shape.size(); ++i) (i == 0 ? all.rows : all.columns) *= shape[i];
@@ -40,8 +42,11 @@ area whole(const std::vector<std::size_t>& shape) {
 piece_source::piece_source(const std::filesystem::path& folder, bool weights_alone)
     : folder_(folder), name_(folder.string()), checksums_(read_commit(folder / commit_file)) {
   for (const char* name : {run_file, index_file})
-    check_file(folder / name, checksum::of(contents_of_file(folder / name, 1)), checksums_);
-  for (saved_tensor& t : read_index(folder / index_file)) {
+    check_file(folder / name, checksum::of(contents_of_file(folder / name, 1, pieces_limits.bytes)),
+               checksums_);
+  saved_index index = read_index(folder / index_file);
+  vocabulary_ = index.vocabulary;
+  for (saved_tensor& t : index.tensors) {
     if (weights_alone && t.where != region::weights) continue;
     shapes_[t.name] = t.shape;
     tensors_[t.name] = {t.shape.size(), std::move(t.pieces)};
@@ -65,8 +70,9 @@ const safetensors_reader& piece_source::open(const std::string& file) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<safetensors_reader>& in = files_[file];
   if (in != nullptr) return *in;
-  auto opened = std::make_unique<safetensors_reader>(folder_ / file);
-  check_file(folder_ / file, opened->checksum_of_header(), checksums_);
+  const std::filesystem::path path = file_within(folder_, file, folder_ / index_file, 1);
+  auto opened = std::make_unique<safetensors_reader>(path);
+  check_file(path, opened->checksum_of_header(), checksums_);
   in = std::move(opened);
   return *in;
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/safetensors.hpp>
 
-#include "read_file.hpp"
+#include "json_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -14,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <system_error>
 
 namespace rankc::runtime {
 namespace {
@@ -92,17 +89,6 @@ std::optional<std::size_t> product(std::size_t a, std::size_t b) {
   return result;
 }
 
-/// The whole numbers of a JSON array, or nothing where it is something else.
-std::optional<std::vector<std::size_t>> whole_numbers(const json& value) {
-  if (!value.is_array()) return std::nullopt;
-  std::vector<std::size_t> numbers;
-  for (const json& number : value) {
-    if (!number.is_number_unsigned()) return std::nullopt;
-    numbers.push_back(number.get<std::size_t>());
-  }
-  return numbers;
-}
-
 void refuse_unless_floating(const std::string& file, const std::string& name,
                             const safetensors_reader::tensor& t) {
   if (t.type == element::other)
@@ -120,18 +106,10 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-void safetensors_reader::closes::operator()(const int* descriptor) const {
-  close(*descriptor);
-  delete descriptor;
-}
-
-safetensors_reader::safetensors_reader(const std::filesystem::path& file) : name_(file.string()) {
-  const int descriptor = open(name_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail_to_read(name_, 1);
-  descriptor_.reset(new int(descriptor));
-  std::error_code error;
-  size_ = std::filesystem::file_size(file, error);
-  if (error) fail_to_read(name_, 1, error.value());
+safetensors_reader::safetensors_reader(const std::filesystem::path& file)
+    : name_(file.string()), file_(file) {
+  if (!file_.problem().empty()) fail_to_read(name_, 1, file_.problem());
+  size_ = file_.size();
   read_tensors(read_header());
 }
 
@@ -156,7 +134,7 @@ std::string safetensors_reader::read_header() {
 }
 
 void safetensors_reader::read_tensors(const std::string& header) {
-  const json root = json::parse(header, nullptr, false);
+  const auto root = parse_json<json>(header, "the header of " + name_, 1, header_limits);
   if (!root.is_object())
     throw failure(1, "RC6603: the header of {} is not a JSON object; the file is damaged", name_);
   std::size_t covered = 0;
@@ -164,17 +142,16 @@ void safetensors_reader::read_tensors(const std::string& header) {
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {
       for (const auto& [key, text] : value.items())
-        if (text.is_string()) metadata_[key] = text.get<std::string>();
+        if (const auto words = value_as<std::string>(text)) metadata_[key] = *words;
       continue;
     }
-    if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string())
-      throw failure(1, "RC6604: {}: tensor {} has no dtype", name_, name);
-    const auto dtype = value["dtype"].get<std::string>();
-    const known_type* type = type_named(dtype);
+    const auto dtype = value_as<std::string>(value_of(value, "dtype"));
+    if (!dtype) throw failure(1, "RC6604: {}: tensor {} has no dtype", name_, name);
+    const known_type* type = type_named(*dtype);
     if (type == nullptr)
-      throw failure(1, "RC6605: {}: tensor {} has the unknown dtype {}", name_, name, dtype);
-    const auto shape = whole_numbers(value.value("shape", json()));
-    const auto offsets = whole_numbers(value.value("data_offsets", json()));
+      throw failure(1, "RC6605: {}: tensor {} has the unknown dtype {}", name_, name, *dtype);
+    const auto shape = value_as<std::vector<std::size_t>>(value_of(value, "shape"));
+    const auto offsets = value_as<std::vector<std::size_t>>(value_of(value, "data_offsets"));
     if (!shape)
       throw failure(1, "RC6606: {}: the shape of tensor {} is not a list of whole numbers", name_, name);
     if (!offsets || offsets->size() != 2)
@@ -191,7 +168,7 @@ void safetensors_reader::read_tensors(const std::string& header) {
     const auto bytes = count ? product(*count, type->width) : std::nullopt;
     if (bytes != end - begin)
       throw failure(1, "RC6609: {}: tensor {} has shape {} of {}, which does not fit its {} bytes", name_,
-                    name, shape_text(*shape), dtype, end - begin);
+                    name, shape_text(*shape), *dtype, end - begin);
     in_order.push_back(&(tensors_[name] = {type->type, *shape, data_ + begin, *count, type->width, {}}));
   }
   std::sort(in_order.begin(), in_order.end(), [](const tensor* a, const tensor* b) {
@@ -265,19 +242,12 @@ void safetensors_reader::read(const std::string& name, std::size_t first, std::s
 }
 
 void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t bytes) const {
-  auto* into = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t got = pread(*descriptor_, into, bytes, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw failure(1, "RC6616: {} cannot be read at byte {}: {}", name_, offset, std::strerror(errno));
-    if (got == 0)
-      throw failure(1, "RC6617: {} ends at byte {}; it has been truncated since it was opened", name_,
-                    offset);
-    into += got;
-    offset += static_cast<std::size_t>(got);
-    bytes -= static_cast<std::size_t>(got);
-  }
+  const ssize_t got = read_fully(file_.descriptor(), offset, to, bytes);
+  if (got < 0)
+    throw failure(1, "RC6616: {} cannot be read at byte {}: {}", name_, offset, std::strerror(errno));
+  if (static_cast<std::size_t>(got) < bytes)
+    throw failure(1, "RC6617: {} ends at byte {}; it has been truncated since it was opened", name_,
+                  offset + static_cast<std::size_t>(got));
 }
 
 }  // namespace rankc::runtime

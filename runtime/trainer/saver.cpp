@@ -13,8 +13,11 @@ saver::saver(const description& about, const std::filesystem::path& directory, i
              const placement& where)
     : about_(about), directory_(directory), keep_(keep), where_(where) {
   if (!where.speaks()) return;
-  prepare_save(directory);
+  notes_ = prepare_save(directory);
   lock_.emplace(directory);
+  if (!lock_->is_held())
+    notes_.push_back(say(
+        "RC6530: {}: the file system has no locks; a second run that saves there is not noticed", directory));
 }
 
 saver::~saver() = default;

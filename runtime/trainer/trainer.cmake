@@ -21,8 +21,12 @@ add_library(rankc_trainer STATIC
   trainer/hugging_face_config.cpp
   trainer/hugging_face_export.cpp
   trainer/hugging_face_families.cpp
+  trainer/hugging_face_files.cpp
+  trainer/hugging_face_origin.cpp
   trainer/hugging_face_source.cpp
   trainer/injection.cpp
+  trainer/input_file.cpp
+  trainer/json_file.cpp
   trainer/learning_rate.cpp
   trainer/main.cpp
   trainer/mapped_file.cpp
@@ -54,6 +58,7 @@ add_library(rankc_trainer STATIC
   trainer/time_table.cpp
   trainer/trace_file.cpp
   trainer/trainer.cpp
+  trainer/vocabulary_source.cpp
   trainer/write_checkpoint.cpp)
 # A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
 set_source_files_properties(trainer/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

@@ -147,6 +147,8 @@ void train(const description& about, const install_engine& install, const option
         b.from->folder.string(), b.state.step, last));
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
+  if (saves)
+    for (const std::string& note : saves->notes()) say.line("note: " + note);
   std::optional<replicas> alike;
   if (o.check_replicas > 0) alike.emplace(about);
   if (alike && alike->empty())

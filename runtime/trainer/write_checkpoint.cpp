@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a checkpoint: what each process does, and what the one does that speaks.
+// Writing a checkpoint: each process writes the files of its ranks, and one process writes the rest.
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
-#include <rankc/trainer/checksum.hpp>
 #include <rankc/runtime/durable.hpp>
+#include <rankc/trainer/checksum.hpp>
+#include <rankc/trainer/input_file.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace rankc::runtime {
 namespace {
@@ -25,13 +28,25 @@ void create_folder(const fs::path& folder) {
   if (error) fail_to_write(folder, checkpoint_code, error.value());
 }
 
+/// The same, and flush the folders that got a new entry.
+/// Returns: false where one of them cannot be flushed.
+bool create_durably(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> parents;
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, ignored); at = at.parent_path())
+    parents.push_back(at.parent_path());
+  create_folder(folder);
+  return std::all_of(parents.begin(), parents.end(), [](const fs::path& at) { return flush_folder(at); });
+}
+
 void discard(const fs::path& path) {
-  std::error_code ignored;  // what stays is refused by later writes, or costs room alone
+  std::error_code ignored;  // what stays is refused by later writes, or only takes room
   fs::remove_all(path, ignored);
 }
 
-/// Do `act` in every process, or in the one that speaks; what it returns, of all.
-/// Errors: failure (65) in all of them where it fails in one.
+/// Call `act` in every process.
+/// Returns: the texts of all processes, joined.
+/// Errors: failure (65) in all processes where one fails.
 std::string by_all(const placement& where, const std::string& name, const std::function<std::string()>& act) {
   std::string mine;
   try {
@@ -47,6 +62,7 @@ std::string by_all(const placement& where, const std::string& name, const std::f
   return all;
 }
 
+/// The same, where only the process that prints acts.
 std::string by_speaker(const placement& where, const std::string& name, const std::function<void()>& act) {
   return by_all(where, name, [&] {
     if (where.speaks()) act();
@@ -54,22 +70,23 @@ std::string by_speaker(const placement& where, const std::string& name, const st
   });
 }
 
-/// Write what all ranks have in common; COMMIT says that everything is on disk.
+/// Write the files that all ranks share. COMMIT is the last: it says that everything is on disk.
 void commit(const description& about, const run_state& state, const fs::path& folder, std::string lines) {
   const auto write = [&](const char* name, const std::string& text) {
     write_durably(folder / name, text);
     lines += fmt::format("{} {}\n", checksum::of(text), name);
   };
-  write(index_file, index_text(saved_tensors(about, global_parameters(about))));
+  write(index_file, index_text(saved_tensors(about, global_parameters(about)),
+                               static_cast<std::size_t>(about.vocab_used)));
   write(run_file, run_state_text(state, about));
   flush_folder(folder);
   write_durably(folder / commit_file, lines);
   flush_folder(folder);
 }
 
-/// Give a whole checkpoint its name, and `latest` that of it.
+/// Give a whole checkpoint its name, and write this name to `latest`.
 void publish(const fs::path& unfinished, const fs::path& folder) {
-  if (!fs::exists(folder)) {
+  if (!is_there(folder, checkpoint_code)) {
     rename_durably(unfinished, folder);
   } else if (!exchange_durably(unfinished, folder)) {
     discard(replaced_folder(folder));
@@ -85,8 +102,8 @@ void publish(const fs::path& unfinished, const fs::path& folder) {
   discard(replaced_folder(folder));
 }
 
-/// Of the checkpoints of earlier steps let `keep` - 1 stay. One goes under a name that no loader reads, then
-/// its files do.
+/// Remove checkpoints of earlier steps, all but the newest `keep` - 1. Each is renamed to a name that no
+/// loader reads before its files are removed.
 void remove_old(const fs::path& folder, int keep) try {
   if (keep == 0) return;
   int left = keep - 1;
@@ -96,24 +113,26 @@ void remove_old(const fs::path& folder, int keep) try {
     rename_durably(old, removed);
     discard(removed);
   }
-} catch (const failure&) {  // one that cannot be removed costs room alone
+} catch (const std::exception&) {  // this checkpoint is on disk: an old one that stays only takes room
 }
 
-/// What earlier saves were ended in, and what another one of this step may not find.
+/// Remove the files of saves that a crash has ended.
 void remove_leftovers(const fs::path& directory) {
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (const std::string name = entry.path().filename().string();
+  for (const fs::path& path : entries_of(directory, checkpoint_code))
+    if (const std::string name = path.filename().string();
         name.starts_with(".step_") && (name.ends_with(".unfinished") || name.ends_with(".removed")))
-      left.push_back(entry.path());
-  for (const fs::path& path : left) discard(path);
+      discard(path);
 }
 
 }  // namespace
 
-void prepare_save(const fs::path& directory) {
-  create_folder(directory);
+std::vector<std::string> prepare_save(const fs::path& directory) {
+  const bool flushed = create_durably(directory);
   if (access(directory.c_str(), W_OK | X_OK) != 0) fail_to_write(directory, checkpoint_code);
+  if (flushed && flush_folder(directory)) return {};
+  return {
+      say("RC6636: {}: the file system cannot flush folders to disk; a save may be lost if the machine fails",
+          directory)};
 }
 
 fs::path write_checkpoint(const description& about, const snapshot& from, const fs::path& directory,
@@ -124,7 +143,7 @@ fs::path write_checkpoint(const description& about, const snapshot& from, const 
     throw failure(checkpoint_code, "RC6635: {} cannot be saved: the processes of this run cannot communicate",
                   folder);
   by_speaker(where, "save " + name + ": begin", [&] {
-    create_folder(directory);
+    create_durably(directory);
     remove_leftovers(directory);
     create_folder(unfinished);
   });

@@ -63,6 +63,21 @@ class list : public plan_list {
 std::vector<split_plan> plans() {
   list l;
   l.add_layouts("gpt2", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128});
+  // The same models with rows of padding in the vocabulary.
+  constexpr models::gpt2 padded{
+      .layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 132, .vocab_used = 128};
+  l.add("gpt2_padded", "one", padded, {}, schedules::gpipe{1});
+  l.add("gpt2_padded", "tp2", padded, {.world = 2, .tp = 2}, schedules::gpipe{1});
+  l.add("llama_gqa_padded", "tp2",
+        models::llama{.layers = 3,
+                      .hidden = 32,
+                      .heads = 4,
+                      .kv_heads = 2,
+                      .ffn = 80,
+                      .vocab = 130,
+                      .theta = 10000,
+                      .vocab_used = 128},
+        {.world = 2, .tp = 2}, schedules::gpipe{1});
   l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {},
         schedules::gpipe{1}, adapting);
   l.add_layouts("gpt2_sharded",

@@ -6,6 +6,7 @@ add_executable(rankc_launch_test
   runtime/launch/hello_test.cpp
   runtime/launch/network_test.cpp
   runtime/launch/nodelist_test.cpp
+  runtime/launch/printable_test.cpp
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
   runtime/launch/watchdog_test.cpp)

@@ -3,10 +3,14 @@ find_package(nlohmann_json REQUIRED)
 
 add_executable(rankc_trainer_test
   runtime/trainer/call_account_test.cpp
+  runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp
   runtime/trainer/data_test.cpp
+  runtime/trainer/file_names_test.cpp
   runtime/trainer/generate_test.cpp
   runtime/trainer/hash_test.cpp
+  runtime/trainer/input_file_test.cpp
+  runtime/trainer/json_file_test.cpp
   runtime/trainer/injection_test.cpp
   runtime/trainer/learning_rate_test.cpp
   runtime/trainer/metrics_test.cpp
@@ -32,7 +36,8 @@ add_test(NAME trainer/no_match COMMAND rankc_trainer_test "-tc=no such test case
 set_tests_properties(trainer/no_match PROPERTIES WILL_FAIL TRUE)
 
 # The order of the calls that change files: the linker lets the test see them.
-add_executable(rankc_durability_test runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp)
+add_executable(rankc_durability_test
+  runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp runtime/trainer/file_systems_test.cpp)
 target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_host_main)
 set(seen open write fsync flock rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
 list(TRANSFORM seen PREPEND "LINKER:--wrap=")

@@ -16,6 +16,7 @@
 
 #include <sys/wait.h>
 #include <cstdio>
+#include <sys/stat.h>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -253,6 +254,10 @@ TEST_CASE("verify ends with 1 where a certificate is refused, and prints no clai
   CHECK(refusal(run_verify(s.path / "none")) ==
         test::said{7902, {(s.path / "none").string(), "No such file or directory"}});
   CHECK(refusal(run_verify(s.path)) == test::said{7902, {s.path.string(), "Is a directory"}});
+  const std::string fifo = (s.path / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  for (const std::string& endless : {fifo, std::string("/dev/zero")})
+    CHECK(refusal(run_verify(endless)) == test::said{7902, {endless, "it is not a regular file"}});
 }
 
 TEST_CASE("verify refuses a certificate whose calls have other operands than its ops") {

@@ -181,7 +181,9 @@ TEST_CASE("run.json returns the run, and any change to it is seen") {
         REQUIRE(s.samples == 328);
         REQUIRE(s.train.lr == state.train.lr);
       });
-      REQUIRE((seen == exit_with{} || seen == exit_with{65, {6555, {file}}}));
+      const int id =
+          seen.message.id;  // its checksum, invalid JSON, or a key that has become equal to another one
+      REQUIRE((seen == exit_with{} || (seen.code == 65 && (id == 6555 || id == 6596 || id == 6594))));
     }
 }
 

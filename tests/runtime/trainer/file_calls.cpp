@@ -75,13 +75,18 @@ ssize_t __wrap_write(int descriptor, const void* data, std::size_t bytes) {
 
 int __real_fsync(int);
 int __wrap_fsync(int descriptor) {
-  return note("flush", "", path_of(descriptor)) ? -1 : __real_fsync(descriptor);
+  const fs::path path = path_of(descriptor);
+  if (note("flush", "", path)) return -1;
+  if (active == nullptr || active->folder_error == 0 || !fs::is_directory(path))
+    return __real_fsync(descriptor);
+  errno = active->folder_error;
+  return -1;
 }
 
 int __real_flock(int, int);
 int __wrap_flock(int descriptor, int how) {
   if (active == nullptr || active->locks) return __real_flock(descriptor, how);
-  errno = ENOLCK;
+  errno = active->lock_error;
   return -1;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls by which the tools change files, in order, as the linker's --wrap lets a test see them; a file
-// system that cannot exchange names, a process that ends before one of the calls, and a call that fails.
+// The calls by which the tools change files, in their order; the linker's --wrap passes them here. A test may
+// take locks, flushes of folders and exchanges of names from the file system, end the process before a call,
+// or let a call fail.
 #pragma once
+#include <cerrno>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -21,8 +23,10 @@ class file_calls {
   int end_before = -1;                  // the call before which the process ends; -1: none
   int fail_from = -1, fail_until = -1;  // calls that fail with `error`; those that remove do not
   int error = 0;
-  bool locks = true;      // whether the file system has locks
-  bool exchanges = true;  // whether the file system can exchange names
+  bool locks = true;        // whether the file system has locks
+  int lock_error = ENOLCK;  // of a file system without locks
+  int folder_error = 0;     // of flushing a folder; 0: it can be flushed
+  bool exchanges = true;    // whether the file system can exchange names
 
   /// Note a call; the process may end here. Returns: whether the call fails.
   bool note(const std::string& call);

@@ -65,6 +65,22 @@ TEST_CASE("generate prints the prompt and what follows, the same in every layout
             .out == "3 4 250 251 252 253 \n");
 }
 
+TEST_CASE("generate stops behind the token that ends documents, and a seed may have 64 bits") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  program.leave_logits();
+  const std::string save = files.path("s");
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", save}).code == 0);
+  const auto text = [&] {
+    return run(program, {"generate", "--load", save, "--prompt", "a", "--tokens", "6", "--top-k", "1",
+                         "--seed", "18446744073709551615"})
+        .out;
+  };
+  CHECK(text() == "abcdefg\n");
+  program.about.end_of_document = 'e';
+  CHECK(text() == "abcde\n");
+}
+
 TEST_CASE("what generate cannot do is refused") {
   const scratch files;
   fake_program program(1, 1, 1), narrow(1, 1, 1, dtype::f64, 100);

@@ -159,7 +159,6 @@ TEST_CASE("every fault of a file is named") {
   CHECK(exit_of([&] { safetensors_reader in(large); }) ==
         exit_with{1, {6601, {large, "100000001", "100000000"}}});
   CHECK(refused(file_of("[1]", "")) == said{6603, {}});
-  CHECK(refused(file_of("{\"a\":", "")) == said{6603, {}});
   CHECK(refused(file_of(R"({"a":3})", "")) == said{6604, {"a"}});
   CHECK(refused(file_of(one("\"I64\"", "[1]", "[0,8]"), eight)) == said{6613, {"a"}});
   CHECK(refused(file_of(one("\"C64\"", "[1]", "[0,8]"), eight)) == said{6605, {"a", "C64"}});
@@ -181,6 +180,15 @@ TEST_CASE("every fault of a file is named") {
                         eight)) == said{6610, {"4"}});
   CHECK(refused(file_of(one("\"F32\"", "[2]", "[0,8]"), bytes_of<float>({1, NAN}))) ==
         said{6614, {"1", "a", "nan"}});
+  const std::string path = files.path("x.safetensors");
+  const auto header = [&](const std::string& text) {
+    files.write("x.safetensors", file_of(text, ""));
+    return exit_of([&] { safetensors_reader in(path); });
+  };
+  const std::string name = "the header of " + path;
+  CHECK(header("{\"a\":") == exit_with{1, {6596, {name, "byte 6 is unexpected"}}});
+  CHECK(header("{\"a\":{},\"a\":{}}") == exit_with{1, {6594, {name, "a"}}});
+  CHECK(header(std::string(1'000'000, '[')) == exit_with{1, {6592, {name, "32"}}});
   CHECK(exit_of([&] { safetensors_reader(files.path("none")); }) ==
         exit_with{1, {6585, {files.path("none"), "No such file or directory"}}});
 }
@@ -222,7 +230,7 @@ TEST_CASE("a damaged file of ours reads equal or is refused") {
       values = all_of(path);
     } catch (const failure& f) {
       REQUIRE(f.code == 1);
-      REQUIRE(f.arguments.at(0) == path);
+      REQUIRE(f.arguments.at(0).ends_with(path));
       ++refused;
     }
     REQUIRE(values == expected);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must survive a crash: written whole, and on disk before anything refers to them. Nothing here
-// writes through a link.
+// Files that must survive a crash: each is written whole and flushed to disk before another file refers to
+// it. Nothing here writes through a link.
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
@@ -24,8 +24,11 @@ inline constexpr int checkpoint_code = 65;
   throw failure(code, "RC5005: {} cannot be written: {}", file, std::strerror(error));
 }
 
-/// A file that is written from its start, then flushed and closed. One that is left before `close` stays as
-/// it is.
+/// Whether an error of fsync or of a rename says that the file system does not offer the call, as some
+/// network and object stores do.
+inline bool is_unsupported(int error) { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
+
+/// A file that is written from its start, then flushed and closed. Without `close` it stays as it is.
 /// Errors: failure (`code`) that names the file, here and below.
 class durable_file {
  public:
@@ -72,9 +75,9 @@ class durable_file {
     append(bytes.data(), bytes.size());
   }
 
-  /// Wait until all of it is on disk. A pipe or a terminal has none.
+  /// Wait until the file is on disk. Pipes, terminals and some file systems cannot be flushed.
   void flush() {
-    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail();
+    if (::fsync(descriptor_) != 0 && !is_unsupported(errno) && errno != EROFS) fail();
   }
 
   void close() {
@@ -93,13 +96,16 @@ class durable_file {
 };
 
 /// Wait until the entries of a folder are on disk.
-inline void flush_folder(const std::filesystem::path& folder, int code = checkpoint_code) {
+/// Returns: false where the file system cannot flush folders, or this process may not read the folder.
+inline bool flush_folder(const std::filesystem::path& folder, int code = checkpoint_code) {
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 && errno == EACCES) return false;
   if (descriptor < 0) fail_to_write(folder, code);
   const int result = ::fsync(descriptor);
   const int error = errno;
   ::close(descriptor);
-  if (result != 0) fail_to_write(folder, code, error);
+  if (result != 0 && !is_unsupported(error)) fail_to_write(folder, code, error);
+  return result == 0;
 }
 
 /// Write a small file under a name that is free, and wait until it is on disk.
@@ -110,14 +116,15 @@ inline void write_durably(const std::filesystem::path& file, std::string_view te
   out.close();
 }
 
-/// Rename a file or folder, and wait until its parent folder says so on disk.
+/// Rename a file or folder, and flush its parent folder.
 inline void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to,
                            int code = checkpoint_code) {
   if (std::rename(from.c_str(), to.c_str()) != 0) fail_to_write(to, code);
   flush_folder(to.parent_path(), code);
 }
 
-/// The same, to a name that is free. Returns: false where it is taken, and nothing has changed.
+/// The same, to a name that is free.
+/// Returns: false where the name is taken; nothing has changed then.
 inline bool rename_if_free(const std::filesystem::path& from, const std::filesystem::path& to,
                            int code = checkpoint_code) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
@@ -125,17 +132,17 @@ inline bool rename_if_free(const std::filesystem::path& from, const std::filesys
     return true;
   }
   if (errno == EEXIST) return false;
-  if (errno != EINVAL && errno != ENOSYS) fail_to_write(to, code);
+  if (!is_unsupported(errno)) fail_to_write(to, code);
   if (std::filesystem::exists(std::filesystem::symlink_status(to))) return false;
   rename_durably(from, to, code);
   return true;
 }
 
-/// Let two files or folders of one folder change names at one moment, and wait until it says so on disk.
-/// Returns: false where the file system cannot, and nothing has changed.
+/// Exchange the names of two files or folders of one folder atomically, and flush the folder.
+/// Returns: false where the file system cannot exchange names; nothing has changed then.
 inline bool exchange_durably(const std::filesystem::path& one, const std::filesystem::path& other) {
   if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
-    if (errno == EINVAL || errno == ENOSYS) return false;
+    if (is_unsupported(errno)) return false;
     fail_to_write(other, checkpoint_code);
   }
   flush_folder(other.parent_path());

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard error. A program goes on where it cannot be written: nothing here throws.
+// Standard error. Nothing here throws: a program goes on where standard error cannot be written.
 #pragma once
+#include <rankc/launch/printable.hpp>
+
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,16 +14,18 @@ namespace rankc::runtime {
 /// Write a text to standard error, as far as that can be written. It may be called in a signal handler.
 void write_error(std::string_view text) noexcept;
 
-/// Write a text whose values are filled in.
+/// Fill in the values of a text and write it as one line, as `printable`. The text ends with a line break.
 template <class... Values>
 void say_error(fmt::format_string<Values...> text, Values&&... values) noexcept try {
-  write_error(fmt::format(text, std::forward<Values>(values)...));
+  std::string line = fmt::format(text, std::forward<Values>(values)...);
+  if (line.ends_with('\n')) line.pop_back();
+  write_error(printable(line) + "\n");
 } catch (...) {
   write_error("out of memory while an error was being told\n");
 }
 
-/// Give the standard descriptors that are closed to /dev/null, unwritable: a file that is opened later would
-/// get their numbers, and what is printed would go into it.
+/// Open /dev/null as each standard descriptor that is closed. Otherwise a file that is opened later would get
+/// its number, and receive the lines that are printed.
 void reserve_standard_files() noexcept;
 
 }  // namespace rankc::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: DIR/step_000100/{rank_00000.safetensors, ..., index.json, run.json, COMMIT}, and DIR/latest,
-// which names the newest. Each rank writes what it alone holds; the index says where every part of a tensor
-// lies, so that a checkpoint loads into any parallel layout of the same model. A folder without COMMIT is
-// none.
+// which names the newest. Each rank writes its shards; of replicas, the first rank writes. The index tells
+// where every part of a tensor lies, so a checkpoint loads into any parallel layout of the same model. A
+// folder without COMMIT is not a checkpoint.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -17,44 +17,48 @@
 
 namespace rankc::runtime {
 
-/// Make sure that checkpoints can be written below `directory`, before hours of training depend on it.
-/// Errors: failure (65) when they cannot.
-void prepare_save(const std::filesystem::path& directory);
+/// Create a folder, and make sure that checkpoints can be written there before hours of training depend on
+/// it.
+/// Returns: notes on the guarantees that its file system does not give.
+/// Errors: failure (65) where the folder cannot be written.
+std::vector<std::string> prepare_save(const std::filesystem::path& directory);
 
-/// Write a checkpoint and return its folder; where ranks are processes, each calls it. It is written under a
-/// name that no loader reads, and renamed when whole and on disk; `latest` follows after that. One of the
-/// same step stays until then: the two change names at one moment, or, where the file system cannot, the old
-/// one is set aside first, where
-/// `find_checkpoint` knows it. Of older ones the newest `keep` - 1 stay (0: all).
-/// Errors: failure (65) in every process when any cannot write; earlier checkpoints stay as they are.
+/// Write a checkpoint. Where ranks are processes, each calls it. The checkpoint is written under a name that
+/// no loader reads, and renamed when it is on disk; `latest` is written after that. A checkpoint of the same
+/// step exchanges names with the new one. Where the file system cannot exchange names, the old one is renamed
+/// first, to a name that `find_checkpoints` reads. Older checkpoints are removed, all but the newest `keep` -
+/// 1 (0: none is).
+/// Returns: its folder.
+/// Errors: failure (65) in every process where one cannot write; earlier checkpoints stay as they are.
 std::filesystem::path write_checkpoint(const description&, const snapshot&,
                                        const std::filesystem::path& directory, const placement& = {},
                                        int keep = 0);
 std::filesystem::path save_checkpoint(engine&, const run_state&, const std::filesystem::path& directory);
 
-/// The checkpoints that a path means, the first choice first: itself where it holds COMMIT, else the one that
-/// its `latest` names, those of earlier steps, and those of later ones.
+/// The checkpoints of a path, the first choice first: the path itself where it holds COMMIT, else the one
+/// that its `latest` names, then those of earlier steps, then those of later ones.
+/// Errors: failure (65) where the folder cannot be read.
 std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& path);
 
 /// The first of these. Errors: failure (65) where there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
-/// A checkpoint that is open: all that this process's ranks need of it is there, is this model's, and has
-/// been checked.
+/// An open checkpoint: it holds the tensors that the ranks of this process need, and these match their
+/// checksums.
 struct open_checkpoint {
   std::filesystem::path folder;
   run_state state;
-  std::unique_ptr<piece_source> tensors;
-  std::vector<std::string> notes;  // why it is not the first choice
+  std::unique_ptr<tensor_source> tensors;
+  std::vector<std::string> notes;  // the reasons why it is not the first choice
 };
 
-/// Open the first of the checkpoints that a path means that is whole for every process; weights alone where
-/// the program does not train.
-/// Errors: failure (65) for damaged files, where the path is a checkpoint itself or no other is whole, and
-/// for tensors that this model does not have or lacks.
+/// Open the first checkpoint of a path that every process finds undamaged. A program that does not train
+/// opens only the weights.
+/// Errors: failure (65) where all are damaged, and for tensors that are missing, unexpected or of another
+/// shape.
 open_checkpoint open_newest(const description&, const std::filesystem::path& path, const placement& = {});
 
-/// Read what an engine's ranks hold; of a path, as `open_newest` does.
+/// Read the tensors that an engine's ranks hold. For a path the checkpoint is found as by `open_newest`.
 void load_checkpoint(engine&, const open_checkpoint&);
 void load_checkpoint(engine&, const std::filesystem::path& path);
 
@@ -62,10 +66,12 @@ void load_checkpoint(engine&, const std::filesystem::path& path);
 /// Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
 std::unique_ptr<tensor_source> open_weights(const description&, const std::filesystem::path& folder);
 
-/// Read weights alone, from a .safetensors file, a folder with model.safetensors, a Hugging Face folder, or a
-/// checkpoint. What lora has beside weights may be missing, all of it: it then starts as by hash:1. Returns
-/// the names of what did.
-/// Errors: failure (1) for damaged files and for tensors that this model does not have or lacks.
-std::vector<std::string> load_weights(engine&, const std::filesystem::path& path, const placement& = {});
+/// Read weights from a .safetensors file, a folder with model.safetensors, a Hugging Face folder, or a
+/// checkpoint. Where the source has no LoRA adapters, those of the plan start as by hash:1. `notes` gets the
+/// notes of the source.
+/// Returns: the names of the parameters that start so.
+/// Errors: failure (1) for damaged files, and for tensors that are missing, unexpected or of another shape.
+std::vector<std::string> load_weights(engine&, const std::filesystem::path& path, const placement& = {},
+                                      std::vector<std::string>* notes = nullptr);
 
 }  // namespace rankc::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint consists of: each region of each parameter is a tensor, in pieces that ranks keep in
-// files of their own. Known from a program's tables alone, and written beside the pieces (index.json), so
-// that any other program of the same model finds what its ranks need.
+// The tensors of a checkpoint. Each region of each parameter is a tensor, and its pieces lie in the files of
+// the ranks. The index follows from a program's tables. It is written next to the pieces (index.json), so any
+// program of the same model finds the pieces that its ranks need.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/trainer/parameters.hpp>
@@ -13,17 +13,17 @@
 
 namespace rankc::runtime {
 
-/// A region of parameters, and what its tensors' names begin with.
+/// A region of parameters, and the prefix of its tensors' names.
 struct part {
   region where;
   const char* prefix;
 };
 /// The regions that a program saves: weights, and the moments that its optimizer keeps.
 std::vector<part> saved_parts(const description&);
-/// Of these, the parameters that have the region.
+/// Whether a parameter has a region.
 bool has(const global_parameter&, region);
 
-/// An area of a tensor, which `file` has whole, under the tensor's name.
+/// An area of a tensor. `file` has it as a tensor with the same name.
 struct saved_piece {
   std::string file;
   area where;
@@ -40,18 +40,23 @@ struct saved_tensor {
 /// The file of a rank: rank_00003.safetensors.
 std::string file_of_rank(int rank);
 
-/// The tensors of a program's checkpoints; of replicas the first keeps a piece.
+/// The tensors of a program's checkpoints. Of replicas, the first one saves.
 /// Errors: failure (70) where the pieces do not hold every element exactly once.
 std::vector<saved_tensor> saved_tensors(const description&, const std::vector<global_parameter>&);
 
-/// index.json, with a checksum of itself.
-std::string index_text(const std::vector<saved_tensor>&);
+/// index.json, with a checksum of itself. `vocabulary`: the tokens of the program.
+std::string index_text(const std::vector<saved_tensor>&, std::size_t vocabulary);
 
-/// Errors: failure (1) for what cannot be read, is damaged, or has tensors whose pieces overlap or leave a
-/// hole.
-std::vector<saved_tensor> read_index(const std::filesystem::path& file);
+struct saved_index {
+  std::vector<saved_tensor> tensors;
+  std::size_t vocabulary = 0;  // 0: an earlier version, which did not write it
+};
 
-/// A part of a tensor that has one column where it is a vector.
+/// Errors: failure (1) that names the file, where it cannot be read or is damaged; the tensor, where a value
+/// has another type or range, or pieces overlap or leave a hole.
+saved_index read_index(const std::filesystem::path& file);
+
+/// The shape of an area of a tensor with this many dims.
 std::vector<std::size_t> shape_of(const area&, std::size_t dims);
 
 }  // namespace rankc::runtime

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint's weights as whole tensors for other programs: as they are, or, of a program that trains parts
-// of low rank beside weights, as the dense weights that these stand for; by the plan's names, or as Hugging
-// Face has them.
+// A checkpoint's weights as whole tensors for other programs, by the plan's names or as a Hugging Face
+// folder. LoRA adapters are written as they are, or merged into the weights.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 namespace rankc::runtime {
 
 enum class export_format { safetensors, hugging_face };
 
 struct export_options {
-  /// w is w + scale b a, summed in f64 and rounded once, and its parts of low rank are left out: the tensors
-  /// are those of the same plan without lora.
+  /// Write w + scale b a for each weight w with adapters a and b, summed in f64 and rounded once. The tensors
+  /// are those of the same plan without LoRA.
   bool merge = false;
   export_format format = export_format::safetensors;
-  std::size_t file_bytes = 5'000'000'000;  // of Hugging Face's files, where there are several
+  std::size_t file_bytes = 5'000'000'000;  // of each Hugging Face file, where there are several
+  /// The Hugging Face folder that the run began with. The export copies from it what the plan does not hold.
+  /// Empty: the folder that the checkpoint names. "none": the export of the plan alone.
+  std::string source{};
 };
 
-/// Write the weights of a checkpoint to `out`/model.safetensors, in f64 where the program computes in it, in
-/// bf16 where it keeps them so in Hugging Face's form, else in f32. Returns: the file, or the folder where it
-/// is theirs.
-/// Errors: failure (65) where the checkpoint is not this program's, or the file cannot be written; failure
-/// (1) where there is
-///         nothing to merge, or no table of the model's family.
+/// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Their type
+/// is f64 where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a
+/// Hugging Face folder, and else f32.
+/// Returns: the file, or the Hugging Face folder.
+/// Errors: failure (65) where the checkpoint is not this program's, or a file cannot be written; failure (1)
+/// where the options do not fit the plan, its family has no tables, or the source is gone; failure (2) where
+/// `out` has a model that no export has written.
 std::filesystem::path export_weights(const description&, const std::filesystem::path& checkpoint,
                                      const std::filesystem::path& out, const export_options& = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run alone may save into a folder. The lock ends with the process that has it, however that ends.
+// Only one run may save into a folder. The system releases the lock when the run's process ends, however it
+// ends.
 #pragma once
 #include <filesystem>
 
@@ -7,14 +8,18 @@ namespace rankc::runtime {
 
 class folder_lock {
  public:
-  /// Take the lock of a folder: its file `.lock`, which says who has it.
-  /// Errors: failure (65) that names the run that has it.
+  /// Lock the file `.lock` of a folder, and write into it which process has it.
+  /// Errors: failure (65) that names the run that has the lock.
   explicit folder_lock(const std::filesystem::path& folder);
   ~folder_lock();
   folder_lock(const folder_lock&) = delete;
 
+  /// False where the file system does not offer locks.
+  bool is_held() const { return is_held_; }
+
  private:
   int descriptor_;
+  bool is_held_ = false;
 };
 
 }  // namespace rankc::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors to the reader, from pieces that lie in safetensors files: those of a checkpoint, where each
-// rank has written its own, or files in which each tensor is whole.
+// Whole tensors, read from pieces that lie in safetensors files: those of a checkpoint, where each rank has
+// written its shards, or files that hold each tensor whole.
 #pragma once
 #include <rankc/trainer/checkpoint_index.hpp>
 #include <rankc/trainer/safetensors.hpp>
@@ -15,14 +15,14 @@
 
 namespace rankc::runtime {
 
-/// The files of a checkpoint that are not a rank's. COMMIT is written last: a line for each file, "CHECKSUM
-/// NAME".
+/// The files of a checkpoint that all ranks share. COMMIT is written last; it has the line "CHECKSUM NAME"
+/// for each file.
 inline constexpr const char *commit_file = "COMMIT", *index_file = "index.json", *run_file = "run.json";
 
 class piece_source : public tensor_source {
  public:
-  /// Open a checkpoint: what COMMIT says of run.json and index.json.
-  /// Errors: failure (1) for what is missing or damaged, here and below.
+  /// Open a checkpoint, and compare run.json and index.json with COMMIT.
+  /// Errors: failure (1) that names a file which is missing or damaged, here and below.
   piece_source(const std::filesystem::path& folder, bool weights_alone);
 
   /// Open files of whole tensors.
@@ -30,6 +30,7 @@ class piece_source : public tensor_source {
 
   const std::string& name() const override { return name_; }
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
+  std::size_t vocabulary() const override { return vocabulary_; }
   void check(const std::string& tensor, const area&) override;
   void read(const std::string& tensor, const area&, double* to) const override;
 
@@ -45,9 +46,10 @@ class piece_source : public tensor_source {
   std::map<std::string, std::string> checksums_;  // of a checkpoint's files
   std::map<std::string, tensor> tensors_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
+  std::size_t vocabulary_ = 0;
   std::map<std::string, std::unique_ptr<safetensors_reader>> files_;
   std::set<std::pair<std::string, std::string>> checked_;  // file and tensor
-  std::mutex mutex_;                                       // of the last two
+  std::mutex mutex_;                                       // guards the two above
 };
 
 }  // namespace rankc::runtime

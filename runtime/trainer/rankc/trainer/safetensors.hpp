@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of named tensors in the safetensors format: u64 length of a JSON header, the header, raw row-major
-// little-endian data without holes. The writer adds checksums to the header's metadata, of the header and of
-// each tensor; the reader checks them where there are any, so that a damaged file is refused before anything
-// is loaded from it.
+// Files of named tensors in the safetensors format: the u64 length of a JSON header, the header, and
+// row-major little-endian data without holes. The writer stores checksums of the header and of each tensor in
+// the header's metadata. The reader compares them where a file has them, and refuses a damaged file before it
+// loads any of it.
 #pragma once
 #include <rankc/runtime/program.hpp>
-#include <rankc/trainer/checksum.hpp>
 #include <rankc/runtime/durable.hpp>
+#include <rankc/trainer/checksum.hpp>
+#include <rankc/trainer/input_file.hpp>
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,16 +51,13 @@ class safetensors_reader {
   void read(const std::string& name, std::size_t first, std::size_t count, double* to) const;
 
  private:
-  struct closes {
-    void operator()(const int* descriptor) const;
-  };
   std::string read_header();
   void read_tensors(const std::string& header);
   void read_checksums(std::string header, std::vector<tensor*> in_order);
   void read_bytes(std::size_t offset, void* to, std::size_t bytes) const;
 
   std::string name_, header_checksum_;
-  std::unique_ptr<int, closes> descriptor_;
+  input_file file_;
   std::size_t size_ = 0, data_ = 0;  // bytes of the file; offset of the first tensor
   std::map<std::string, tensor> tensors_;
   text_map metadata_;

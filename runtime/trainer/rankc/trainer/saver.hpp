@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves of a run: taken between two steps, and written by a thread while training goes on. A save that fails
-// costs the run nothing but that save; the next one tries again.
+// The saves of a run. A save is a copy that is taken between two steps; a thread writes it while training
+// goes on. A run survives a save that fails, and tries again at the next one.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -19,21 +19,24 @@ namespace rankc::runtime {
 
 class saver {
  public:
-  /// Make the folder and lock it; of its checkpoints the newest `keep` stay (0: all).
-  /// Errors: failure (65) where it cannot be written, or another run saves there.
+  /// Make the folder and lock it. Saves keep the newest `keep` checkpoints there, or all where it is 0.
+  /// Errors: failure (65) where the folder cannot be written, or another run saves there.
   saver(const description&, const std::filesystem::path& directory, int keep, const placement& where);
   ~saver();
 
-  /// Save what the engine has now; a save that is still being written is waited for. Where ranks are
-  /// processes, each calls.
+  /// The guarantees that the folder's file system does not give.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Save the present state of the engine, after the save that is still being written. Where ranks are
+  /// processes, each calls it.
   void begin(engine&, const run_state&);
 
-  /// How a save went: its line.
+  /// Whether a save succeeded, and the line that reports it.
   struct outcome {
     bool saved;
     std::string line;
   };
-  /// Of saves that have ended since the last call.
+  /// The outcomes of saves that have ended since the last call.
   std::vector<outcome> news();
 
   /// Wait for the last save. Returns: whether it was written; true where there was none.
@@ -45,6 +48,7 @@ class saver {
   int keep_;
   placement where_;
   std::optional<folder_lock> lock_;
+  std::vector<std::string> notes_;
   std::mutex mutex_;  // of the next two
   std::vector<outcome> news_;
   bool last_saved_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of whole tensors come from, read by parts: a file, a checkpoint's pieces, a folder with
-// other names.
+// A source of whole tensors that are read by parts: a file, the pieces of a checkpoint, or a Hugging Face
+// folder.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -16,25 +16,31 @@ struct area {
   std::size_t count() const { return rows * columns; }
 };
 
-/// What two areas have in common; without rows or columns where there is nothing.
+/// The intersection of two areas; it has no rows or no columns where they do not overlap.
 area common(const area&, const area&);
 
-/// Whether areas hold every element of a tensor exactly once, in bands of columns, each of them rows above
-/// rows.
+/// Whether areas hold every element of a tensor exactly once, in bands of columns. Within a band, areas
+/// follow one another by rows.
 bool covers(std::vector<area>, std::size_t rows, std::size_t columns);
 
 class tensor_source {
  public:
   virtual ~tensor_source() = default;
 
-  /// What it is called in messages.
+  /// The name for messages.
   virtual const std::string& name() const = 0;
   /// Its tensors, one or two dims each.
   virtual const std::map<std::string, std::vector<std::size_t>>& shapes() const = 0;
+  /// The rows of its tables of tokens that are tokens, 0 where that is unknown. The rows after them are
+  /// padding.
+  virtual std::size_t vocabulary() const { return 0; }
 
-  /// Check what is needed to read an area: that files match their checksums, and values are finite. An area
-  /// that lies in what was checked before costs nothing.
-  /// Errors: failure (1) that names file and tensor, with what is expected and what is there; so does `read`.
+  /// Sentences on differences from the plan that do not keep it from being loaded.
+  virtual std::vector<std::string> notes() const { return {}; }
+
+  /// Check that an area can be read: files match their checksums, and values are finite. A file's tensor is
+  /// checked only once.
+  /// Errors: failure (1) that names file and tensor, with the found and the expected value; so does `read`.
   virtual void check(const std::string& tensor, const area&) = 0;
 
   /// Read an area. Shapes: `to` has rows x columns of the area, row-major.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of a Hugging Face folder under the names that they have there.
+#pragma once
+#include "hugging_face_families.hpp"
+#include <rankc/trainer/piece_source.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace rankc::runtime {
+
+/// Whether a folder is one of Hugging Face's: it has config.json.
+bool is_hugging_face(const std::filesystem::path& folder);
+
+class hugging_face_files {
+ public:
+  /// Open model.safetensors of a folder, or the files of the folder that model.safetensors.index.json names.
+  /// Errors: failure (1) that names the file.
+  hugging_face_files(const model_family&, const std::filesystem::path& folder);
+
+  piece_source& tensors() { return *tensors_; }
+  const piece_source& tensors() const { return *tensors_; }
+
+  /// The name in these files of a tensor that the family's table names. Files of a base model lack the
+  /// prefix.
+  std::string name_of(const std::string& in_table) const;
+
+ private:
+  std::string prefix_;
+  std::unique_ptr<piece_source> tensors_;
+  bool is_bare_;
+};
+
+}  // namespace rankc::runtime

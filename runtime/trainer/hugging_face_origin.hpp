@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Hugging Face folder that a run began with. A plan does not hold everything that the folder holds: an
+// export copies the other values of config.json, the rows of later positions, and the files of the tokenizer.
+#pragma once
+#include "hugging_face_config.hpp"
+#include "hugging_face_files.hpp"
+#include <rankc/runtime/output_folder.hpp>
+
+#include <nlohmann/json.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// The folder that the weights of a checkpoint came from. run.json names it, or names a checkpoint that leads
+/// there. `asked`: the folder where it is now, "none" for an export of the plan alone, or empty.
+/// Errors: failure (1) where the folder that run.json names is gone, or `asked` is not one.
+std::optional<std::filesystem::path> find_origin(const description&, const std::filesystem::path& checkpoint,
+                                                 const std::string& asked);
+
+class hugging_face_origin {
+ public:
+  /// Errors: failure (1) where the folder cannot be read or is not of the plan's model.
+  hugging_face_origin(const description&, const described_model&, const std::filesystem::path& folder);
+
+  const nlohmann::ordered_json& config() const { return config_; }
+  const free_sizes& sizes() const { return sizes_; }
+  /// Read rows of a table of positions. `in_table`: its name in the family's table.
+  /// Errors: failure (1) where the folder's files have another number of rows than its config states.
+  void read(const std::string& in_table, const area&, double* to);
+
+ private:
+  nlohmann::ordered_json config_;
+  free_sizes sizes_;
+  hugging_face_files files_;
+};
+
+/// The files of a folder that an export copies: those of the tokenizer and of generation.
+std::vector<std::string> copied_files(const std::filesystem::path& folder);
+
+}  // namespace rankc::runtime
