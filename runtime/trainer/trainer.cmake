@@ -12,6 +12,7 @@ add_library(rankc_trainer STATIC
   trainer/command_line.cpp
   trainer/console.cpp
   trainer/data.cpp
+  trainer/data_files.cpp
   trainer/data_spec.cpp
   trainer/export.cpp
   trainer/export_folder.cpp

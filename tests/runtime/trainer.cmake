@@ -4,6 +4,7 @@ find_package(nlohmann_json REQUIRED)
 add_executable(rankc_trainer_test
   runtime/trainer/call_account_test.cpp
   runtime/trainer/checkpoint_test.cpp
+  runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
   runtime/trainer/generate_test.cpp
   runtime/trainer/hash_test.cpp
