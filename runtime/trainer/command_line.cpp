@@ -81,8 +81,10 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
            "or quoted pattern of these; "
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
-  add_name(app, "--load", o.load,
-           "continue from this checkpoint, with its data and recipe where not given here");
+  add_name(
+      app, "--load", o.load,
+      "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
+      "its next token, new data begins at its beginning, and a note says what changes");
   app.add_option(
       "--launch", raw.launch,
       "threads: all ranks in this process (default); processes: one process per rank, on this machine");
@@ -115,8 +117,13 @@ void add_options_of_training(CLI::App& app, options& o) {
       ->check(share());
   app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")
       ->check(whole_number(1));
-  app.add_option("--eval-batches", o.eval_batches, "of at most so many batches (default 10)")
+  app.add_option("--eval-batches", o.eval_batches, "of at most N batches (default 10)")
       ->check(whole_number(1));
+  app.add_option_function<std::string>(
+      "--skip-batches", [&o](const std::string& text) { o.skipped = parse_step_range(text); },
+      "A:B, leave out the batches of steps A to B: step A trains on the batch after them. For a run that "
+      "goes on "
+      "from a checkpoint of before a NaN or a spike of the loss");
   add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
   add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
   add_name(app, "--trace", o.trace,

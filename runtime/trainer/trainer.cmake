@@ -13,17 +13,20 @@ add_library(rankc_trainer STATIC
   trainer/console.cpp
   trainer/data.cpp
   trainer/data_files.cpp
+  trainer/data_record.cpp
   trainer/data_spec.cpp
   trainer/export.cpp
   trainer/export_folder.cpp
   trainer/folder_lock.cpp
   trainer/generate.cpp
   trainer/hash.cpp
+  trainer/held_out_share.cpp
   trainer/hugging_face_config.cpp
   trainer/hugging_face_export.cpp
   trainer/hugging_face_families.cpp
   trainer/hugging_face_source.cpp
   trainer/injection.cpp
+  trainer/known_data.cpp
   trainer/learning_rate.cpp
   trainer/main.cpp
   trainer/mapped_file.cpp
@@ -33,6 +36,8 @@ add_library(rankc_trainer STATIC
   trainer/merged_source.cpp
   trainer/metrics.cpp
   trainer/metrics_file.cpp
+  trainer/recipe_changes.cpp
+  trainer/resume.cpp
   trainer/router_metrics.cpp
   trainer/mixture.cpp
   trainer/not_finite.cpp
@@ -41,12 +46,15 @@ add_library(rankc_trainer STATIC
   trainer/parameters.cpp
   trainer/piece_source.cpp
   trainer/replicas.cpp
+  trainer/run_data.cpp
   trainer/run_state.cpp
   trainer/safetensors_reader.cpp
   trainer/safetensors_writer.cpp
   trainer/sample_source.cpp
   trainer/saver.cpp
+  trainer/skip_batches.cpp
   trainer/snapshot.cpp
+  trainer/step_files.cpp
   trainer/steps.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp

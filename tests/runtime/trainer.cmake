@@ -16,6 +16,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/parameters_test.cpp
   runtime/trainer/main_test.cpp
   runtime/trainer/replicas_test.cpp
+  runtime/trainer/resume_test.cpp
   runtime/trainer/safetensors_test.cpp
   runtime/trainer/sample_source_test.cpp
   runtime/trainer/saver_test.cpp
