@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <stdexcept>
 #include <string_view>
 
 namespace rankc::runtime {
@@ -62,6 +63,16 @@ std::vector<source_record> sources_of_json(const ordered_json& list) {
   return sources;
 }
 
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+void check(const data_record& record) {
+  require(!record.sources.empty(), "it has no source of data");
+  for (const source_record& s : record.sources)
+    require(s.share > 0 && s.share <= 1, "a source has no share from 0 to 1");
+}
+
 const file_mark* mark_at(const std::vector<file_mark>& files, const std::string& path) {
   const auto at =
       std::find_if(files.begin(), files.end(), [&](const file_mark& f) { return f.path == path; });
@@ -105,7 +116,7 @@ std::string difference(const std::vector<file_mark>& before, const std::vector<f
 ordered_json json_of_record(const data_record& record) {
   ordered_json gaps = ordered_json::array();
   for (const sample_gap& gap : record.gaps) gaps.push_back({{"at", gap.at}, {"samples", gap.count}});
-  ordered_json root = {{"first_sample", record.first},
+  ordered_json root = {{"since_sample", record.first},
                        {"gaps", gaps},
                        {"sources", json_of_sources(record.sources)},
                        {"earlier_sources", json_of_sources(record.earlier)}};
@@ -114,11 +125,12 @@ ordered_json json_of_record(const data_record& record) {
 }
 
 data_record record_of_json(const ordered_json& root) {
-  data_record record{.first = root.at("first_sample"),
+  data_record record{.first = root.at("since_sample"),
                      .sources = sources_of_json(root.at("sources")),
                      .earlier = sources_of_json(root.at("earlier_sources"))};
   for (const ordered_json& gap : root.at("gaps")) record.gaps.push_back({gap.at("at"), gap.at("samples")});
   if (root.contains("held_out_files")) record.held_out = files_of_json(root["held_out_files"]);
+  check(record);
   return record;
 }
 

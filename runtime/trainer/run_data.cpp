@@ -13,8 +13,15 @@
 namespace rankc::runtime {
 namespace {
 
-/// Errors: failure (2) where held-out data is data that the run trains on.
-void refuse_trained_data(const std::string& spec, const std::vector<opened_source>& held_out,
+std::vector<file_mark> marks_of_all(const std::vector<opened_source>& sources) {
+  std::vector<file_mark> all;
+  for (const opened_source& source : sources)
+    for (file_mark& mark : marks_of(source)) all.push_back(std::move(mark));
+  return all;
+}
+
+/// Errors: failure (2) where a source or a file of --eval-data is one that the run trains on.
+void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& files,
                          const data_record& read) {
   const auto refuse = [&](const std::string& name) {
     throw failure(2,
@@ -23,29 +30,22 @@ void refuse_trained_data(const std::string& spec, const std::vector<opened_sourc
                   spec, name);
   };
   for (const std::vector<source_record>& list : {read.sources, read.earlier})
-    for (const source_record& trained : list)
-      for (const opened_source& source : held_out) {
-        if (!source.tokens && source_text(source.from) == trained.name) refuse(trained.name);
-        for (const file_mark& f : marks_of(source))
-          if (std::any_of(trained.files.begin(), trained.files.end(),
-                          [&](const file_mark& t) { return f.bytes > 0 && f.has_bytes_of(t); }))
-            refuse(f.path);
-      }
-}
-
-std::vector<file_mark> marks_of_all(const std::vector<opened_source>& sources) {
-  std::vector<file_mark> all;
-  for (const opened_source& source : sources)
-    for (file_mark& mark : marks_of(source)) all.push_back(std::move(mark));
-  return all;
+    for (const source_record& trained : list) {
+      for (const data_source& source : parse_data_spec(spec).sources)
+        if (trained.files.empty() && source_text(source) == trained.name) refuse(trained.name);
+      for (const file_mark& f : files)
+        if (std::any_of(trained.files.begin(), trained.files.end(),
+                        [&](const file_mark& t) { return f.bytes > 0 && f.has_bytes_of(t); }))
+          refuse(f.path);
+    }
 }
 
 /// Open the data of --eval-data for a run. Returns a note where it has changed since the checkpoint.
 std::string open_held_out(const description& about, run_state& state, const run_state* saved,
                           run_data& data) {
   std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about.vocab_used);
-  refuse_trained_data(state.eval_data, sources, *state.read);
   state.read->held_out = marks_of_all(sources);
+  refuse_trained_data(state.eval_data, *state.read->held_out, *state.read);
   const std::vector<sample_order> orders(sources.size());
   data.evaluated.emplace(std::move(sources), about.vocab_used, about.seq, orders, data_record{});
   const bool had =

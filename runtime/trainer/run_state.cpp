@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace rankc::runtime {
 namespace {
@@ -109,8 +110,12 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
                     .seq = root.at("layout").value("seq", about.seq),
                     .eval_every = root.value("eval_every", std::int64_t{0}),
                     .eval_batches = root.value("eval_batches", std::int64_t{10})};
+    if (state.seq < 1 || state.eval_every < 0 || state.eval_batches < 1)
+      throw std::invalid_argument("seq, eval_every or eval_batches is below its least value");
     state.tokens = root.value("tokens", state.samples * static_cast<std::uint64_t>(state.seq));
     if (root.contains("read")) state.read = record_of_json(root["read"]);
+    if (state.read && state.read->first > state.samples)
+      throw std::invalid_argument("its data begins after its last sample");
     if (root.contains("plan_recipe")) state.plan_train = plan_of_json(root["plan_recipe"]);
     const ordered_json& r = root.at("recipe");
     state.train.lr = r.at("lr");

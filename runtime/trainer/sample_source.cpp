@@ -44,7 +44,7 @@ std::vector<file_mark> marks_of(const opened_source& source) {
 std::uint64_t window_sequence::token(std::uint64_t n) const {
   const std::uint64_t of_first_epoch = (end - first) / seq;
   if (n < of_first_epoch) return first + n * seq;
-  return (n - of_first_epoch) % epoch() * seq;
+  return (n - of_first_epoch) % std::max<std::uint64_t>(1, epoch()) * seq;
 }
 
 std::optional<std::uint64_t> held_from(const token_stream& tokens, const std::string& name, int seq,
@@ -92,9 +92,13 @@ void sample_source::arrange(const sample_order& order) {
                   "--shuffle none or a SEED",
                   from_.path);
   if (!place_.held_from) place_.held_from = held_from(*tokens_, from_.path, static_cast<int>(seq_), order);
+  if (const std::uint64_t named = std::max(place_.first_token, place_.held_from.value_or(0)); named > tokens)
+    throw failure(65, "RC6140: the checkpoint's run.json names token {} of {}, which has {}", named,
+                  from_.path, tokens);
   if (place_.held_from) held_ = (tokens - std::min(tokens, *place_.held_from + 1)) / seq_;
   if (as_megatron) return arrange_as_megatron();
-  in_turn_ = {place_.first_token, place_.held_from.value_or(tokens - 1), seq_};
+  const std::uint64_t end = place_.held_from.value_or(tokens - 1);
+  in_turn_ = {std::min(place_.first_token, end), end, seq_};
   windows_ = in_turn_.epoch();
   if (windows_ == 0)
     throw failure(

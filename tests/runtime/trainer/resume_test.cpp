@@ -2,7 +2,7 @@
 // The tokens that a resumed run trains on, for each change of plan, options and files between two runs.
 #include "../../exit_with.hpp"
 #include "fake_run.hpp"
-#include "old_run_json.hpp"
+#include "run_json.hpp"
 #include "token_files.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,9 @@ watched trained(const fake_program& program, const std::vector<std::string>& wor
 }
 
 struct seq_program : fake_program {
-  explicit seq_program(int seq) : fake_program(1, 1, 1, dtype::f64, tokens_below) { about.seq = seq; }
+  explicit seq_program(int seq, int vocab_ = tokens_below) : fake_program(1, 1, 1, dtype::f64, vocab_) {
+    about.seq = seq;
+  }
 };
 
 /// first, first + by, ...
@@ -219,6 +221,47 @@ TEST_CASE("made data can be held out at any time, and how often it is measured i
   CHECK(lines_of(metrics)[5].contains("eval_loss"));
 }
 
+TEST_CASE("a held-out part that is shorter than a sample of the new seq is not measured") {
+  const scratch files;
+  const seq_program shorter(4), longer(32);
+  const std::string t = counting(files, "t.bin", 0, 401), save = files.path("s");
+  trained(shorter, {"--steps", "3", "--data", t, "--save", save, "--eval-fraction", "0.05"});
+  const watched second = trained(longer, {"--load", save, "--steps", "4"});
+  CHECK(said_in(second.out, 6198) == said{6198, {t, "32"}});
+  CHECK_FALSE(has(second, "  held-out loss "));
+  const seq_program longest(390);
+  CHECK(refusal(watch(longest, {"--load", save, "--steps", "4"})) == exit_with{1, {6139, {t, "380", "390"}}});
+}
+
+TEST_CASE("a new seq of random tokens repeats none of them") {
+  const scratch files;
+  const seq_program shorter(4), longer(8);
+  const std::string save = files.path("s");
+  trained(shorter, {"--steps", "3", "--data", "rand:3", "--save", save});  // 24 samples of 5 numbers
+  const watched second = trained(longer, {"--load", save, "--steps", "4"});
+  const watched whole = trained(longer, {"--steps", "3", "--data", "rand:3"});
+  CHECK(second.firsts ==
+        numbers(whole.firsts.begin() + 14, whole.firsts.begin() + 22));  // from number 126 on
+}
+
+TEST_CASE("Megatron's order is kept on resume, with more steps too") {
+  const scratch files;
+  const seq_program program(4, 50000), longer(8, 50000);
+  const std::string data = std::string(RANKC_DATA_ORACLES) + "/megatron_uint16", save = files.path("s");
+  trained(program, {"--steps", "2", "--data", data, "--save", save, "--shuffle", "megatron:1"});
+  const watched same = trained(program, {"--load", save, "--steps", "6"});
+  CHECK(trained(program, {"--load", save, "--steps", "6", "--shuffle", "megatron:1"}).firsts == same.firsts);
+  CHECK_FALSE(has(same, "RC618"));
+  const watched other = trained(program, {"--load", save, "--steps", "6", "--shuffle", "megatron:2"});
+  CHECK(said_in(other.out, 6182) ==
+        said{6182, {data, "--shuffle is megatron:2:48 and was megatron:1:16", "64"}});
+  const watched second = trained(longer, {"--load", save, "--steps", "6"});
+  CHECK(said_in(second.out, 6182) == said{6182, {data, "seq is 8 and was 4", "64"}});
+  CHECK(refusal(
+            watch(program, {"--steps", "9223372036854775807", "--data", data, "--shuffle", "megatron:1"})) ==
+        exit_with{2, {6060, {"megatron:1", "268435455", "8", "9223372036854775807"}}});
+}
+
 TEST_CASE("files that have changed since the checkpoint are refused, or read as new data") {
   const scratch files;
   const seq_program program(4);
@@ -275,6 +318,38 @@ TEST_CASE("run.json of older versions is resumed, with a note of what cannot be 
         4 * static_cast<int>(between({whole.begin(), whole.begin() + 24}, 0, 4000).size()));
   CHECK(said_in(watch(program, {"--load", save, "--steps", "5", "--eval-fraction", "0.2"}).err) ==
         said{6188, {"0.2", "0.1"}});
+}
+
+TEST_CASE("run.json with places that cannot be is refused") {
+  const scratch files;
+  const seq_program program(4);
+  const std::string t = counting(files, "t.bin", 0, 401), save = files.path("s"), at = save + "/step_000003";
+  trained(program, {"--steps", "3", "--data", t, "--save", save});
+  const std::string before = contents(at + "/run.json"), commit = contents(at + "/COMMIT");
+  const auto edited = [&](const char* pointer, const nlohmann::json& value) {
+    files.write("s/step_000003/run.json", before);
+    files.write("s/step_000003/COMMIT", commit);
+    edit_run_json(at, [&](nlohmann::ordered_json& root) {
+      root[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    });
+    return watch(program, {"--load", at, "--steps", "4"});
+  };
+  CHECK(edited("/read/sources/0/held_from", 100).code == 0);
+  CHECK(said_in(edited("/read/sources/0/held_from", 500).err) == said{6140, {"500", t, "401"}});
+  CHECK(said_in(edited("/read/sources/0/first_token", 500).err) == said{6140, {"500", t, "401"}});
+  for (const auto& [pointer, value] : {std::pair{"/layout/seq", nlohmann::json(0)},
+                                       {"/eval_batches", nlohmann::json(0)},
+                                       {"/read/since_sample", nlohmann::json(25)},
+                                       {"/read/sources", nlohmann::json::array()},
+                                       {"/read/sources/0/share", nlohmann::json(0)},
+                                       {"/read/sources/0/tokens", nlohmann::json("many")},
+                                       {"/read/gaps", nlohmann::json::array({1})},
+                                       {"/plan_recipe/lr", nlohmann::json("high")}}) {
+    CAPTURE(pointer);
+    const watched refused = edited(pointer, value);
+    CHECK(refused.code == 65);
+    CHECK(said_in(refused.err).id == 6556);
+  }
 }
 
 TEST_CASE("run.json says what has been read") {
