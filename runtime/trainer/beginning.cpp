@@ -20,8 +20,8 @@ constexpr double default_share = 0.05;  // of the data that --eval-every alone h
 constexpr std::int64_t default_steps = 100;
 constexpr const char* dtype_names[]{"f32", "f64", "bf16"};
 
-/// The order that --shuffle asks for. Megatron's is made for the samples of the run; a run that has such an order
-/// keeps it.
+/// The order that --shuffle asks for. Megatron's is made for the samples of the run; a run that has such an
+/// order keeps it.
 std::string order_of(const run_state& state, const description& about, const std::string& asked) {
   const shuffle_spec order = parse_shuffle(asked), before = parse_shuffle(state.shuffle);
   if (order.how != shuffle_spec::kind::megatron || order.samples > 0) return asked;

@@ -43,7 +43,7 @@ CLI::Validator share() {
       "X");
 }
 
-/// What is refused, or becomes part of another option, after parsing.
+/// Options that are refused after parsing, or become part of another option.
 struct raw_options {
   std::string launch = "threads", format = "safetensors", inject;
   std::optional<std::uint64_t> seed;
@@ -79,7 +79,7 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
   add_name(app, "--data", o.data,
            "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
-           "or quoted pattern of these; "
+           "of these, links to files included, or a quoted pattern; "
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
   add_name(
       app, "--load", o.load,
@@ -107,15 +107,18 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--wd", o.weight_decay, "weight decay (default: the plan's)")->check(non_negative());
   app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
       ->check(non_negative());
-  add_name(app, "--shuffle", o.shuffle,
-           "order of the windows of files: none, as they lie (default); SEED, drawn anew each epoch by a "
-           "counter-based generator "
-           "(Philox); megatron:SEED[:SAMPLES], that of Megatron's GPTDataset");
-  add_name(app, "--eval-data", o.eval_data, "data that the held-out loss is of, spelt as --data");
-  app.add_option("--eval-fraction", o.eval_fraction,
-                 "or hold out this share of the end of --data (default 0.05 where --eval-every is given)")
+  add_name(
+      app, "--shuffle", o.shuffle,
+      "order of the windows of files: none, one after the other (default); SEED, drawn for each epoch by a "
+      "counter-based generator (Philox); megatron:SEED[:SAMPLES], the order of Megatron's GPTDataset");
+  add_name(app, "--eval-data", o.eval_data, "held-out data, spelt as --data: the run must not train on it");
+  app.add_option(
+         "--eval-fraction", o.eval_fraction,
+         "or hold out this share of the end of --data (default 0.05 with --eval-every). A resumed run "
+         "keeps its share")
       ->check(share());
-  app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")
+  app.add_option("--eval-every", o.eval_every,
+                 "measure the held-out loss after every N steps, and at the end")
       ->check(whole_number(1));
   app.add_option("--eval-batches", o.eval_batches, "of at most N batches (default 10)")
       ->check(whole_number(1));

@@ -39,6 +39,8 @@ ordered_json json_of_sources(const std::vector<source_record>& sources) {
                                                        {"share", s.share},
                                                        {"samples", s.samples},
                                                        {"tokens", s.tokens},
+                                                       {"seq", s.seq},
+                                                       {"shuffle", s.shuffle},
                                                        {"first_sample", s.place.first_sample},
                                                        {"first_token", s.place.first_token},
                                                        {"held_from", nullptr},
@@ -56,6 +58,8 @@ std::vector<source_record> sources_of_json(const ordered_json& list) {
          .share = s.at("share"),
          .samples = s.at("samples"),
          .tokens = s.at("tokens"),
+         .seq = s.at("seq"),
+         .shuffle = s.at("shuffle"),
          .place = {s.at("first_sample"), s.at("first_token"), std::nullopt},
          .files = files_of_json(s.at("files"))};
     if (!s.at("held_from").is_null()) r.place.held_from = s.at("held_from").get<std::uint64_t>();
@@ -71,6 +75,8 @@ void check(const data_record& record) {
   require(!record.sources.empty(), "it has no source of data");
   for (const source_record& s : record.sources)
     require(s.share > 0 && s.share <= 1, "a source has no share from 0 to 1");
+  for (const std::vector<source_record>& list : {record.sources, record.earlier})
+    for (const source_record& s : list) require(s.seq > 0, "a source has a seq below 1");
 }
 
 const file_mark* mark_at(const std::vector<file_mark>& files, const std::string& path) {

@@ -9,7 +9,8 @@ namespace rankc::runtime {
 
 nlohmann::ordered_json json_of_record(const data_record&);
 
-/// Errors: exceptions of JSON where a value is missing or of another type; std::invalid_argument for other values.
+/// Errors: exceptions of JSON where a value is missing or of another type; std::invalid_argument for other
+/// values.
 data_record record_of_json(const nlohmann::ordered_json&);
 
 }  // namespace rankc::runtime

@@ -21,8 +21,8 @@ struct resumed_source {
 /// The share that a state holds out of the data it trains on.
 double held_share(const run_state&);
 
-/// Set the order of each source and the share that is held out of it. A share that the checkpoint names and that
-/// cannot be held out costs a note.
+/// Set the order of each source and the share that is held out of it. A share that the checkpoint names and
+/// that cannot be held out costs a note.
 /// Errors: failure (2) for a share that the options name and that cannot be held out.
 void hold_out(const std::vector<resumed_source>&, const known_data&, const run_state& saved,
               const run_state& now, const options&, planned_data&);

@@ -29,7 +29,9 @@ data_record record_without_marks(const run_state& saved) try {
     record.sources.push_back({.name = source_text(spec.sources[i]),
                               .share = shares[i],
                               .samples = samples[i],
-                              .tokens = samples[i] * static_cast<std::uint64_t>(saved.seq)});
+                              .tokens = samples[i] * static_cast<std::uint64_t>(saved.seq),
+                              .seq = saved.seq,
+                              .shuffle = saved.shuffle});
   return record;
 } catch (const failure&) {  // the files are gone: no source is known
   return {};
@@ -53,15 +55,14 @@ std::vector<known_source> sources_after(const data_record& record, std::uint64_t
 }  // namespace
 
 known_data::known_data(const run_state& saved)
-    : has_marks_(saved.read.has_value()),
-      record_(has_marks_ ? *saved.read : record_without_marks(saved)),
+    : record_(saved.read ? *saved.read : record_without_marks(saved)),
       sources_(sources_after(record_, saved.samples)) {}
 
 std::size_t known_data::take(const opened_source& source, const std::vector<file_mark>& files) {
   const std::string name = source_text(source.from);
-  const bool by_name = !source.tokens || !has_marks_;
   const auto at = std::find_if(sources_.begin(), sources_.end(), [&](const known_source& k) {
-    return !k.is_taken && (by_name ? k.record.name == name : hold_same_bytes(k.record.files, files));
+    const std::vector<file_mark>& before = k.record.files;
+    return !k.is_taken && (before.empty() ? k.record.name == name : hold_same_bytes(before, files));
   });
   if (at != sources_.end()) at->is_taken = true;
   return static_cast<std::size_t>(at - sources_.begin());

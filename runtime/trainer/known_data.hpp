@@ -26,8 +26,8 @@ class known_data {
   /// The sources of the mixture in their order, then earlier ones.
   const std::vector<known_source>& sources() const { return sources_; }
 
-  /// Take the source that goes on in `source`: the one with the same bytes; the one with the same name where there
-  /// are no marks to compare. Returns its index; sources().size() where none goes on.
+  /// Take the source that goes on in `source`: the one with the same bytes; the one with the same name where
+  /// there are no marks to compare. Returns its index; sources().size() where none goes on.
   std::size_t take(const opened_source& source, const std::vector<file_mark>& files);
 
   /// A source of this name that is not taken; nullptr where there is none.
@@ -37,7 +37,6 @@ class known_data {
   bool has_trained_on(const file_mark&) const;
 
  private:
-  bool has_marks_;
   data_record record_;
   std::vector<known_source> sources_;
 };

@@ -55,8 +55,8 @@ std::string find_own(engine& e) {
   return "";
 }
 
-/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where
-/// there is none.
+/// The first of all processes' texts, by the order of causes that each has in its first line; empty where all
+/// are empty.
 std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
   std::vector<std::string> found{mine};
   if (where.is_one_rank()) found = where.exchange(name, mine);

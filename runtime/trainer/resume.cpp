@@ -20,7 +20,7 @@ class resumption {
   resumption(const description& about, const resumed_from& from, const run_state& now, const options& o,
              const std::vector<opened_source>& opened)
       : batch_(static_cast<std::uint64_t>(about.global_batch())),
-        seq_(static_cast<std::uint64_t>(about.seq)),
+        seq_(about.seq),
         saved_(from.state),
         folder_(from.folder.string()),
         now_(now),
@@ -36,14 +36,15 @@ class resumption {
     for (resumed_source& s : sources_) match(s);
     if (is_unchanged()) plan_.record = known_.record();
     else begin_mixture();
-    for (std::size_t i = 0; i < sources_.size(); ++i) name_files(sources_[i], plan_.record.sources[i]);
+    for (std::size_t i = 0; i < sources_.size(); ++i) describe(sources_[i], plan_.record.sources[i]);
     hold_out(sources_, known_, saved_, now_, o_, plan_);
     return std::move(plan_);
   }
 
  private:
-  bool has_other_seq() const { return static_cast<std::uint64_t>(saved_.seq) != seq_; }
-  bool has_other_order() const { return parse_shuffle(saved_.shuffle) != parse_shuffle(now_.shuffle); }
+  bool has_other_order(const source_record& r) const {
+    return parse_shuffle(r.shuffle) != parse_shuffle(now_.shuffle);
+  }
   void note(std::string text) { plan_.notes.push_back(std::move(text)); }
 
   void note_unchecked() {
@@ -65,7 +66,8 @@ class resumption {
     }
     const std::string name = source_text(s.source.from);
     const known_source* const changed = known_.find_name(name);
-    if (changed == nullptr) return note(say("RC6183: {} is new: it is read from its beginning", name));
+    if (changed == nullptr)
+      return note(say("RC6183: {} is a new source: it is read from its beginning", name));
     const std::string change = difference(changed->record.files, s.files);
     if (!o_.data)
       throw failure(1,
@@ -77,10 +79,12 @@ class resumption {
 
   /// Whether the mixture is the checkpoint's, in the same order.
   bool is_unchanged() const {
-    const data_record& before = known_.record();
-    if (has_other_seq() || has_other_order() || sources_.size() != before.sources.size()) return false;
-    for (std::size_t i = 0; i < sources_.size(); ++i)
-      if (sources_[i].known != &known_.sources()[i] || shares_[i] != before.sources[i].share) return false;
+    const std::vector<source_record>& before = known_.record().sources;
+    if (sources_.size() != before.size()) return false;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (sources_[i].known != &known_.sources()[i] || shares_[i] != before[i].share ||
+          before[i].seq != seq_ || has_other_order(before[i]))
+        return false;
     return true;
   }
 
@@ -129,14 +133,14 @@ class resumption {
   /// Set where a known source goes on.
   void go_on(const known_source& known, const opened_source& source, double share, source_record& to) {
     to = known.record;
-    if (!source.tokens) return move_synthetic(source.from, to);
-    const bool is_drawn = parse_shuffle(now_.shuffle).how != order_kind::none;
-    if (has_other_order()) {
-      begin_order(fmt::format("--shuffle is {} and was {}", text_of(now_.shuffle), text_of(saved_.shuffle)),
-                  to);
-    } else if (has_other_seq() && is_drawn) {
-      begin_order(fmt::format("seq is {} and was {}", seq_, saved_.seq), to);
-    } else if (has_other_seq()) {
+    const bool has_other_seq = to.seq != seq_, is_drawn = parse_shuffle(now_.shuffle).how != order_kind::none;
+    if (!source.tokens) {
+      move_synthetic(source.from, to);
+    } else if (has_other_order(to)) {
+      begin_order(fmt::format("--shuffle is {} and was {}", text_of(now_.shuffle), text_of(to.shuffle)), to);
+    } else if (has_other_seq && is_drawn) {
+      begin_order(fmt::format("seq is {} and was {}", seq_, to.seq), to);
+    } else if (has_other_seq) {
       set_held_from(source, to);
       move_windows(source.tokens->size(), to);
     } else if (const double before = known.is_current ? to.share : 0; before != share) {
@@ -152,21 +156,22 @@ class resumption {
     to.place.first_sample = to.place.first_token = 0;
   }
 
-  /// Samples of rand are windows of one stream of tokens, which goes on; samples of arith do not depend on others.
+  /// Samples of rand are windows of one stream of tokens, which goes on; samples of arith do not depend on
+  /// others.
   void move_synthetic(const data_source& from, source_record& to) const {
-    const std::uint64_t before = static_cast<std::uint64_t>(saved_.seq) + 1;
-    if (has_other_seq() && from.from == data_source::kind::rand)
-      to.place.first_sample = (to.place.first_sample * before + seq_) / (seq_ + 1);
+    const auto before = static_cast<std::uint64_t>(to.seq) + 1, now = static_cast<std::uint64_t>(seq_) + 1;
+    if (from.from == data_source::kind::rand)
+      to.place.first_sample = (to.place.first_sample * before + now - 1) / now;
   }
 
   /// Begin windows of the new seq at the next token.
   void move_windows(std::uint64_t tokens, source_record& to) {
     const window_sequence before{to.place.first_token, to.place.held_from.value_or(tokens - 1),
-                                 static_cast<std::uint64_t>(saved_.seq)};
+                                 static_cast<std::uint64_t>(to.seq)};
     to.place.first_token = before.token(to.place.first_sample);
     to.place.first_sample = 0;
     note(say("RC6181: {} goes on at its token {}; seq is {} and was {}", to.name, to.place.first_token, seq_,
-             saved_.seq));
+             to.seq));
   }
 
   /// Older checkpoints know the share that was held out, but not its first token.
@@ -176,13 +181,16 @@ class resumption {
         held_from(*source.tokens, to.name, saved_.seq, {parse_shuffle(saved_.shuffle), held_share(saved_)});
   }
 
-  void name_files(const resumed_source& s, source_record& to) const {
+  void describe(const resumed_source& s, source_record& to) const {
     to.name = source_text(s.source.from);
     to.files = s.files;
+    to.seq = seq_;
+    to.shuffle = now_.shuffle;
     if (s.known != nullptr) set_held_from(s.source, to);
   }
 
-  std::uint64_t batch_, seq_;
+  std::uint64_t batch_;
+  int seq_;
   const run_state& saved_;
   std::string folder_;
   const run_state& now_;
@@ -195,13 +203,17 @@ class resumption {
 
 }  // namespace
 
-planned_data begin_data(const run_state& state, const std::vector<opened_source>& opened) {
+planned_data begin_data(const description& about, const run_state& state,
+                        const std::vector<opened_source>& opened) {
   const sample_order order{parse_shuffle(state.shuffle), held_share(state)};
   planned_data plan{.record = {}, .orders = std::vector(opened.size(), order)};
   const std::vector<double> shares = shares_of(opened);
   for (std::size_t i = 0; i < opened.size(); ++i)
-    plan.record.sources.push_back(
-        {.name = source_text(opened[i].from), .share = shares[i], .files = marks_of(opened[i])});
+    plan.record.sources.push_back({.name = source_text(opened[i].from),
+                                   .share = shares[i],
+                                   .seq = about.seq,
+                                   .shuffle = state.shuffle,
+                                   .files = marks_of(opened[i])});
   return plan;
 }
 

@@ -75,7 +75,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   const run_state* const saved = b.from ? &b.from->state : nullptr;
   run_state& state = b.state;
   std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about.vocab_used);
-  planned_data plan = saved == nullptr ? begin_data(state, sources)
+  planned_data plan = saved == nullptr ? begin_data(about, state, sources)
                                        : resume_data(about, {*saved, b.from->folder}, state, o, sources);
   if (o.skipped)
     plan.notes.push_back(skip_batches(

@@ -99,8 +99,8 @@ void say_saves(const options& o, saver& saves, const char* then, console& say) {
   }
 }
 
-/// Write the trace and print a line. Returns the failure where it cannot be written: the checkpoint is saved all
-/// the same.
+/// Write the trace and print a line. Returns the failure where it cannot be written: the checkpoint is saved
+/// all the same.
 std::optional<failure> write_trace(trace_file& trace, const description& about, std::int64_t step,
                                    const std::vector<traced>& times, console& say) try {
   say.line(trace.write(about, step, times));
@@ -154,7 +154,7 @@ void train(const description& about, const install_engine& install, const option
     data.trained.add_read(state.samples - batch, batch, *state.read);
     step_ms.push_back(m.step_ms);
     if (alike && m.step % o.check_replicas == 0) alike->check(*e, o.where, m.step);
-    // Processes are told one by one, each in another step: they agree on the last.
+    // A signal reaches the processes in different steps: they agree on the last step.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0)))

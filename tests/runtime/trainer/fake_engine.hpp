@@ -189,7 +189,7 @@ class fake_engine : public engine {
     return step(in);
   }
 
-  /// Two calls of a millisecond, and on a lane of its own one of two.
+  /// Two calls of a millisecond each, and one of two milliseconds on another lane.
   step_output step_by_calls(const step_input& in, std::vector<traced>& into) override {
     for (int r = 0; r < program_.about.world(); ++r) {
       into.push_back({r, 0, type_text<fake_calls::multiply>(), 0, 1000});
@@ -203,8 +203,7 @@ class fake_engine : public engine {
     return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
   }
 
-  /// Of each token those before it in its row say which ones may follow: the last one's successor, and less
-  /// so the one after.
+  /// A token decides which tokens may follow it: its successor is the likeliest, then the two after that.
   void logits(int rank, std::size_t token, double* to) override {
     place_of_logits(program_.about, rank, token);
     const int columns = program_.vocab / program_.tp,

@@ -6,7 +6,8 @@
 #include "token_files.hpp"
 
 #include <doctest/doctest.h>
-#include <numeric>
+#include <map>
+#include <random>
 #include <set>
 
 using namespace rankc::runtime;
@@ -156,6 +157,37 @@ TEST_CASE("new data begins at its beginning, and known data goes on") {
       trained(program, {"--load", save + "/step_000003", "--steps", "4", "--data", files.path("moved.bin")});
   CHECK(moved.firsts == from(96, 4, per_step));
   CHECK_FALSE(has(moved, "RC618"));
+}
+
+TEST_CASE("through any changes of seq and mixture each source is read token after token") {
+  const std::vector<std::string> mixtures{"A",         "B:1,A:1", "A:0.7,B:0.3",
+                                          "C:2,A:1,B:5", "B",     "C:0.2,B:0.8"};
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    const scratch files;
+    const seq_program programs[]{seq_program(4), seq_program(8), seq_program(6)};
+    const std::string save = files.path("s");
+    std::map<char, std::string> paths;
+    for (const char name : {'A', 'B', 'C'}) {
+      const std::string file(1, name);
+      paths[name] = counting(files, file + ".bin", 2700 * (name - 'A'), 2700);
+    }
+    std::map<int, int> next{{0, 0}, {1, 2700}, {2, 5400}};  // the next token of each source
+    std::mt19937 random(seed);
+    for (int round = 1; round <= 16; ++round) {
+      std::string spec;
+      for (const char c : mixtures[random() % mixtures.size()])
+        spec += paths.contains(c) ? paths[c] : std::string(1, c);
+      const seq_program& program = programs[random() % 3];
+      std::vector<std::string> words{"--steps", std::to_string(2 * round), "--save", save, "--data", spec};
+      if (round > 1) words.insert(words.end(), {"--load", save});
+      CAPTURE(seed);
+      CAPTURE(spec);
+      for (const int first : trained(program, words).firsts) {
+        REQUIRE(first == next[first / 2700]);
+        next[first / 2700] += program.about.seq;
+      }
+    }
+  }
 }
 
 TEST_CASE("an order that is given on resume begins at its beginning, and the same one goes on") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sample comes when: drawn orders, mixtures, what is held out, and reading ahead.
+// The order of samples: drawn orders, mixtures, held-out parts, and reading ahead.
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/permutation.hpp>
 
@@ -47,7 +47,7 @@ TEST_CASE("a drawn order is a permutation, another one for each seed and epoch")
   CHECK(order(7, 0) != order(7, 1));
   CHECK(order(7, 0) != order(8, 0));
   CHECK(order(7, 0) != order(7 + (std::uint64_t{1} << 32), 0));
-  // Of a random order about one place in n stays, and about half of the neighbours rise.
+  // In a random order about one place in n stays, and about half of the neighbours rise.
   int stays = 0, rises = 0;
   const auto drawn = order(7, 0);
   for (std::uint64_t i = 0; i < 1000; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run begins and what it runs with: by the command line, the plan, and the checkpoint that the run goes on
-// from.
+// Where a run begins and what it runs with: by the command line, the plan, and the checkpoint that the run
+// goes on from.
 #pragma once
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/command_line.hpp>

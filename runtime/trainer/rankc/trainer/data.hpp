@@ -18,8 +18,8 @@ class dataset {
   /// Open what `spec` names for sequences of `seq` tokens below `vocab`.
   /// Errors: failure (1) for a file that cannot serve, by name; failure (2) for an order that it cannot have.
   dataset(const data_spec& spec, int vocab, int seq, const sample_order& order = {});
-  /// The same of open sources, each with an order and a place (none: the beginning); `record` says where their
-  /// mixture begins.
+  /// The same of open sources, each with an order and a place (none: the beginning); `record` says where
+  /// their mixture begins.
   dataset(std::vector<opened_source>, int vocab, int seq, const std::vector<sample_order>&,
           const data_record& record);
 
@@ -41,8 +41,8 @@ class dataset {
   /// Count `samples` samples for training from `first` on as read.
   void add_read(std::uint64_t first, std::uint64_t samples, data_record&) const;
 
-  /// The epochs of each source that ends, after `samples` samples more than `read` counts: "2.50 epochs", or of
-  /// several sources "2.50 epochs of A, 0.10 of B".
+  /// The epochs of each source that ends, after `samples` samples more than `read` counts: "2.50 epochs", or
+  /// of several sources "2.50 epochs of A, 0.10 of B".
   std::string epochs_text(std::uint64_t samples, const data_record& read = {}) const;
 
   const std::vector<sample_source>& sources() const { return sources_; }
@@ -78,7 +78,7 @@ inline void set_batch(engine& e, const dataset& data, std::uint64_t first,
   set_batch(e, read_batch(e.about(), data, first, which));
 }
 
-/// Batches one after the other, each read by a thread of its own while the step before it runs.
+/// Batches in order. A thread reads each one while the step before it runs.
 class batch_reader {
  public:
   /// Begin with sample `first`; `data` and `about` outlive this.

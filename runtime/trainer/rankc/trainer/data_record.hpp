@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that a run has read: its sources, their files, and how far each was read. run.json keeps this record,
-// and a resumed run goes on by it.
+// The data that a run has read: its sources, their files, and how far each was read. run.json keeps this
+// record, and a resumed run goes on by it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -35,12 +35,14 @@ struct source_record {
   std::string name;                       // as --data spells it, without the weight
   double share = 1;                       // of the samples
   std::uint64_t samples = 0, tokens = 0;  // trained on since the first step of the run
+  int seq = 0;                            // of the samples that the place counts
+  std::string shuffle{};                  // the order of these, as --shuffle spells it
   source_place place{};
   std::vector<file_mark> files{};  // none for arith and rand
 };
 
-/// Samples that a run leaves out: `count` samples before sample `at`, as the samples were numbered before this
-/// gap.
+/// Samples that a run leaves out: `count` samples before sample `at`, as the samples were numbered before
+/// this gap.
 struct sample_gap {
   std::uint64_t at, count;
 };

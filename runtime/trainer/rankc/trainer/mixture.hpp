@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several weighted sources a sample comes from: a function of its number.
+// The source of a sample among several weighted ones: a function of the sample's number.
 #pragma once
 #include <cstdint>
 #include <span>

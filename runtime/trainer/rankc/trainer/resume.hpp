@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run goes on with its data after a checkpoint: each source at its next token, new data at its beginning.
+// How a run goes on with its data after a checkpoint: each source at its next token, new data at its
+// beginning.
 #pragma once
 #include <rankc/trainer/command_line.hpp>
 #include <rankc/trainer/run_state.hpp>
@@ -20,7 +21,7 @@ struct planned_data {
 };
 
 /// The data of a run that begins.
-planned_data begin_data(const run_state&, const std::vector<opened_source>&);
+planned_data begin_data(const description&, const run_state&, const std::vector<opened_source>&);
 
 /// The checkpoint that a run goes on from.
 struct resumed_from {
@@ -29,8 +30,8 @@ struct resumed_from {
 };
 
 /// The data of a run that goes on. `now` is the state that follows from the options and the checkpoint.
-/// Errors: failure (1) for files that have changed, where --data is not given; failure (2) where the options hold
-/// out data that has been trained on.
+/// Errors: failure (1) for files that have changed, where --data is not given; failure (2) where the options
+/// hold out data that has been trained on.
 planned_data resume_data(const description&, const resumed_from&, const run_state& now, const options&,
                          const std::vector<opened_source>&);
 

@@ -24,10 +24,10 @@ struct run_data {
 /// Errors: failure (1) for files that cannot serve, by name.
 run_data open_data(const description&, const run_state&);
 
-/// Open the data of a run that trains, at the place where the run goes on. Sets `read` of its state, and prints a
-/// note for each change since the checkpoint.
-/// Errors: as above; failure (1) for files that have changed since the checkpoint; failure (2) for options that
-/// contradict what the run has read.
+/// Open the data of a run that trains, at the place where the run goes on. Sets `read` of its state, and
+/// prints a note for each change since the checkpoint.
+/// Errors: as above; failure (1) for files that have changed since the checkpoint; failure (2) for options
+/// that contradict what the run has read.
 run_data open_data_of_run(const description&, const options&, beginning&, console&);
 
 /// The mean loss over up to `batches` batches of the held-out data. No sample counts twice where the data has

@@ -34,8 +34,8 @@ struct run_state {
 std::string run_state_text(const run_state&, const description&);
 void write_run_state(const run_state&, const description&, const std::filesystem::path& file);
 
-/// Read run.json, also of older versions. The values that the command line cannot replace (betas, eps) are the
-/// plan's.
+/// Read run.json, also of older versions. The values that the command line cannot replace (betas, eps) are
+/// the plan's.
 /// Errors: failure (65) when it cannot be read or is damaged.
 run_state read_run_state(const description&, const std::filesystem::path& file);
 

@@ -34,7 +34,8 @@ std::vector<opened_source> open_sources(const data_spec&, int vocab);
 /// The files of a source as they are now.
 std::vector<file_mark> marks_of(const opened_source&);
 
-/// Windows of `seq` tokens that follow one another: from `first` to `end`, and in later epochs from 0 to `end`.
+/// Windows of `seq` tokens that follow one another: from `first` to `end`, and in later epochs from 0 to
+/// `end`.
 struct window_sequence {
   std::uint64_t first, end, seq;
 
@@ -51,12 +52,13 @@ std::optional<std::uint64_t> held_from(const token_stream&, const std::string& n
 class sample_source {
  public:
   /// `place` says where the order begins, and, where it has `held_from`, replaces the share of the order.
-  /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot have.
+  /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot
+  /// have.
   sample_source(opened_source, int vocab, int seq, const sample_order&, const source_place& place = {});
 
   /// Write the seq tokens of sample `s` and the token after them. Sample s of arith is (start + stride t) %
-  /// vocab, of rand a hash of s (seq + 1) + t. The held-out samples of both are those from 2^40 on, which no run
-  /// trains on.
+  /// vocab, of rand a hash of s (seq + 1) + t. The held-out samples of both are those from 2^40 on, which no
+  /// run trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
   /// The samples of a part until one comes again; nothing where none does.

@@ -22,8 +22,8 @@ struct run_place {
   std::uint64_t samples, batch;
 };
 
-/// Leave out the batches that these steps would train on: step `first` trains on the batch after them. Returns a
-/// note.
+/// Leave out the batches that these steps would train on: step `first` trains on the batch after them.
+/// Returns a note.
 /// Errors: failure (2) for a step that has been taken.
 std::string skip_batches(const step_range&, const run_place&, data_record&);
 

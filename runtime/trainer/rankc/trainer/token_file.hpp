@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// How a token lies in a file: little endian, each beside the next.
+/// The type of a token in a file. Tokens are little endian and contiguous.
 enum class token_type : std::uint8_t { u8, i8, i16, i32, i64, u16, u32 };
 
 /// Tokens that lie one after the other in a file: all that it has, or one sequence of it.
@@ -25,10 +25,10 @@ struct token_piece {
 
 class token_stream {
  public:
-  /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c, or
-  /// of Megatron where a .idx file is next to them. A folder that holds token files is read as these alone; any
-  /// other folder as its text files, without files that hold a NUL byte. Files of less than 256 MiB are checked
-  /// completely.
+  /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
+  /// or of Megatron where a .idx file is next to them. A folder that holds token files is read as these
+  /// alone; any other folder as its text files, without files that hold a NUL byte. Files of less than 256
+  /// MiB are checked completely.
   /// Errors: failure (1) for a file that cannot be read, is truncated, or holds a token that is not below
   /// `vocab`.
   /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
