@@ -160,8 +160,7 @@ TEST_CASE("new data begins at its beginning, and known data goes on") {
 }
 
 TEST_CASE("through any changes of seq and mixture each source is read token after token") {
-  const std::vector<std::string> mixtures{"A",         "B:1,A:1", "A:0.7,B:0.3",
-                                          "C:2,A:1,B:5", "B",     "C:0.2,B:0.8"};
+  const std::vector<std::string> mixtures{"A", "B:1,A:1", "A:0.7,B:0.3", "C:2,A:1,B:5", "B", "C:0.2,B:0.8"};
   for (const unsigned seed : {1u, 2u, 3u}) {
     const scratch files;
     const seq_program programs[]{seq_program(4), seq_program(8), seq_program(6)};
