@@ -27,8 +27,6 @@ struct source_place {
   std::uint64_t first_sample = 0;            // the number of the first sample in the source's order
   std::uint64_t first_token = 0;             // of the first window, where windows follow one another
   std::optional<std::uint64_t> held_from{};  // the first token that is held out; none: nothing is
-
-  bool operator==(const source_place&) const = default;
 };
 
 struct source_record {
