@@ -4,29 +4,50 @@
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 #include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/recipe_changes.hpp>
+#include <rankc/trainer/run_data.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rankc::runtime {
 
 namespace {
 
-constexpr double default_share = 0.05;  // of the data that --eval-every holds out where nothing else is said
+constexpr double default_share = 0.05;  // of the data that --eval-every alone holds out
 constexpr std::int64_t default_steps = 100;
 constexpr const char* dtype_names[]{"f32", "f64", "bf16"};
 
+/// The order that --shuffle asks for. Megatron's is made for the samples of the run; a run that has such an
+/// order keeps it.
+std::string order_of(const run_state& state, const description& about, const std::string& asked) {
+  const shuffle_spec order = parse_shuffle(asked), before = parse_shuffle(state.shuffle);
+  if (order.how != shuffle_spec::kind::megatron || order.samples > 0) return asked;
+  if (before.how == order.how && before.seed == order.seed) return state.shuffle;
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() / about.global_batch();
+  if (state.last_step > most)
+    throw failure(
+        2,
+        "RC6060: --shuffle {} orders at most 2^31 - 1 samples, which are {} steps of {}, but the run takes "
+        "{}; give megatron:SEED:SAMPLES, or a SEED alone",
+        asked, most, about.global_batch(), state.last_step);
+  return fmt::format("megatron:{}:{}", order.seed, state.last_step * about.global_batch());
+}
+
 void set_data(run_state& state, const description& about, const options& o) {
   if (o.data) state.data = *o.data;
-  if (o.shuffle) state.shuffle = *o.shuffle;
+  state.shuffle = order_of(state, about, o.shuffle.value_or(state.shuffle));
   if (o.eval_data) state.eval_data = *o.eval_data;
-  if (o.eval_fraction) state.eval_fraction = *o.eval_fraction;
-  else if (o.eval_every > 0 && state.eval_data.empty() && state.eval_fraction == 0)
+  if (o.eval_fraction) {
+    state.eval_fraction = *o.eval_fraction;
+    state.eval_data.clear();
+  } else if (o.eval_every > 0 && state.eval_data.empty() && state.eval_fraction == 0) {
     state.eval_fraction = default_share;
-  if (const shuffle_spec s = parse_shuffle(state.shuffle);
-      s.how == shuffle_spec::kind::megatron && s.samples == 0)
-    state.shuffle = fmt::format("megatron:{}:{}", s.seed, state.last_step * about.global_batch());
+  }
+  if (o.eval_every > 0) state.eval_every = o.eval_every;
+  if (o.eval_batches > 0) state.eval_batches = o.eval_batches;
 }
 
 void set_recipe(recipe& r, const options& o, std::int64_t last_step) {
@@ -78,6 +99,9 @@ beginning begin_run(const description& about, const options& o, console& say) {
   if (o.run == options::command::train && o.steps > 0) b.state.last_step = o.steps;
   set_data(b.state, about, o);
   set_recipe(b.state.train, o, b.state.last_step);
+  if (b.from && o.run == options::command::train)
+    for (const std::string& note : recipe_changes(about.train, b.from->state, b.state.train))
+      say.line("note: " + note);
   return b;
 }
 
@@ -91,15 +115,6 @@ void set_weights(engine& e, const beginning& b, const options& o, console& say) 
     say.line(fmt::format(
         "note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}",
         b.state.init, started.size(), started.front(), started.back()));
-}
-
-run_data open_data(const description& about, const run_state& state) {
-  const bool apart = !state.eval_data.empty();
-  run_data data{dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
-                        {parse_shuffle(state.shuffle), apart ? 0 : state.eval_fraction}),
-                std::nullopt, apart || state.eval_fraction > 0};
-  if (apart) data.evaluated.emplace(parse_data_spec(state.eval_data), about.vocab_used, about.seq);
-  return data;
 }
 
 std::uint64_t tokens_per_step(const description& about) {
@@ -120,33 +135,22 @@ void say_what_runs(const description& about, const options& o, const beginning& 
   const auto batch = static_cast<std::uint64_t>(about.global_batch());
   const auto epoch = data.trained.epoch(data_part::trained);
   const bool trains = o.run == options::command::train;
-  const std::uint64_t samples = trains ? static_cast<std::uint64_t>(b.state.last_step) * batch
-                                       : static_cast<std::uint64_t>(o.steps) * batch;
-  say.line(fmt::format(
-      "data: {}{}", data.trained.text(),
-      epoch ? fmt::format("; {} steps are {}", samples / batch, data.trained.epochs_text(samples)) : ""));
+  const std::int64_t steps = trains ? b.state.last_step : o.steps;
+  const auto samples = static_cast<std::uint64_t>(steps - (trains ? b.state.step : 0)) * batch;
+  const std::string epochs = data.trained.epochs_text(samples, trains ? *b.state.read : data_record{});
+  say.line(fmt::format("data: {}{}", data.trained.text(),
+                       epochs.empty() ? "" : fmt::format("; {} steps are {}", steps, epochs)));
   if (epoch && *epoch < batch)
     say.line(fmt::format(
         "note: the data is through after {} samples, and a batch has {}: it has some of them twice", *epoch,
         batch));
   if (!trains) return;
   if (data.evaluated) say.line(fmt::format("held-out data: {}", data.evaluated->text()));
-  else if (const auto held = data.trained.epoch(data_part::held_out); held && *held > 0)
+  else if (const auto held = data.trained.epoch(data_part::held_out); data.holds_out && held)
     say.line(fmt::format("held-out data: the last {} samples of it", *held));
   say.line(words_of(b.state.train));
-}
-
-double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
-  const auto batch = static_cast<std::uint64_t>(e.about().global_batch());
-  std::uint64_t count = static_cast<std::uint64_t>(batches);
-  if (const auto held = data.held_out().epoch(data.held_part()))
-    count = std::min(count, std::max<std::uint64_t>(1, *held / batch));
-  double sum = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    set_batch(e, data.held_out(), i * batch, data.held_part());
-    sum += e.evaluate();
-  }
-  return sum / static_cast<double>(count);
+  if (const auto note = steps_without_rate(b.state.train, b.state.step + 1, b.state.last_step))
+    say.line("note: " + *note);
 }
 
 }  // namespace rankc::runtime

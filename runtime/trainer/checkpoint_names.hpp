@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-inline constexpr const char* latest_file = "latest";
+inline constexpr const char *latest_file = "latest", *lock_file = ".lock";
 inline constexpr std::string_view step_prefix = "step_", replaced_suffix = ".replaced";
 
 /// Where a checkpoint is that another of the same step is about to replace, if folders cannot be exchanged.

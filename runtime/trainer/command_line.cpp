@@ -53,7 +53,7 @@ CLI::Validator share() {
       "X");
 }
 
-/// Options that become part of others after parsing, or are refused.
+/// Options that are refused after parsing, or become part of another option.
 struct raw_options {
   std::string format = "safetensors", inject;
   std::optional<std::uint64_t> seed;
@@ -82,10 +82,12 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed());
   add_name(app, "--data", o.data,
            "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
-           "or quoted pattern of these; "
+           "of these, links to files included, or a quoted pattern; "
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
-  add_name(app, "--load", o.load,
-           "continue from this checkpoint, with its data and recipe where not given here");
+  add_name(
+      app, "--load", o.load,
+      "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
+      "its next token, new data begins at its beginning, and a note says what changes");
   add_name(app, "--launch", o.launch,
            "threads: all ranks in this process; processes: one process per rank, on this machine (default: "
            "one rank per process that torchrun, mpirun or srun has started, else threads)");
@@ -108,18 +110,26 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--wd", o.weight_decay, "weight decay (default: the plan's)")->check(non_negative());
   app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
       ->check(non_negative());
-  add_name(app, "--shuffle", o.shuffle,
-           "order of the windows of files: none, as they lie (default); SEED, drawn anew each epoch by a "
-           "counter-based generator "
-           "(Philox); megatron:SEED[:SAMPLES], that of Megatron's GPTDataset");
-  add_name(app, "--eval-data", o.eval_data, "data that the held-out loss is of, spelt as --data");
-  app.add_option("--eval-fraction", o.eval_fraction,
-                 "or hold out this share of the end of --data (default 0.05 where --eval-every is given)")
+  add_name(
+      app, "--shuffle", o.shuffle,
+      "order of the windows of files: none, one after the other (default); SEED, drawn for each epoch by a "
+      "counter-based generator (Philox); megatron:SEED[:SAMPLES], the order of Megatron's GPTDataset");
+  add_name(app, "--eval-data", o.eval_data, "held-out data, spelt as --data: the run must not train on it");
+  app.add_option(
+         "--eval-fraction", o.eval_fraction,
+         "or hold out this share of the end of --data (default 0.05 with --eval-every). A resumed run "
+         "keeps its share")
       ->check(share());
-  app.add_option("--eval-every", o.eval_every, "the held-out loss after every N steps, and at the end")
+  app.add_option("--eval-every", o.eval_every,
+                 "measure the held-out loss after every N steps, and at the end")
       ->check(whole_number(1));
-  app.add_option("--eval-batches", o.eval_batches, "of at most so many batches (default 10)")
+  app.add_option("--eval-batches", o.eval_batches, "of at most N batches (default 10)")
       ->check(whole_number(1));
+  app.add_option_function<std::string>(
+      "--skip-batches", [&o](const std::string& text) { o.skipped = parse_step_range(text); },
+      "A:B, leave out the batches of steps A to B: step A trains on the batch after them. For a run that "
+      "goes on "
+      "from a checkpoint of before a NaN or a spike of the loss");
   add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
   add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
   add_name(app, "--trace", o.trace,

@@ -11,7 +11,6 @@
 
 namespace rankc::runtime {
 
-namespace {
 std::vector<double> shares_of(const data_spec& spec) {
   std::vector<double> shares;
   for (const data_source& s : spec.sources) shares.push_back(s.weight);
@@ -19,22 +18,41 @@ std::vector<double> shares_of(const data_spec& spec) {
   for (double& share : shares) share /= total;
   return shares;
 }
-}  // namespace
+
+std::vector<double> shares_of(const std::vector<opened_source>& sources) {
+  data_spec spec;
+  for (const opened_source& s : sources) spec.sources.push_back(s.from);
+  return shares_of(spec);
+}
 
 dataset::dataset(const data_spec& spec, int vocab, int seq, const sample_order& order)
-    : seq_(static_cast<std::uint64_t>(seq)), weights_(shares_of(spec)), mixture_(weights_) {
-  const bool has_files = std::any_of(spec.sources.begin(), spec.sources.end(),
-                                     [](const data_source& s) { return s.from == data_source::kind::files; });
-  if (order.shuffle.how != shuffle_spec::kind::none && !has_files)
+    : dataset(open_sources(spec, vocab), vocab, seq, std::vector(spec.sources.size(), order), {}) {}
+
+dataset::dataset(std::vector<opened_source> sources, int vocab, int seq,
+                 const std::vector<sample_order>& orders, const data_record& record)
+    : seq_(static_cast<std::uint64_t>(seq)),
+      shares_(shares_of(sources)),
+      mixture_(shares_),
+      begins_{.first = record.first, .gaps = record.gaps} {
+  const bool has_files = std::any_of(sources.begin(), sources.end(),
+                                     [](const opened_source& s) { return s.tokens.has_value(); });
+  if (orders.front().shuffle.how != shuffle_spec::kind::none && !has_files)
     throw failure(2,
                   "RC6050: --shuffle orders the data of files, but the samples of arith and rand are drawn "
                   "by their own seed; leave it out");
-  for (const data_source& s : spec.sources) sources_.emplace_back(s, vocab, seq, order);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    sources_.emplace_back(std::move(sources[i]), vocab, seq, orders[i],
+                          record.sources.empty() ? source_place{} : record.sources[i].place);
+}
+
+mixture::choice dataset::choice_of(data_part which, std::uint64_t s) const {
+  const std::uint64_t n = which == data_part::trained ? sample_of_mixture(begins_, s) : s;
+  return sources_.size() == 1 ? mixture::choice{0, n} : mixture_.of(n);
 }
 
 void dataset::sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, data_part which) const {
   std::vector<std::int32_t> window(seq_ + 1);
-  const mixture::choice from = sources_.size() == 1 ? mixture::choice{0, s} : mixture_.of(s);
+  const mixture::choice from = choice_of(which, s);
   sources_[from.source].sample(which, from.number, window.data());
   std::copy_n(window.begin(), seq_, tokens);
   std::copy_n(window.begin() + 1, seq_, targets);
@@ -44,7 +62,7 @@ std::string dataset::text() const {
   if (sources_.size() == 1) return sources_[0].text();
   std::string out;
   for (std::size_t i = 0; i < sources_.size(); ++i)
-    out += fmt::format("{}{:.4g} of {}", i > 0 ? " + " : "", weights_[i], sources_[i].text());
+    out += fmt::format("{}{:.4g} of {}", i > 0 ? " + " : "", shares_[i], sources_[i].text());
   return out;
 }
 
@@ -52,18 +70,34 @@ std::optional<std::uint64_t> dataset::epoch(data_part which) const {
   std::optional<std::uint64_t> least;
   for (std::size_t i = 0; i < sources_.size(); ++i)
     if (const auto own = sources_[i].epoch(which)) {
-      const auto through = static_cast<std::uint64_t>(static_cast<double>(*own) / weights_[i]);
+      const auto through = static_cast<std::uint64_t>(static_cast<double>(*own) / shares_[i]);
       least = std::min(least.value_or(through), through);
     }
   return least;
 }
 
-std::string dataset::epochs_text(std::uint64_t samples) const {
+bool dataset::holds_out() const {
+  return std::none_of(sources_.begin(), sources_.end(),
+                      [](const sample_source& s) { return s.epoch(data_part::held_out) == 0; });
+}
+
+void dataset::add_read(std::uint64_t first, std::uint64_t samples, data_record& to) const {
+  for (std::uint64_t s = first; s < first + samples; ++s) {
+    source_record& source = to.sources[choice_of(data_part::trained, s).source];
+    source.samples += 1;
+    source.tokens += seq_;
+  }
+}
+
+std::string dataset::epochs_text(std::uint64_t samples, const data_record& read) const {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < sources_.size(); ++i)
     if (const auto own = sources_[i].epoch(data_part::trained)) {
-      const double epochs = weights_[i] * static_cast<double>(samples) / static_cast<double>(*own);
-      words.push_back(fmt::format("{:.2f}{}", epochs, words.empty() ? " epochs" : ""));
+      const std::uint64_t tokens = read.sources.empty() ? 0 : read.sources[i].tokens;
+      const double all =
+          shares_[i] * static_cast<double>(samples) + static_cast<double>(tokens) / static_cast<double>(seq_);
+      words.push_back(
+          fmt::format("{:.2f}{}", all / static_cast<double>(*own), words.empty() ? " epochs" : ""));
       if (sources_.size() > 1) words.back() += fmt::format(" of {}", sources_[i].name());
     }
   return fmt::format("{}", fmt::join(words, ", "));

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 namespace rankc::runtime {
 namespace {
+
+constexpr std::uint64_t most_samples = std::numeric_limits<std::int32_t>::max();  // of Megatron's order
 
 bool is_path(std::string_view text) {
   const std::filesystem::path path(text);
@@ -41,6 +45,11 @@ data_source parse_source(std::string_view text, std::string_view whole) {
 
 }  // namespace
 
+std::string source_text(const data_source& source) {
+  if (source.from == data_source::kind::files) return source.path;
+  return (source.from == data_source::kind::arith ? "arith:" : "rand:") + std::to_string(source.seed);
+}
+
 data_spec parse_data_spec(std::string_view text) {
   if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text)))
     return {{parse_source(text, text)}};
@@ -67,7 +76,7 @@ data_spec parse_data_spec(std::string_view text) {
 shuffle_spec parse_shuffle(std::string_view text) {
   const failure refused(2,
                         "RC6059: --shuffle {} is unknown; give none, a SEED from 0 to 2^64 - 1, or "
-                        "megatron:SEED[:SAMPLES] with a SEED below 2^32",
+                        "megatron:SEED[:SAMPLES] with a SEED below 2^32 and SAMPLES from 1 to 2^31 - 1",
                         text);
   if (text.empty() || text == "none") return {};
   if (const auto seed = parse_number<std::uint64_t>(text))
@@ -79,7 +88,7 @@ shuffle_spec parse_shuffle(std::string_view text) {
   const auto seed = parse_number<std::uint32_t>(text.substr(0, colon));
   const auto samples = colon == text.npos ? std::optional<std::uint64_t>(0)
                                           : parse_number<std::uint64_t>(text.substr(colon + 1));
-  if (!seed || !samples || (colon != text.npos && *samples == 0)) throw refused;
+  if (!seed || !samples || *samples > most_samples || (colon != text.npos && *samples == 0)) throw refused;
   return {.how = shuffle_spec::kind::megatron, .seed = *seed, .samples = *samples};
 }
 

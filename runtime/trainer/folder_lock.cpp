@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/folder_lock.hpp>
 
+#include "checkpoint_names.hpp"
+
 #include "../core/host_name.hpp"
 #include <rankc/runtime/output_file.hpp>
 
@@ -13,7 +15,7 @@
 namespace rankc::runtime {
 
 folder_lock::folder_lock(const std::filesystem::path& folder) {
-  const std::string file = (folder / ".lock").string();
+  const std::string file = (folder / lock_file).string();
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_to_write(file, checkpoint_code);
   const lock got = try_lock(descriptor_);

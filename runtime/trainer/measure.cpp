@@ -5,6 +5,7 @@
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/trainer/call_account.hpp>
 #include <rankc/trainer/not_finite.hpp>
+#include <rankc/trainer/run_data.hpp>
 
 #include <fmt/format.h>
 

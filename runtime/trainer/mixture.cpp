@@ -31,4 +31,10 @@ mixture::choice mixture::of(std::uint64_t s) const {
   return {source, s / length * counts_[source] + before_[place]};
 }
 
+std::uint64_t mixture::count(std::size_t source, std::uint64_t n) const {
+  const auto rest = static_cast<std::ptrdiff_t>(n % length);
+  return n / length * counts_[source] +
+         static_cast<std::uint64_t>(std::count(source_.begin(), source_.begin() + rest, source));
+}
+
 }  // namespace rankc::runtime

@@ -55,8 +55,8 @@ std::string find_own(engine& e) {
   return "";
 }
 
-/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where
-/// there is none.
+/// The first of all processes' texts, by the order of causes that each has in its first line; empty where all
+/// are empty.
 std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
   std::vector<std::string> found{mine};
   if (where.is_one_rank()) found = where.exchange(name, mine);
@@ -113,17 +113,19 @@ void refuse_if_not_finite(engine& e, const placement& where, const step_input& i
           in.step, full);
   const std::string first =
       is_applied || is_weight(found) ? without_order(found) : find_origin(e, where, in, without_order(found));
-  const std::string cause = first.empty() ? "unknown" : first;
+  const std::string cause = first.empty() ? "unknown" : first, steps = fmt::format("{0}:{0}", in.step);
   if (is_applied)
-    throw failure(70,
-                  "RC6564: step {}: the loss is {} and the gradient norm is {} at learning rate {}; the step "
-                  "has been applied, because its gradients are finite. Cause: {}",
-                  in.step, out.loss, out.grad_norm, in.lr, cause);
+    throw failure(
+        70,
+        "RC6564: step {}: the loss is {} and the gradient norm is {} at learning rate {}; the step "
+        "has been applied, because its gradients are finite. Cause: {}. To go on past its batch: train "
+        "--load CHECKPOINT --skip-batches {}",
+        in.step, out.loss, out.grad_norm, in.lr, cause, steps);
   throw failure(
       70,
       "RC6565: step {}: the loss is {} and the gradient norm is {} at learning rate {}; no rank has "
-      "applied the step. Cause: {}",
-      in.step, out.loss, out.grad_norm, in.lr, cause);
+      "applied the step. Cause: {}. To go on past its batch: train --load CHECKPOINT --skip-batches {}",
+      in.step, out.loss, out.grad_norm, in.lr, cause, steps);
 }
 
 }  // namespace rankc::runtime

@@ -3,9 +3,9 @@
 
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/trace_events.hpp>
+#include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/data_spec.hpp>
 #include <rankc/trainer/metrics_file.hpp>
-#include <rankc/trainer/token_file.hpp>
 
 namespace rankc::runtime {
 namespace {
@@ -16,7 +16,7 @@ void add_files_of(const std::string& option, const std::string& spec, std::vecto
   if (spec.empty()) return;
   for (const data_source& source : parse_data_spec(spec).sources)
     if (source.from == data_source::kind::files)
-      for (const std::filesystem::path& file : files_of_data(source.path))
+      for (const std::filesystem::path& file : find_data_files(source.path).files)
         to.push_back({option + " " + spec, file});
 }
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -23,51 +25,96 @@ std::uint64_t held_of(std::uint64_t all, double share) {
 }
 }  // namespace
 
-sample_source::sample_source(const data_source& from, int vocab, int seq, const sample_order& order)
-    : from_(from),
-      shuffle_(order.shuffle),
-      vocab_(static_cast<std::uint64_t>(vocab)),
-      seq_(static_cast<std::uint64_t>(seq)) {
-  if (from.from == data_source::kind::files) open(vocab, order);
+std::vector<opened_source> open_sources(const data_spec& spec, int vocab) {
+  std::vector<opened_source> opened;
+  for (const data_source& from : spec.sources) {
+    opened.push_back({.from = from});
+    if (from.from == data_source::kind::files) opened.back().tokens.emplace(from.path, vocab);
+  }
+  return opened;
 }
 
-void sample_source::open(int vocab, const sample_order& order) {
-  tokens_.emplace(from_.path, vocab);
+std::vector<file_mark> marks_of(const opened_source& source) {
+  std::vector<file_mark> marks;
+  if (source.tokens)
+    for (const std::filesystem::path& path : source.tokens->paths()) marks.push_back(mark_of(path));
+  return marks;
+}
+
+std::uint64_t window_sequence::token(std::uint64_t n) const {
+  const std::uint64_t of_first_epoch = (end - first) / seq;
+  if (n < of_first_epoch) return first + n * seq;
+  return (n - of_first_epoch) % std::max<std::uint64_t>(1, epoch()) * seq;
+}
+
+std::optional<std::uint64_t> held_from(const token_stream& tokens, const std::string& name, int seq,
+                                       const sample_order& order) {
+  if (order.held_out <= 0) return std::nullopt;
+  if (order.shuffle.how == shuffle_spec::kind::megatron) {
+    const std::vector<token_piece>& pieces = tokens.pieces();
+    const std::uint64_t held = std::min<std::uint64_t>(held_of(pieces.size(), order.held_out), pieces.size()),
+                        first = pieces[pieces.size() - held].first;
+    if (tokens.size() <= first + static_cast<std::uint64_t>(seq))
+      throw failure(1, "RC6137: {} has less than a sample in its last {} sequences; hold out a larger share",
+                    name, held);
+    return first;
+  }
+  const std::uint64_t all = (tokens.size() - 1) / static_cast<std::uint64_t>(seq),
+                      held = held_of(all, order.held_out);
+  if (held >= all)
+    throw failure(1,
+                  "RC6138: {} holds {} samples of {} tokens, and a held-out share of {} leaves none to train "
+                  "on; give more data, or --eval-data",
+                  name, all, seq, fmt::format("{}", order.held_out));
+  return (all - held) * static_cast<std::uint64_t>(seq);
+}
+
+sample_source::sample_source(opened_source source, int vocab, int seq, const sample_order& order,
+                             const source_place& place)
+    : from_(std::move(source.from)),
+      shuffle_(order.shuffle),
+      vocab_(static_cast<std::uint64_t>(vocab)),
+      seq_(static_cast<std::uint64_t>(seq)),
+      tokens_(std::move(source.tokens)),
+      place_(place) {
+  if (tokens_) arrange(order);
+}
+
+void sample_source::arrange(const sample_order& order) {
   const std::uint64_t tokens = tokens_->size();
   if (tokens < seq_ + 1)
     throw failure(1, "RC6135: {} holds {} tokens, but one sample takes {} (seq {} and the token after it)",
                   from_.path, tokens, seq_ + 1, seq_);
-  const std::vector<token_piece>& pieces = tokens_->pieces();
-  if (shuffle_.how == shuffle_spec::kind::megatron) {
-    if (!tokens_->has_sequences())
-      throw failure(2,
-                    "RC6136: --shuffle megatron orders the sequences of a .idx file, but {} has none; give "
-                    "--shuffle none or a SEED",
-                    from_.path);
-    const std::uint64_t held = std::min<std::uint64_t>(held_of(pieces.size(), order.held_out), pieces.size());
-    std::vector<std::int32_t> lengths;
-    for (std::size_t i = 0; i < pieces.size() - held; ++i)
-      lengths.push_back(static_cast<std::int32_t>(pieces[i].count));
-    order_ =
-        order_of_megatron(lengths, static_cast<std::int64_t>(seq_), static_cast<std::uint32_t>(shuffle_.seed),
-                          static_cast<std::int64_t>(shuffle_.samples));
-    windows_ = order_->samples();
-    first_held_ = held > 0 ? pieces[pieces.size() - held].first : tokens;
-    held_ = tokens > first_held_ + seq_ ? (tokens - first_held_ - 1) / seq_ : 0;
-    if (held > 0 && held_ == 0)
-      throw failure(1, "RC6137: {} has less than a sample in its last {} sequences; hold out a larger share",
-                    from_.path, held);
-    return;
-  }
-  const std::uint64_t all = (tokens - 1) / seq_;
-  held_ = held_of(all, order.held_out);
-  if (held_ >= all)
-    throw failure(1,
-                  "RC6138: {} holds {} samples of {} tokens, and a held-out share of {} leaves none to train "
-                  "on; give more data, or --eval-data",
-                  from_.path, all, seq_, fmt::format("{}", order.held_out));
-  windows_ = all - held_;
-  first_held_ = windows_ * seq_;
+  const bool as_megatron = shuffle_.how == shuffle_spec::kind::megatron;
+  if (as_megatron && !tokens_->has_sequences())
+    throw failure(2,
+                  "RC6136: --shuffle megatron orders the sequences of a .idx file, but {} has none; give "
+                  "--shuffle none or a SEED",
+                  from_.path);
+  if (!place_.held_from) place_.held_from = held_from(*tokens_, from_.path, static_cast<int>(seq_), order);
+  if (const std::uint64_t named = std::max(place_.first_token, place_.held_from.value_or(0)); named > tokens)
+    throw failure(65, "RC6140: the checkpoint's run.json names token {} of {}, which has {}", named,
+                  from_.path, tokens);
+  if (place_.held_from) held_ = (tokens - std::min(tokens, *place_.held_from + 1)) / seq_;
+  if (as_megatron) return arrange_as_megatron();
+  const std::uint64_t end = place_.held_from.value_or(tokens - 1);
+  in_turn_ = {std::min(place_.first_token, end), end, seq_};
+  windows_ = in_turn_.epoch();
+  if (windows_ == 0)
+    throw failure(
+        1, "RC6139: {} has {} tokens before its held-out part, but one sample takes {}; give other data",
+        from_.path, in_turn_.end, seq_);
+}
+
+void sample_source::arrange_as_megatron() {
+  std::vector<std::int32_t> lengths;
+  for (const token_piece& piece : tokens_->pieces())
+    if (!place_.held_from || piece.first < *place_.held_from)
+      lengths.push_back(static_cast<std::int32_t>(piece.count));
+  order_ =
+      order_of_megatron(lengths, static_cast<std::int64_t>(seq_), static_cast<std::uint32_t>(shuffle_.seed),
+                        static_cast<std::int64_t>(shuffle_.samples));
+  windows_ = order_->samples();
 }
 
 int sample_source::synthetic(std::uint64_t s, std::uint64_t t) const {
@@ -81,15 +128,17 @@ int sample_source::synthetic(std::uint64_t s, std::uint64_t t) const {
 void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens) const {
   const bool held = which == data_part::held_out;
   if (!tokens_) {
-    for (std::uint64_t t = 0; t <= seq_; ++t) tokens[t] = synthetic(held ? first_synthetic_held + s : s, t);
+    const std::uint64_t n = (held ? first_synthetic_held : place_.first_sample) + s;
+    for (std::uint64_t t = 0; t <= seq_; ++t) tokens[t] = synthetic(n, t);
     return;
   }
-  if (held) return tokens_->copy(first_held_ + s % held_ * seq_, seq_ + 1, tokens);
-  const std::uint64_t place = s % windows_;
-  if (order_) return sample_of_order(place, tokens);
+  if (held) return tokens_->copy(*place_.held_from + s % held_ * seq_, seq_ + 1, tokens);
+  const std::uint64_t n = place_.first_sample + s;
+  if (order_) return sample_of_order(n % windows_, tokens);
   const bool drawn = shuffle_.how == shuffle_spec::kind::windows;
-  tokens_->copy((drawn ? permuted(place, windows_, shuffle_.seed, s / windows_) : place) * seq_, seq_ + 1,
-                tokens);
+  tokens_->copy(
+      drawn ? permuted(n % windows_, windows_, shuffle_.seed, n / windows_) * seq_ : in_turn_.token(n),
+      seq_ + 1, tokens);
 }
 
 void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const {
@@ -118,7 +167,7 @@ std::string sample_source::text() const {
   if (tokens_->is_text()) out += fmt::format("; byte entropy {:.4f} nats", byte_entropy(*tokens_));
   if (const auto& skipped = tokens_->skipped(); !skipped.empty()) {
     const std::size_t named = std::min<std::size_t>(skipped.size(), 3);
-    out += fmt::format("; {} skipped: {}{}", tokens_->is_text() ? "binary files" : "files without tokens",
+    out += fmt::format("; skipped: {}{}",
                        fmt::join(skipped.begin(), skipped.begin() + static_cast<std::ptrdiff_t>(named), ", "),
                        skipped.size() > named ? fmt::format(" and {} more", skipped.size() - named) : "");
   }

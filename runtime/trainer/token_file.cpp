@@ -2,16 +2,16 @@
 #include <rankc/trainer/token_file.hpp>
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/megatron_index.hpp>
 
-#include <glob.h>
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 namespace rankc::runtime {
 namespace {
@@ -30,26 +30,6 @@ struct header_form {
 constexpr header_form header_forms[]{{20240520, 1, token_type::u16}, {20240801, 7, token_type::u32}};
 constexpr std::int32_t evaluation_magic = 20240522;
 
-bool is_skipped_folder(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  return name.starts_with('.') || name.starts_with("build");
-}
-
-std::vector<fs::path> files_below(const fs::path& root) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  auto entry = fs::recursive_directory_iterator(root, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (entry->is_symlink()) continue;
-    if (entry->is_directory() && is_skipped_folder(entry->path())) entry.disable_recursion_pending();
-    if (entry->is_regular_file()) found.push_back(entry->path());
-  }
-  if (error) throw failure(1, "RC6145: folder {} cannot be read: {}", root, error.message());
-  std::sort(found.begin(), found.end(),
-            [](const fs::path& a, const fs::path& b) { return a.generic_string() < b.generic_string(); });
-  return found;
-}
-
 fs::path index_beside(fs::path bin) { return bin.replace_extension(".idx"); }
 
 /// Whether a file of a folder is one of tokens.
@@ -61,15 +41,6 @@ bool is_token_file(const fs::path& file) {
   if (mapped.bytes().size() >= header_bytes) std::memcpy(&magic, mapped.bytes().data(), sizeof magic);
   return std::any_of(std::begin(header_forms), std::end(header_forms),
                      [&](const header_form& f) { return f.magic == magic; });
-}
-
-std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
-  glob_t found{};
-  const int wrong = glob(pattern.c_str(), 0, nullptr, &found);  // sorted
-  std::vector<fs::path> files(found.gl_pathv, found.gl_pathv + (wrong == 0 ? found.gl_pathc : 0));
-  globfree(&found);
-  if (files.empty()) throw failure(1, "RC6146: no file has a name like {}", pattern);
-  return files;
 }
 
 template <class T>
@@ -131,20 +102,12 @@ std::int64_t token_at(token_type t, const char* from) {
 
 }  // namespace
 
-std::vector<fs::path> files_of_data(const fs::path& path) {
-  if (fs::is_directory(path)) return files_below(path);
-  if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
-    return files_of_pattern(path);
-  if (path.extension() == ".idx") return {fs::path(path).replace_extension(".bin")};
-  if (!fs::exists(path) && fs::exists(path.string() + ".idx")) return {path.string() + ".bin"};
-  return {path};
-}
-
 token_stream::token_stream(const fs::path& path, int vocab) : vocab_(vocab) {
-  const std::vector<fs::path> files = files_of_data(path);
-  if (fs::is_directory(path)) add_folder(files);
+  data_files found = find_data_files(path);
+  skipped_ = std::move(found.skipped);
+  if (fs::is_directory(path)) add_folder(found.files);
   else
-    for (const fs::path& file : files) add_file(file);
+    for (const fs::path& file : found.files) add_file(file);
   check();
 }
 
@@ -152,11 +115,11 @@ void token_stream::add_folder(const std::vector<fs::path>& files) {
   const bool of_tokens = std::any_of(files.begin(), files.end(), is_token_file);
   for (const fs::path& file : files) {
     if (of_tokens && is_token_file(file)) add_file(file);
-    else if (of_tokens && file.extension() != ".idx") skipped_.push_back(file.string());
+    else if (of_tokens && file.extension() != ".idx") skipped_.push_back(file.string() + " (no tokens)");
     if (of_tokens) continue;
     mapped_file mapped(file);
     if (mapped.bytes().find('\0') == std::string_view::npos) add_text(std::move(mapped));
-    else skipped_.push_back(file.string());
+    else skipped_.push_back(file.string() + " (binary)");
   }
 }
 
@@ -238,6 +201,7 @@ void token_stream::add_llm_c(mapped_file file) {
 
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
   const megatron_index index = read_megatron_index(index_file, file.bytes().size());
+  indexes_.push_back(index_file);
   files_.push_back(std::move(file));
   sequences_ = true;
   for (std::size_t s = 0; s < index.lengths.size(); ++s)
@@ -248,6 +212,13 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
 void token_stream::add_piece(token_type type, std::size_t byte, std::uint64_t count) {
   pieces_.push_back({static_cast<std::uint32_t>(files_.size() - 1), type, byte, size_, count});
   size_ += count;
+}
+
+std::vector<fs::path> token_stream::paths() const {
+  std::vector<fs::path> all;
+  for (const mapped_file& file : files_) all.emplace_back(file.name());
+  all.insert(all.end(), indexes_.begin(), indexes_.end());
+  return all;
 }
 
 std::uint64_t token_stream::first_of_file(std::uint32_t file) const {

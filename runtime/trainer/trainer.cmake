@@ -12,12 +12,15 @@ add_library(rankc_trainer STATIC
   trainer/command_line.cpp
   trainer/console.cpp
   trainer/data.cpp
+  trainer/data_files.cpp
+  trainer/data_record.cpp
   trainer/data_spec.cpp
   trainer/export.cpp
   trainer/export_folder.cpp
   trainer/folder_lock.cpp
   trainer/generate.cpp
   trainer/hash.cpp
+  trainer/held_out_share.cpp
   trainer/hugging_face_config.cpp
   trainer/hugging_face_export.cpp
   trainer/hugging_face_families.cpp
@@ -27,6 +30,7 @@ add_library(rankc_trainer STATIC
   trainer/injection.cpp
   trainer/input_file.cpp
   trainer/json_file.cpp
+  trainer/known_data.cpp
   trainer/learning_rate.cpp
   trainer/main.cpp
   trainer/mapped_file.cpp
@@ -36,6 +40,8 @@ add_library(rankc_trainer STATIC
   trainer/merged_source.cpp
   trainer/metrics.cpp
   trainer/metrics_file.cpp
+  trainer/recipe_changes.cpp
+  trainer/resume.cpp
   trainer/router_metrics.cpp
   trainer/mixture.cpp
   trainer/not_finite.cpp
@@ -44,12 +50,15 @@ add_library(rankc_trainer STATIC
   trainer/parameters.cpp
   trainer/piece_source.cpp
   trainer/replicas.cpp
+  trainer/run_data.cpp
   trainer/run_state.cpp
   trainer/safetensors_reader.cpp
   trainer/safetensors_writer.cpp
   trainer/sample_source.cpp
   trainer/saver.cpp
+  trainer/skip_batches.cpp
   trainer/snapshot.cpp
+  trainer/step_files.cpp
   trainer/steps.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp

@@ -6,13 +6,14 @@
 #include <rankc/launch/stop_signals.hpp>
 #include "steps.hpp"
 #include <rankc/trainer/beginning.hpp>
-#include <rankc/trainer/metrics_file.hpp>
 #include <rankc/trainer/not_finite.hpp>
 #include <rankc/trainer/orderly_stop.hpp>
 #include <rankc/trainer/outputs.hpp>
+#include <rankc/trainer/learning_rate.hpp>
 #include <rankc/trainer/replicas.hpp>
+#include <rankc/trainer/run_data.hpp>
 #include <rankc/trainer/saver.hpp>
-#include <rankc/trainer/tensorboard.hpp>
+#include <rankc/trainer/step_files.hpp>
 #include <rankc/trainer/time_table.hpp>
 #include <rankc/trainer/trace_file.hpp>
 
@@ -22,7 +23,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +34,7 @@ using clock = std::chrono::steady_clock;
 
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
-/// One step; a timed one where `trace` is there to receive it.
+/// Take a step, timed where there is a `trace` to receive the times.
 step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
                        std::vector<traced>* trace) {
   const description& about = e.about();
@@ -45,12 +45,13 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
   const double seconds = since(start);
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
+  state.tokens += tokens_per_step(about);
   refuse_if_not_finite(e, where, in, out);
   step_metrics m{.step = state.step,
                  .loss = out.loss,
                  .grad_norm = out.grad_norm,
                  .lr = in.lr,
-                 .tokens = state.samples * static_cast<std::uint64_t>(about.seq),
+                 .tokens = state.tokens,
                  .step_ms = 1e3 * seconds,
                  .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
                  .mfu = {},
@@ -63,41 +64,18 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
   return m;
 }
 
-/// The files that a run writes of its steps.
-class watchers {
- public:
-  watchers(const options& o, const run_state& begins, console& say) {
-    if (!o.speaks()) return;
-    const auto after = o.load.empty() ? std::nullopt : std::optional(begins.step);
-    if (!o.metrics.empty()) metrics_.emplace(o.metrics, after);
-    if (metrics_)
-      for (const std::string& note : metrics_->notes()) say.line("note: " + note);
-    if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard, begins.step + 1);
-  }
-  void write(const step_metrics& m) {
-    if (metrics_) metrics_->write(m);
-    if (!tensorboard_) return;
-    std::vector<std::pair<std::string_view, double>> values{
-        {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
-    if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
-    if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
-    if (m.routers && !m.routers->dropped.empty())
-      values.emplace_back(
-          "dropped", static_cast<double>(std::accumulate(m.routers->dropped.begin(), m.routers->dropped.end(),
-                                                         std::int64_t{0})));
-    tensorboard_->write(m.step, values);
-  }
+/// The options with which a run goes on. A schedule that has led to 0 needs another one.
+std::string options_to_go_on(const run_state& state, const std::string& save) {
+  const bool has_ended = state.train.lr > 0 && learning_rate(state.train, state.last_step + 1) == 0;
+  return fmt::format("--load {0} --save {0} --steps {1}{2}", save, 2 * state.last_step,
+                     has_ended ? " --lr-schedule SCHEDULE" : "");
+}
 
- private:
-  std::optional<metrics_file> metrics_;
-  std::optional<tensorboard_file> tensorboard_;
-};
-
-/// The last lines: what was done, and what may come next.
+/// Print the last lines: the result of the run, and commands that may follow it.
 void say_ending(const description& about, const options& o, const run_data& data, const run_state& state,
                 const step_metrics& last, std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
-  const std::string epochs = data.trained.epochs_text(state.samples);
+  const std::string epochs = data.trained.epochs_text(0, *state.read);
   say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token",
                        state.step, state.last_step, duration_text(seconds), tokens / seconds,
                        epochs.empty() ? "" : "; " + epochs, last.loss,
@@ -107,14 +85,13 @@ void say_ending(const description& about, const options& o, const run_data& data
         "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data "
         "held out");
   const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
-  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name,
-                       o.save, 2 * state.last_step,
+  say.line(fmt::format("next: {0} train {1} goes on; {0} {2}", about.name, options_to_go_on(state, o.save),
                        generates
                            ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
                            : fmt::format("eval --load {} --data FILE", o.save)));
 }
 
-/// Say how saves went that have ended.
+/// Print the results of the saves that have ended.
 void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
     if (ended.saved) say.line(ended.line);
@@ -122,8 +99,8 @@ void say_saves(const options& o, saver& saves, const char* then, console& say) {
   }
 }
 
-/// Write the trace and say so. Returns: the failure, where it cannot be written; what is trained is saved all
-/// the same.
+/// Write the trace and print a line. Returns the failure where it cannot be written: the checkpoint is saved
+/// all the same.
 std::optional<failure> write_trace(trace_file& trace, const description& about, std::int64_t step,
                                    const std::vector<traced>& times, console& say) try {
   say.line(trace.write(about, step, times));
@@ -137,14 +114,14 @@ std::optional<failure> write_trace(trace_file& trace, const description& about, 
 void train(const description& about, const install_engine& install, const options& o) {
   console say(o.speaks(), isatty(STDOUT_FILENO) != 0);
   if (o.speaks()) refuse_other_files(o);
-  const beginning b = begin_run(about, o, say);
+  beginning b = begin_run(about, o, say);
   if (o.speaks()) refuse_inputs(o, b.state);
-  const run_data data = open_data(about, b.state);
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
     return say.line(fmt::format(
         "nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
         b.from->folder.string(), b.state.step, last));
+  const run_data data = open_data_of_run(about, o, b, say);
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
   if (saves)
@@ -156,7 +133,7 @@ void train(const description& about, const install_engine& install, const option
                   "RC6165: --check-replicas {} has nothing to compare, because no two ranks of this plan "
                   "hold the same; leave it out",
                   o.check_replicas);
-  watchers files(o, b.state, say);
+  step_files files(o, b.state, say);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
   say_what_runs(about, o, b, data, say);
@@ -164,6 +141,7 @@ void train(const description& about, const install_engine& install, const option
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
   run_state state = b.state;
+  const auto batch = static_cast<std::uint64_t>(about.global_batch());
   batch_reader batches(about, data.trained, state.samples);
   const orderly_stop stop(saves.has_value(), o.speaks());
   const auto start = clock::now();
@@ -175,13 +153,14 @@ void train(const description& about, const install_engine& install, const option
   while (state.step < last && signal == 0) {
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
+    data.trained.add_read(state.samples - batch, batch, *state.read);
     step_ms.push_back(m.step_ms);
     if (alike && m.step % o.check_replicas == 0) alike->check(*e, o.where, m.step);
-    // Processes are told one by one, each in another step: they agree on the last.
+    // A signal reaches the processes in different steps: they agree on the last step.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
-    if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
-      m.eval_loss = held_out_loss(*e, data, o.eval_batches);
+    if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0)))
+      m.eval_loss = held_out_loss(*e, data, state.eval_batches);
     files.write(m);
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
     say.progress(progress_text(

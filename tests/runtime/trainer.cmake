@@ -5,6 +5,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/call_account_test.cpp
   runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp
+  runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
   runtime/trainer/file_names_test.cpp
   runtime/trainer/generate_test.cpp
@@ -19,6 +20,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/parameters_test.cpp
   runtime/trainer/main_test.cpp
   runtime/trainer/replicas_test.cpp
+  runtime/trainer/resume_test.cpp
   runtime/trainer/safetensors_test.cpp
   runtime/trainer/sample_source_test.cpp
   runtime/trainer/saver_test.cpp

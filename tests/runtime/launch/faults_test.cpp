@@ -339,7 +339,8 @@ TEST_CASE("faults on purpose: a number that is none leaves the step unapplied, a
   CHECK(WEXITSTATUS(status) == 70);
   const std::string said = contents(err);
   const std::vector<std::string> arguments = rankc::test::said_in(said, 6565).arguments;
-  REQUIRE(arguments.size() == 5);
+  REQUIRE(arguments.size() == 6);
   CHECK(arguments[0] == "3");
   CHECK(arguments[4].starts_with("rank 2, 1F0, op 5, "));
+  CHECK(arguments[5] == "3:3");
 }

@@ -152,7 +152,8 @@ class fake_engine : public engine {
   int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
   int spoilt_at = 0;  // step after which the last rank's first weight is another
   bool nan_in_evaluation = false;
-  std::vector<step_input>* inputs = nullptr;  // where those of each step are kept
+  std::vector<step_input>* inputs = nullptr;        // receives the input of each step
+  std::vector<std::vector<int>>* firsts = nullptr;  // receives the first token of each sample of each step
 
   const description& about() const override { return program_.about; }
 
@@ -167,6 +168,7 @@ class fake_engine : public engine {
     if (in.step == fail_at)
       throw failure::reported(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
+    if (firsts != nullptr) firsts->push_back(first_tokens());
     for (int i = 0; in.step == signal_at && i < signals; ++i) std::raise(signal);
     const double loss = loss_of_batch();
     for (std::size_t r = 0; r < regions_.size(); ++r)
@@ -187,7 +189,7 @@ class fake_engine : public engine {
     return step(in);
   }
 
-  /// Two calls of a millisecond, and on a lane of its own one of two.
+  /// Two calls of a millisecond each, and one of two milliseconds on another lane.
   step_output step_by_calls(const step_input& in, std::vector<traced>& into) override {
     for (int r = 0; r < program_.about.world(); ++r) {
       into.push_back({r, 0, type_text<fake_calls::multiply>(), 0, 1000});
@@ -201,8 +203,7 @@ class fake_engine : public engine {
     return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
   }
 
-  /// Of each token those before it in its row say which ones may follow: the last one's successor, and less
-  /// so the one after.
+  /// A token decides which tokens may follow it: its successor is the likeliest, then the two after that.
   void logits(int rank, std::size_t token, double* to) override {
     place_of_logits(program_.about, rank, token);
     const int columns = program_.vocab / program_.tp,
@@ -213,6 +214,15 @@ class fake_engine : public engine {
           program_.vocab;
       to[i] = ahead >= 1 && ahead <= 3 ? 4 - ahead : -1e3;
     }
+  }
+
+  /// The first token of each sample of the batch, in the order of samples.
+  std::vector<int> first_tokens() const {
+    std::vector<int> out;
+    for (const auto& part : batch_)
+      for (int row = 0; row < program_.about.rows; ++row)
+        out.push_back(part[static_cast<std::size_t>(row * program_.about.seq)]);
+    return out;
   }
 
   /// A sum over samples that does not depend on how they are spread over ranks, and one weight.

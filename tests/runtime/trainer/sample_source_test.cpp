@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sample comes when: drawn orders, mixtures, what is held out, and reading ahead.
+// The order of samples: drawn orders, mixtures, held-out parts, and reading ahead.
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/permutation.hpp>
 
 #include "../../exit_with.hpp"
 #include "fake_engine.hpp"
-#include "scratch.hpp"
+#include "token_files.hpp"
 
 #include <doctest/doctest.h>
 #include <cstring>
@@ -29,18 +29,6 @@ std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t c
   return out;
 }
 
-/// A token file whose tokens are first, first + 1, ...
-std::string counting(const scratch& files, const std::string& name, int first, int count) {
-  std::string bytes(1024 + 2 * static_cast<std::size_t>(count), '\0');
-  for (const auto& [at, value] : {std::pair{0, 20240520}, std::pair{4, 1}, std::pair{8, count}})
-    std::memcpy(bytes.data() + at, &value, 4);
-  for (int i = 0; i < count; ++i) {
-    const auto token = static_cast<std::uint16_t>(first + i);
-    std::memcpy(bytes.data() + 1024 + 2 * i, &token, 2);
-  }
-  return files.write(name, bytes);
-}
-
 }  // namespace
 
 TEST_CASE("a drawn order is a permutation, another one for each seed and epoch") {
@@ -59,7 +47,7 @@ TEST_CASE("a drawn order is a permutation, another one for each seed and epoch")
   CHECK(order(7, 0) != order(7, 1));
   CHECK(order(7, 0) != order(8, 0));
   CHECK(order(7, 0) != order(7 + (std::uint64_t{1} << 32), 0));
-  // Of a random order about one place in n stays, and about half of the neighbours rise.
+  // In a random order about one place in n stays, and about half of the neighbours rise.
   int stays = 0, rises = 0;
   const auto drawn = order(7, 0);
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -84,8 +72,8 @@ TEST_CASE("--shuffle draws the windows of each epoch") {
   CHECK(first != second);
   for (const auto& epoch : {first, second})
     CHECK(std::set<int>(epoch.begin(), epoch.end()) == std::set<int>(plain.begin(), plain.end()));
-  for (const char* wrong :
-       {"x", "-1", "1.5", "megatron", "megatron:", "megatron:4294967296", "megatron:1:0", "megatron:1:x"})
+  for (const char* wrong : {"x", "-1", "1.5", "megatron", "megatron:", "megatron:4294967296", "megatron:1:0",
+                            "megatron:1:x", "megatron:1:2147483648", "megatron:1:18446744073709551615"})
     CHECK(exit_of([&] { parse_shuffle(wrong); }) == exit_with{2, {6059, {wrong}}});
 }
 
@@ -155,7 +143,8 @@ TEST_CASE("files by a pattern, and a folder with token files, are those in order
     stream.copy(48, 4, across.data());
     CHECK(across == std::vector<std::int32_t>{48, 49, 100, 101});
   }
-  CHECK(token_stream(files.path("shards"), 500).skipped() == std::vector{files.path("shards/notes.txt")});
+  CHECK(token_stream(files.path("shards"), 500).skipped() ==
+        std::vector{files.path("shards/notes.txt") + " (no tokens)"});
   CHECK(exit_of([&] { token_stream(files.path("c_*.bin"), 500); }) ==
         exit_with{1, {6146, {files.path("c_*.bin")}}});
   CHECK(exit_of([&] { token_stream(files.path("shards/*"), 500); }) ==

@@ -4,6 +4,7 @@
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/trainer/export.hpp>
+#include <rankc/trainer/skip_batches.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,8 @@ struct options {
   std::string init;                     // hash:SEED, a file or a folder; empty where `load` is given
   std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
   std::optional<double> eval_fraction;
-  std::int64_t eval_every = 0, eval_batches = 10;  // 0: at the end alone, where data is held out
+  std::int64_t eval_every = 0, eval_batches = 0;  // 0: not given
+  std::optional<step_range> skipped;              // --skip-batches
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
   std::string metrics, trace, tensorboard, save, load, out;

@@ -18,6 +18,10 @@ class dataset {
   /// Open what `spec` names for sequences of `seq` tokens below `vocab`.
   /// Errors: failure (1) for a file that cannot serve, by name; failure (2) for an order that it cannot have.
   dataset(const data_spec& spec, int vocab, int seq, const sample_order& order = {});
+  /// The same of open sources, each with an order and a place (none: the beginning); `record` says where
+  /// their mixture begins.
+  dataset(std::vector<opened_source>, int vocab, int seq, const std::vector<sample_order>&,
+          const data_record& record);
 
   /// Write the tokens of sample `s` of a part, and as targets the tokens after them.
   /// Shapes: tokens, targets (seq).
@@ -28,19 +32,34 @@ class dataset {
   /// One line for the console.
   std::string text() const;
 
-  /// Samples until one of a part comes again, in the source that is soonest through; nothing where none does.
+  /// The samples of a part until one comes again, in the source that ends first; nothing where none ends.
   std::optional<std::uint64_t> epoch(data_part) const;
 
-  /// How often so many samples go through each source that ends: "2.5 epochs", or for several "2.5 epochs of
-  /// A, 0.1 of B".
-  std::string epochs_text(std::uint64_t samples) const;
+  /// Whether every source has a held-out sample.
+  bool holds_out() const;
+
+  /// Count `samples` samples for training from `first` on as read.
+  void add_read(std::uint64_t first, std::uint64_t samples, data_record&) const;
+
+  /// The epochs of each source that ends, after `samples` samples more than `read` counts: "2.50 epochs", or
+  /// of several sources "2.50 epochs of A, 0.10 of B".
+  std::string epochs_text(std::uint64_t samples, const data_record& read = {}) const;
+
+  const std::vector<sample_source>& sources() const { return sources_; }
 
  private:
+  mixture::choice choice_of(data_part, std::uint64_t s) const;
+
   std::uint64_t seq_;
   std::vector<sample_source> sources_;
-  std::vector<double> weights_;  // shares
+  std::vector<double> shares_;
   mixture mixture_;
+  data_record begins_;  // its first sample and its gaps
 };
+
+/// The share of the samples that each source has. Units: their sum is 1.
+std::vector<double> shares_of(const data_spec&);
+std::vector<double> shares_of(const std::vector<opened_source>&);
 
 /// The tokens and targets of a step.
 /// Shapes: (microbatches, dp, rows, seq) each.
@@ -59,7 +78,7 @@ inline void set_batch(engine& e, const dataset& data, std::uint64_t first,
   set_batch(e, read_batch(e.about(), data, first, which));
 }
 
-/// Batches one after the other, each read by a thread of its own while the step before it runs.
+/// Batches in order. A thread reads each one while the step before it runs.
 class batch_reader {
  public:
   /// Begin with sample `first`; `data` and `about` outlive this.

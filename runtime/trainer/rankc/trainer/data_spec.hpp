@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--data` and `--shuffle` say.
+// The texts of `--data` and `--shuffle`.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,6 +14,10 @@ struct data_source {
   std::string path;        // files
   double weight = 1;
 };
+
+/// A source as --data spells it, without its weight.
+std::string source_text(const data_source&);
+
 struct data_spec {
   std::vector<data_source> sources;
 };
@@ -23,12 +27,13 @@ struct data_spec {
 /// Errors: failure (2) for anything else.
 data_spec parse_data_spec(std::string_view text);
 
-/// The order of the windows of files: as they lie; drawn for each epoch; or that of Megatron for so many
-/// samples.
+/// The order of the windows of files: one after the other, drawn for each epoch, or Megatron's order.
 struct shuffle_spec {
   enum class kind { none, windows, megatron } how = kind::none;
   std::uint64_t seed = 0;
-  std::uint64_t samples = 0;  // megatron; 0: one epoch
+  std::uint64_t samples = 0;  // that Megatron's order is made for; 0: one epoch
+
+  bool operator==(const shuffle_spec&) const = default;
 };
 
 /// Read `none`, `SEED` or `megatron:SEED[:SAMPLES]`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several weighted sources a sample comes from: a function of its number.
+// The source of a sample among several weighted ones: a function of the sample's number.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,10 +22,13 @@ class mixture {
   };
   choice of(std::uint64_t s) const;
 
+  /// The samples of a source among the first `n` samples.
+  std::uint64_t count(std::size_t source, std::uint64_t n) const;
+
  private:
-  std::vector<std::uint16_t> source_;  // of a place of the pattern
-  std::vector<std::uint32_t> before_;  // of that source, in the pattern
-  std::vector<std::uint32_t> counts_;  // of a source, in the whole pattern
+  std::vector<std::uint16_t> source_;  // the source of each place of the pattern
+  std::vector<std::uint32_t> before_;  // the samples of that source before the place
+  std::vector<std::uint32_t> counts_;  // the samples of each source in the whole pattern
 };
 
 }  // namespace rankc::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One source of samples, each a function of its number: what is trained on, and what is held out of that.
+// One source of samples: each sample, for training or held out, is a function of its number.
 #pragma once
+#include <rankc/trainer/data_record.hpp>
 #include <rankc/trainer/data_spec.hpp>
 #include <rankc/trainer/megatron_order.hpp>
 #include <rankc/trainer/token_file.hpp>
@@ -8,11 +9,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rankc::runtime {
 
-/// The order of what is trained on, and the share of files that is kept for evaluation: of windows the last,
-/// in Megatron's order of sequences.
+/// The order of the samples for training, and the share of files that is held out for evaluation: the last
+/// windows, or in Megatron's order the last sequences.
 struct sample_order {
   shuffle_spec shuffle;
   double held_out = 0;
@@ -20,26 +22,56 @@ struct sample_order {
 
 enum class data_part { trained, held_out };
 
+/// A source whose files are open.
+struct opened_source {
+  data_source from;
+  std::optional<token_stream> tokens{};  // of files
+};
+
+/// Errors: failure (1) for files that cannot serve, by name.
+std::vector<opened_source> open_sources(const data_spec&, int vocab);
+
+/// The files of a source as they are now.
+std::vector<file_mark> marks_of(const opened_source&);
+
+/// Windows of `seq` tokens that follow one another: from `first` to `end`, and in later epochs from 0 to
+/// `end`.
+struct window_sequence {
+  std::uint64_t first, end, seq;
+
+  std::uint64_t epoch() const { return end / seq; }  // windows of a complete one
+  /// The first token of window `n`.
+  std::uint64_t token(std::uint64_t n) const;
+};
+
+/// Where the first held-out token lies when `share` is held out; nothing where `share` is 0.
+/// Errors: failure (1) where nothing would be left to train on.
+std::optional<std::uint64_t> held_from(const token_stream&, const std::string& name, int seq,
+                                       const sample_order&);
+
 class sample_source {
  public:
+  /// `place` says where the order begins, and, where it has `held_from`, replaces the share of the order.
   /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot
   /// have.
-  sample_source(const data_source&, int vocab, int seq, const sample_order&);
+  sample_source(opened_source, int vocab, int seq, const sample_order&, const source_place& place = {});
 
-  /// Write the seq tokens of sample `s` and the one after them. arith: (start + stride t) % vocab; rand: a
-  /// hash of s (seq + 1) + t; files: windows of seq tokens, again after the last. What is held out of arith
-  /// and rand are samples that no run comes to, from 2^40 on.
+  /// Write the seq tokens of sample `s` and the token after them. Sample s of arith is (start + stride t) %
+  /// vocab, of rand a hash of s (seq + 1) + t. The held-out samples of both are those from 2^40 on, which no
+  /// run trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
-  /// Samples until one comes again; nothing where none does.
+  /// The samples of a part until one comes again; nothing where none does.
   std::optional<std::uint64_t> epoch(data_part) const;
 
   const std::string& name() const { return from_.path; }
-  /// What it is, for the console; text with the entropy of its bytes, for scale.
+  const source_place& place() const { return place_; }
+  /// The source in words for the console; of text with the entropy of its bytes, for scale.
   std::string text() const;
 
  private:
-  void open(int vocab, const sample_order&);
+  void arrange(const sample_order&);
+  void arrange_as_megatron();
   int synthetic(std::uint64_t s, std::uint64_t t) const;
   void sample_of_order(std::uint64_t s, std::int32_t* tokens) const;
 
@@ -47,7 +79,9 @@ class sample_source {
   shuffle_spec shuffle_;
   std::uint64_t vocab_, seq_;
   std::optional<token_stream> tokens_;
-  std::uint64_t windows_ = 0, held_ = 0, first_held_ = 0;  // of files; the last in tokens
+  source_place place_;
+  window_sequence in_turn_{};
+  std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out ones
   std::optional<megatron_order> order_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped, so that
-// of large ones only what is trained on is read.
+// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped: of large
+// files only the tokens that are trained on are read.
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// How a token lies in a file: little endian, each beside the next.
+/// The type of a token in a file. Tokens are little endian and contiguous.
 enum class token_type : std::uint8_t { u8, i8, i16, i32, i64, u16, u32 };
 
 /// Tokens that lie one after the other in a file: all that it has, or one sequence of it.
@@ -23,20 +23,16 @@ struct token_piece {
   std::uint64_t count;
 };
 
-/// The files that a path stands for: itself, those of a pattern, or all in a folder.
-std::vector<std::filesystem::path> files_of_data(const std::filesystem::path&);
-
 class token_stream {
  public:
-  /// Open a path: a text file, whose bytes are its tokens; a .bin file of llm.c, or of Megatron where a .idx
-  /// lies beside it; a pattern with * or ? of these; or a folder of them. A folder with token files is these
-  /// alone, in the order of their sorted paths; else its text files, without files that hold a NUL byte,
-  /// folders whose names begin with a dot or with "build", and links. Files of less than 256 MiB are checked
-  /// whole.
-  /// Errors: failure (1) for what cannot be read, is truncated, or holds a token that is not below `vocab`.
-  /// Source: llm.c: 256 int32 (magic 20240520 version 1 and uint16, or 20240801 version 7 and uint32; token
-  /// count), then the
-  ///         tokens; Megatron-Core's IndexedDataset.
+  /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
+  /// or of Megatron where a .idx file is next to them. A folder that holds token files is read as these
+  /// alone; any other folder as its text files, without files that hold a NUL byte. Files of less than 256
+  /// MiB are checked completely.
+  /// Errors: failure (1) for a file that cannot be read, is truncated, or holds a token that is not below
+  /// `vocab`.
+  /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
+  /// uint32 tokens; then the count of tokens), then the tokens; Megatron-Core's IndexedDataset.
   token_stream(const std::filesystem::path&, int vocab);
 
   std::uint64_t size() const { return size_; }
@@ -44,7 +40,9 @@ class token_stream {
   bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
-  /// Binary files of a folder of text, which are not read, and files beside token files that are none.
+  /// All files that are read, indexes included.
+  std::vector<std::filesystem::path> paths() const;
+  /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
 
   /// Copy tokens [first, first + count), which lie within size().
@@ -68,6 +66,7 @@ class token_stream {
   std::uint64_t size_ = 0;
   bool text_ = false, sequences_ = false;
   std::vector<mapped_file> files_;
+  std::vector<std::filesystem::path> indexes_;  // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
 };

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipe of a resumed run compared with an edited plan, and steps whose learning rate is 0.
+#pragma once
+#include <rankc/trainer/run_state.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// Notes of the values that differ between the plan of a checkpoint and the plan now. `saved` is the state of
+/// the checkpoint, `now` the state after the options.
+std::vector<std::string> recipe_changes(const recipe& plan, const run_state& saved, const recipe& now);
+
+/// A note where the learning rate is 0 in the last steps of a run, or in its only one, although its peak is
+/// not.
+std::optional<std::string> steps_without_rate(const recipe&, std::int64_t first, std::int64_t last);
+
+}  // namespace rankc::runtime

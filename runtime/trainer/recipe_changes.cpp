@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/recipe_changes.hpp>
+
+#include <rankc/runtime/failure.hpp>
+#include <rankc/trainer/learning_rate.hpp>
+
+#include <fmt/format.h>
+
+namespace rankc::runtime {
+namespace {
+
+/// The values of a recipe that are kept from a checkpoint, each with its option.
+struct kept_value {
+  const char *name, *option;
+  std::string text;
+};
+
+std::vector<kept_value> kept_values(const recipe& r) {
+  const std::string schedule = schedule_text(schedule_of(r));
+  return {{"learning rate", "--lr", fmt::format("{}", r.lr)},
+          {"weight decay", "--wd", fmt::format("{}", r.weight_decay)},
+          {"largest gradient norm", "--clip", fmt::format("{}", r.clip)},
+          {"schedule", "--lr-schedule", schedule.empty() ? "constant" : schedule}};
+}
+
+/// The values that are always the plan's.
+struct plan_value {
+  const char* name;
+  std::string text;
+};
+
+std::vector<plan_value> plan_values(const recipe& r) {
+  return {{"beta1", fmt::format("{}", r.beta1)},
+          {"beta2", fmt::format("{}", r.beta2)},
+          {"eps", fmt::format("{}", r.eps)},
+          {"momentum", fmt::format("{}", r.momentum)},
+          {"nesterov", fmt::format("{}", r.nesterov)}};
+}
+
+}  // namespace
+
+std::vector<std::string> recipe_changes(const recipe& plan, const run_state& saved, const recipe& now) {
+  std::vector<std::string> notes;
+  const recipe& before = saved.plan_train.value_or(saved.train);
+  const auto of_plan = kept_values(plan), of_saved_plan = kept_values(before),
+             of_saved = kept_values(saved.train), of_now = kept_values(now);
+  for (std::size_t i = 0; i < of_plan.size(); ++i) {
+    const auto& [name, option, text] = of_plan[i];
+    if (text != of_saved_plan[i].text && text != of_now[i].text && of_now[i].text == of_saved[i].text)
+      notes.push_back(say("RC6195: this run keeps the {} {}; the plan has {} now, which {} takes", name,
+                          of_now[i].text, text, fmt::format("{} {}", option, text)));
+  }
+  if (!saved.plan_train) return notes;
+  const auto values = plan_values(plan), values_before = plan_values(*saved.plan_train);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].text != values_before[i].text)
+      notes.push_back(say("RC6196: {} is {} now, as in the plan; before the checkpoint it was {}",
+                          values[i].name, values[i].text, values_before[i].text));
+  return notes;
+}
+
+std::optional<std::string> steps_without_rate(const recipe& r, std::int64_t first, std::int64_t last) {
+  std::int64_t begin = last + 1;
+  while (begin > first && learning_rate(r, begin - 1) == 0) --begin;
+  const bool is_end_alone = begin == last && begin > first;  // a schedule may lead to 0 in its last step
+  if (r.lr == 0 || begin > last || is_end_alone) return std::nullopt;
+  return say(
+      "RC6197: the learning rate is 0 in steps {} to {}, because the schedule {} has ended; give another "
+      "--lr-schedule",
+      begin, last, schedule_text(schedule_of(r)));
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/run_data.hpp>
+
+#include <rankc/runtime/failure.hpp>
+#include <rankc/trainer/resume.hpp>
+#include <rankc/trainer/skip_batches.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+std::vector<file_mark> marks_of_all(const std::vector<opened_source>& sources) {
+  std::vector<file_mark> all;
+  for (const opened_source& source : sources)
+    for (file_mark& mark : marks_of(source)) all.push_back(std::move(mark));
+  return all;
+}
+
+/// Errors: failure (2) where a source or a file of --eval-data is one that the run trains on.
+void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& files,
+                         const data_record& read) {
+  const auto refuse = [&](const std::string& name) {
+    throw failure(2,
+                  "RC6189: --eval-data {} names {}, which this run trains on; its loss would not be that of "
+                  "held-out data: give other data",
+                  spec, name);
+  };
+  for (const std::vector<source_record>& list : {read.sources, read.earlier})
+    for (const source_record& trained : list) {
+      for (const data_source& source : parse_data_spec(spec).sources)
+        if (trained.files.empty() && source_text(source) == trained.name) refuse(trained.name);
+      for (const file_mark& f : files)
+        if (std::any_of(trained.files.begin(), trained.files.end(),
+                        [&](const file_mark& t) { return f.bytes > 0 && f.has_bytes_of(t); }))
+          refuse(f.path);
+    }
+}
+
+/// Open the data of --eval-data for a run. Returns a note where it has changed since the checkpoint.
+std::string open_held_out(const description& about, run_state& state, const run_state* saved,
+                          run_data& data) {
+  std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about.vocab_used);
+  state.read->held_out = marks_of_all(sources);
+  refuse_trained_data(state.eval_data, *state.read->held_out, *state.read);
+  const std::vector<sample_order> orders(sources.size());
+  data.evaluated.emplace(std::move(sources), about.vocab_used, about.seq, orders, data_record{});
+  const bool had =
+      saved != nullptr && saved->read && saved->read->held_out && saved->eval_data == state.eval_data;
+  if (!had || hold_same_bytes(*saved->read->held_out, *state.read->held_out)) return "";
+  return say(
+      "RC6190: the held-out data {} has changed since the checkpoint: {}; its losses do not compare with "
+      "earlier ones",
+      state.eval_data, difference(*saved->read->held_out, *state.read->held_out));
+}
+
+}  // namespace
+
+run_data open_data(const description& about, const run_state& state) {
+  const bool apart = !state.eval_data.empty();
+  run_data data{dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
+                        {parse_shuffle(state.shuffle), apart ? 0 : state.eval_fraction}),
+                std::nullopt, apart || state.eval_fraction > 0};
+  if (apart) data.evaluated.emplace(parse_data_spec(state.eval_data), about.vocab_used, about.seq);
+  return data;
+}
+
+run_data open_data_of_run(const description& about, const options& o, beginning& b, console& say_line) {
+  const auto note = [&](const std::string& text) {
+    if (!text.empty()) say_line.line("note: " + text);
+  };
+  const run_state* const saved = b.from ? &b.from->state : nullptr;
+  run_state& state = b.state;
+  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about.vocab_used);
+  planned_data plan = saved == nullptr ? begin_data(about, state, sources)
+                                       : resume_data(about, {*saved, b.from->folder}, state, o, sources);
+  if (o.skipped)
+    plan.notes.push_back(skip_batches(
+        *o.skipped, {state.step, state.samples, static_cast<std::uint64_t>(about.global_batch())},
+        plan.record));
+  for (const std::string& text : plan.notes) note(text);
+  run_data data{dataset(std::move(sources), about.vocab_used, about.seq, plan.orders, plan.record),
+                std::nullopt, false};
+  state.read = std::move(plan.record);
+  for (std::size_t i = 0; i < data.trained.sources().size(); ++i)
+    state.read->sources[i].place = data.trained.sources()[i].place();
+  if (!state.eval_data.empty()) {
+    note(open_held_out(about, state, saved, data));
+    data.holds_out = true;
+  } else if (state.eval_fraction > 0 && plan.may_hold_out) {
+    data.holds_out = data.trained.holds_out();
+    if (!data.holds_out)
+      note(say(
+          "RC6198: no held-out loss is measured, because the held-out part of {} has less than one sample "
+          "of {} tokens; give --eval-data",
+          state.data, about.seq));
+  }
+  return data;
+}
+
+double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
+  const auto batch = static_cast<std::uint64_t>(e.about().global_batch());
+  std::uint64_t count = static_cast<std::uint64_t>(batches);
+  if (const auto held = data.held_out().epoch(data.held_part()))
+    count = std::min(count, std::max<std::uint64_t>(1, *held / batch));
+  double sum = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    set_batch(e, data.held_out(), i * batch, data.held_part());
+    sum += e.evaluate();
+  }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace rankc::runtime

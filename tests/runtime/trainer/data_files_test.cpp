@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files below a folder of data: links to files are read, checkpoints are not, and all that is left out is
+// listed.
+#include <rankc/trainer/data_files.hpp>
+#include <rankc/trainer/token_file.hpp>
+
+#include "fake_run.hpp"
+#include "token_files.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+using namespace rankc::runtime;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A data folder, and another one that its links lead to.
+struct linked_folders {
+  scratch files;
+  std::string data = files.path("data"), other = files.path("other");
+
+  linked_folders() { fs::create_directories(data); }
+  void link(const std::string& to, const std::string& name) const {
+    fs::create_symlink(to, data + "/" + name);
+  }
+  std::vector<std::string> read() const {
+    std::vector<std::string> names;
+    for (const fs::path& file : find_data_files(data).files) names.push_back(file.lexically_relative(data));
+    return names;
+  }
+  /// The reasons of what is left out, by name.
+  std::vector<std::string> skipped() const {
+    std::vector<std::string> reasons;
+    for (const std::string& text : find_data_files(data).skipped)
+      reasons.push_back(text.substr(data.size() + 1));
+    return reasons;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("links to files outside of a folder are read, all others are listed") {
+  const linked_folders of;
+  of.files.write("other/a.txt", "AAAA");
+  of.files.write("data/b.txt", "BBBB");
+  of.link("../other/a.txt", "a.txt");
+  of.link("b.txt", "c.txt");
+  of.link("../other", "folder");
+  of.link("../nothing", "gone.txt");
+  REQUIRE(mkfifo((of.data + "/pipe").c_str(), 0600) == 0);
+  CHECK(of.read() == std::vector<std::string>{"a.txt", "b.txt"});
+  CHECK(of.skipped() == std::vector<std::string>{"c.txt (a link to a file of the folder)",
+                                                 "folder (a link to a folder)",
+                                                 "gone.txt (a link to nothing)", "pipe (no regular file)"});
+}
+
+TEST_CASE("a folder of links to token files holds their tokens") {
+  const linked_folders of;
+  counting(of.files, "other/a.bin", 0, 100);
+  counting(of.files, "other/b.bin", 100, 100);
+  of.link("../other/a.bin", "a.bin");
+  of.link("../other/b.bin", "b.bin");
+  const token_stream stream(of.data, 500);
+  CHECK(stream.size() == 200);
+  CHECK(stream.skipped().empty());
+}
+
+TEST_CASE("checkpoints inside a data folder are not data") {
+  const linked_folders of;
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += static_cast<char>('a' + i % 23);
+  of.files.write("data/t.txt", text);
+  of.files.write("data/latest", "news of today");  // a text that only has the name
+  const fake_program program(1, 1, 1);
+  const std::string save = of.data + "/runs", metrics = of.files.path("m"), whole = of.files.path("w");
+  REQUIRE(run(program, {"train", "--steps", "3", "--data", of.data, "--save", save}).code == 0);
+  CHECK(of.read() == std::vector<std::string>{"latest", "t.txt"});
+  CHECK(of.skipped() == std::vector<std::string>{"runs/.lock (of checkpoints)",
+                                                 "runs/latest (of checkpoints)",
+                                                 "runs/step_000003 (a checkpoint)"});
+  const outcome resumed = run(program, {"train", "--steps", "6", "--load", save, "--metrics", metrics});
+  CHECK_MESSAGE(resumed.code == 0, resumed.err);
+  CHECK(resumed.out.find(": 2013 tokens in 2 files") != std::string::npos);
+  REQUIRE(run(program, {"train", "--steps", "6", "--data", of.data, "--metrics", whole}).code == 0);
+  CHECK(losses_of(metrics).back() == losses_of(whole).back());
+}
