@@ -82,6 +82,8 @@ target_include_directories(rankc_odd_test PRIVATE programs)
 target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc::verify rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
 add_test(NAME odd COMMAND rankc_odd_test)
 
+rankc_every_mutant(odd rankc_odd_test "certificates of odd*")
+
 # Models with experts.
 rankc_family(experts experts/plans.cpp)
 rankc_family_programs(experts host 4)

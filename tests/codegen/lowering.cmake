@@ -9,6 +9,6 @@ target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/test
 target_link_libraries(rankc_lowering_test PRIVATE rankc_odd_plans rankc_experts_plans rankc_lora_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
 set_target_properties(rankc_lowering_test PROPERTIES computes ON)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)
-rankc_every_mutant(codegen/lowering rankc_lowering_test "mutants of lowered*")
+rankc_every_mutant(codegen/lowering rankc_lowering_test "mutants of lowered*,every test plan has*")
 add_test(NAME codegen/lowering_long COMMAND rankc_lowering_test --no-skip --test-case=twenty*)
 set_tests_properties(codegen/lowering_long PROPERTIES LABELS long TIMEOUT 3600)

@@ -159,7 +159,7 @@ class problems {
 
 TEST_CASE("bounds prune nothing that is among the fastest, or on the front") {
   const char* const asked = std::getenv("RANKC_PROBLEMS");
-  const int n = asked ? std::atoi(asked) : 40;
+  const int n = asked ? std::atoi(asked) : 15;
   problems drawn(static_cast<unsigned>(n));
   tally t;
   for (int i = 0; i < n; ++i) drawn.next(t);

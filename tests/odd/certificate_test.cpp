@@ -6,6 +6,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
 
+#include "../some_of.hpp"
 #include "plans.hpp"
 
 namespace certificate_test {
@@ -13,8 +14,11 @@ namespace certificate_test {
 using namespace rankc::codegen;
 
 TEST_CASE("certificates of odd plans are accepted, for either target") {
-  int programs = 0;
+  int plans = 0, programs = 0;
+  std::size_t n = 0;
   for (const split_plan& p : odd::plans()) {
+    if (!rankc::test::takes(n++)) continue;
+    ++plans;
     CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
@@ -24,7 +28,8 @@ TEST_CASE("certificates of odd plans are accepted, for either target") {
       programs += 2;
     }
   }
-  CHECK(programs == 4 * RANKC_PLANS);
+  CHECK(n == RANKC_PLANS);
+  CHECK(programs == 4 * plans);
 }
 
 }  // namespace certificate_test

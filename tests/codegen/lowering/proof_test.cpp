@@ -57,19 +57,23 @@ int check_certificates(const rankc::plan_data& plan, bool verified) {
 }  // namespace
 
 TEST_CASE("every test plan has a certificate, for training and for evaluation") {
-  int proven = 0, alone = 0;
+  int proven = 0, alone = 0, plans = 0;
+  std::size_t n = 0;
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts)
+    for (const programs::layout& l : programs::layouts) {
+      if (!rankc::test::takes(n++)) continue;
+      ++plans;
       proven += check_certificates(programs::make(j, l), j.global_batch == 4);
+    }
   for (const programs::pipeline& p : programs::pipelines()) {
+    if (!p.inference && !rankc::test::takes(n++)) continue;
+    ++plans;
     proven += check_certificates(programs::make(p), p.dp == 1);
     alone += p.inference;
   }
   // On both targets, training and evaluation; of forwards alone no training.
-  const std::size_t plans =
-      std::size(programs::jobs) * std::size(programs::layouts) + programs::pipelines().size();
   CHECK(alone == 3);
-  CHECK(proven == 4 * static_cast<int>(plans) - 2 * alone);
+  CHECK(proven == 4 * plans - 2 * alone);
 }
 
 TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with any number of microbatches") {
