@@ -33,7 +33,7 @@ int hold_program(const std::vector<std::string>& words) try {
                                            .node = 0,
                                            .host = "127.0.0.1",
                                            .port = std::stoi(port),
-                                           .job = 1,
+                                           .job = "memory",
                                            .warning = {}};
       job.emplace(*program.about, place, [](const char* name) -> const char* { return std::getenv(name); });
     }
