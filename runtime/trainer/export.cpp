@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -44,7 +46,7 @@ void write_one_file(const description& about, const std::vector<global_parameter
 }  // namespace
 
 fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out,
-                        const export_options& how) {
+                        const export_options& how, std::vector<std::string>* notes) {
   const bool is_one_file = how.format == export_format::safetensors;
   if (!is_one_file && about.lora_scale != 0 && !how.merge)
     throw failure(1,
@@ -66,7 +68,9 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
     std::erase_if(written, [&](const global_parameter& p) { return is_beside(p, all); });
   }
   const tensor_source& from = merged != nullptr ? *merged : *in;
-  prepare_save(out);
+  std::vector<std::string> told = from.notes();
+  for (std::string& note : prepare_save(out)) told.push_back(std::move(note));
+  if (notes != nullptr) *notes = std::move(told);
   output_folder to(out, checkpoint_code);
   if (is_one_file) write_one_file(about, written, from, to.unfinished() / weights_file);
   else write_hugging_face(about, written, from, origin, to.unfinished(), how.file_bytes);

@@ -23,8 +23,10 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace rankc::runtime {
 namespace {
@@ -57,6 +59,13 @@ failure unexpected(const std::exception& e) {
 
 using install_at = std::function<std::unique_ptr<engine>(const placement&)>;
 
+void export_and_print(const description& about, const options& o) {
+  std::vector<std::string> notes;
+  const std::filesystem::path place = export_weights(about, o.load, o.out, o.exported, &notes);
+  for (const std::string& note : notes) print_result(fmt::format("note: {}\n", printable(note)));
+  print_result(fmt::format("exported {}\n", printable(place.string())));
+}
+
 void run(const description& about, const install_engine& install, const options& o) {
   switch (o.run) {
     case options::command::train:
@@ -66,8 +75,7 @@ void run(const description& about, const install_engine& install, const options&
     case options::command::generate:
       return generate(about, install, o);
     case options::command::export_weights:
-      return print_result(
-          fmt::format("exported {}\n", printable(export_weights(about, o.load, o.out, o.exported).string())));
+      return export_and_print(about, o);
     case options::command::describe: {
       if (o.measured) return measure(about, install, o);
       const std::string_view text = o.json ? about.json : about.text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense weights from weights with parts of low rank beside them: w + scale b a.
+// Dense weights from weights and their LoRA adapters: w + scale b a.
 #pragma once
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/tensor_source.hpp>
@@ -12,11 +12,12 @@ namespace rankc::runtime {
 
 class merged_source : public tensor_source {
  public:
-  /// Of a source that has all parameters, and has been checked.
+  /// Wrap a source that has all parameters and has been checked.
   merged_source(const tensor_source& from, const std::vector<global_parameter>& all, double scale);
 
   const std::string& name() const override { return from_.name(); }
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return from_.shapes(); }
+  std::vector<std::string> notes() const override { return from_.notes(); }
   void check(const std::string&, const area&) override {}
   void read(const std::string& tensor, const area&, double* to) const override;
 

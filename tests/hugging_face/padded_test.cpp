@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that pad a vocabulary: zero where a folder or a checkpoint lacks them, and left out where it has none.
+// Rows that pad a vocabulary are zero where a folder or a checkpoint lacks them. They are left out where the
+// plan or the folder is not padded.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/generate.hpp>
 

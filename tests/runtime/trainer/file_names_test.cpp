@@ -32,7 +32,7 @@ std::vector<std::string> unreadable(const scratch& files) {
           "/dev/tty"};
 }
 
-/// The command line is refused with a sentence of its own, before anything starts.
+/// Check that a command line is refused with one sentence that has an id.
 void check_refused(const fake_program& program, const std::vector<std::string>& words) {
   CAPTURE(words);
   const outcome done = run(program, words);

@@ -2,7 +2,7 @@
 // File systems without locks, or without flushes of folders: a run saves there, and notes name the guarantee
 // that is missing.
 #include <rankc/trainer/checkpoint.hpp>
-#include <rankc/trainer/metrics_file.hpp>
+#include <rankc/trainer/export.hpp>
 #include <rankc/trainer/saver.hpp>
 
 #include "../../exit_with.hpp"
@@ -66,6 +66,19 @@ TEST_CASE("where folders cannot be flushed a run saves, and a note says what a f
       CHECK(said_in(notes[0]) == said{6636, {files.path()}});
     }
   }
+}
+
+TEST_CASE("an export into a folder that cannot be flushed has the same note") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  saved(files.path("s"), 1);
+  file_calls calls(files.path());
+  calls.folder_error = EINVAL;
+  std::vector<std::string> notes;
+  export_weights(program.about, files.path("s"), files.path("out"), {}, &notes);
+  REQUIRE(notes.size() == 1);
+  CHECK(said_in(notes[0]) == said{6636, {files.path("out")}});
+  CHECK(fs::exists(files.path("out/model.safetensors")));
 }
 
 TEST_CASE("a folder that cannot be flushed because the disk fails is an error") {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace rankc::runtime {
 
@@ -26,11 +27,14 @@ struct export_options {
 /// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Their type
 /// is f64 where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a
 /// Hugging Face folder, and else f32.
+/// `notes` gets sentences on the padding of the vocabulary, and on guarantees that the file system of
+/// `out` does not give.
 /// Returns: the file, or the Hugging Face folder.
 /// Errors: failure (65) where the checkpoint is not this program's, or a file cannot be written; failure (1)
 /// where the options do not fit the plan, its family has no tables, or the source is gone; failure (2) where
 /// `out` has a model that no export has written.
 std::filesystem::path export_weights(const description&, const std::filesystem::path& checkpoint,
-                                     const std::filesystem::path& out, const export_options& = {});
+                                     const std::filesystem::path& out, const export_options& = {},
+                                     std::vector<std::string>* notes = nullptr);
 
 }  // namespace rankc::runtime
