@@ -211,8 +211,8 @@ static std::string kept_text(bool weights, bool moments) {
 
 std::vector<std::string> claims::sentences() const {
   std::vector<std::string> all;
-  all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", leave_loss_.size(),
-                            model_.tokens()));
+  all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens",
+                            leave_loss_.size(), model_.tokens()));
   if (!trains_) {
     all.push_back(fmt::format("all {} parameters are as they were", model_.parameters().size()));
     return all;

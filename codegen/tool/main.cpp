@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
   const search_flags searched(*searching);
   searching->footer(
       "Examples:\n"
-      "  rankc search --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch 32 --emit plan.hpp\n"
+      "  rankc search --model llama3-8b --cluster h200 --gpus 8 --seq 8192 --global-batch 32 --emit "
+      "plan.hpp\n"
       "  rankc search --layers 24 --hidden 2048 --heads 16 --kv-heads 8 --ffn 5632 --vocab 32000 --cluster "
       "h100 --gpus 8 --seq 4096 --global-batch 64\n"
       "  rankc search --model gpt3_1T --strategy 1d --system B200 --nvs 8 --gpus 1024 --global-batch 4096\n"

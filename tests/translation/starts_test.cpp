@@ -127,8 +127,8 @@ std::vector<alteration> of_eight() {
   };
 }
 
-/// A fault in the type of elements, in a text whose activations are bf16: as many bytes are summed in the other
-/// type.
+/// A fault in the type of elements, in a text whose activations are bf16: the same bytes are summed in the
+/// other type.
 std::vector<alteration> of_types() {
   const std::string data = "std::remove_cvref_t<decltype(@)>",
                     other = "std::conditional_t<sizeof(" + data + "::element) == 2, vector<wide, " + data +
