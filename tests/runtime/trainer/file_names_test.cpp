@@ -34,7 +34,7 @@ std::vector<std::string> unreadable(const scratch& files) {
 
 /// Check that a command line is refused with one sentence that has an id.
 void check_refused(const fake_program& program, const std::vector<std::string>& words) {
-  CAPTURE(words);
+  CAPTURE(words.at(words.size() - 2) + " " + words.back().substr(0, 300));
   const outcome done = run(program, words);
   CHECK((done.code == 1 || done.code == 2 || done.code == 65));
   CHECK(said_in(done.err).id != 0);

@@ -66,6 +66,7 @@ class output_file {
   output_file(std::filesystem::path place, int code) : place_(std::move(place)), code_(code) {
     struct stat there{};
     const bool exists = ::stat(place_.c_str(), &there) == 0;
+    if (!exists && errno != ENOENT) fail_to_write(place_, code_);  // a loop of links, say
     if (exists && S_ISDIR(there.st_mode)) fail_to_write(place_, code_, EISDIR);
     if (is_stream(place_)) {
       open_stream();
