@@ -133,7 +133,7 @@ std::vector<alteration> of_types() {
   const std::string data = "std::remove_cvref_t<decltype(@)>",
                     other = "std::conditional_t<sizeof(" + data + "::element) == 2, vector<wide, " + data +
                             "::count / 2>, vector<real, 2 * " + data + "::count>>{(@).where}";
-  return {{"a sum of other elements", in_call("all_reduce", 0, with("data", other)), " all_reduce in "}};
+  return {{"a sum of other elements", in_call("all_reduce", 1, with("data", other)), " all_reduce in "}};
 }
 
 /// Faults in what a text of sharded weights says of its tables.
