@@ -3,7 +3,13 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_certificate STATIC
-  certificate/write.cpp certificate/reader.cpp certificate/read.cpp certificate/to_programs.cpp certificate/hash_calls.cpp certificate/call_operands.cpp certificate/describe.cpp)
+  certificate/call_operands.cpp
+  certificate/describe.cpp
+  certificate/hash_calls.cpp
+  certificate/read.cpp
+  certificate/reader.cpp
+  certificate/to_programs.cpp
+  certificate/write.cpp)
 add_library(rankc::certificate ALIAS rankc_certificate)
 set_target_properties(rankc_certificate PROPERTIES EXPORT_NAME certificate)
 target_include_directories(rankc_certificate PUBLIC

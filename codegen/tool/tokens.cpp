@@ -47,9 +47,8 @@ tokenizer of_model(const std::filesystem::path& model, bool ends) {
   if (const auto status = processor->Load(model.string()); !status.ok())
     throw runtime::failure(
         1,
-        "RC8110: {} is not a SentencePiece model (tokenizer.model); for another tokenizer, "
-        "such as a BPE tokenizer.json, write the token ids as a .bin of llm.c or as "
-        "Megatron's .bin and .idx",
+        "RC8110: {} is not a SentencePiece model (tokenizer.model); for another tokenizer, such as a BPE "
+        "tokenizer.json, write the token ids as a .bin of llm.c or as Megatron's .bin and .idx",
         model);
   const int end = processor->eos_id();
   if (ends && end < 0)

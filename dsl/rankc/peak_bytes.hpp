@@ -105,9 +105,8 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
   put_gigabytes(s, static_cast<std::size_t>(p.machines.memory), false);
   offers found;
   offer_cheap_mends(found, p, model, given, schedule, stage_layers);
-  const bool is_mended = !found.view().empty();  // other degrees take a compiler long to try
-  for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
-    if (!is_mended)
+  if (found.view().empty())  // other degrees take a compiler long to try
+    for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
       found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
                          return d.*degree > p.dims.*degree &&
                                 would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t digits = 32, fewest_bytes = 16, most_bytes = 4096;
 
-bool is_hexadecimal(char c) { return std::strchr("0123456789abcdefABCDEF", c) != nullptr && c != '\0'; }
-
 /// The content without the blanks and newlines at its end; nothing where the file cannot be read.
 std::optional<std::string> content_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
@@ -36,6 +34,7 @@ std::string read_secret(const environment& get) {
   const char* value = get("RANKC_SECRET");
   if (value == nullptr) return "";
   std::string text = value;
+  const auto is_hexadecimal = [](unsigned char c) { return std::isxdigit(c) != 0; };
   if (text.size() == digits && std::all_of(text.begin(), text.end(), is_hexadecimal)) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;

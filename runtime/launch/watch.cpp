@@ -19,8 +19,12 @@ void add(std::string& all, const std::string& sentence) { all += (all.empty() ? 
 
 }  // namespace
 
+/// The install is step 0.
+bool in_install(const standing& s) { return s.in_step && s.step == 0; }
+bool in_training(const standing& s) { return s.in_step && s.step > 0; }
+
 std::string text_of(const standing& s) {
-  return s.in_step && s.step == 0 ? "in the install (" + s.action + ")" : s.text();
+  return in_install(s) ? "in the install (" + s.action + ")" : s.text();
 }
 
 std::string pack(const standing& s) {
@@ -73,8 +77,7 @@ void watch::hear(int rank, standing s, deadline now) {
     if (is_each_in_step()) longest_ = std::max(longest_, now - last_move_);
     last_move_ = now;
   }
-  const bool was_in_step = known.in_step && known.step > 0;
-  a_step_is_done_ = a_step_is_done_ || (was_in_step && (!s.in_step || s.step > known.step));
+  a_step_is_done_ = a_step_is_done_ || (in_training(known) && (!s.in_step || s.step > known.step));
   known = std::move(s);
 }
 
@@ -97,7 +100,7 @@ std::string watch::work_of(int rank) const {
 
 bool watch::is_each_in_step() const {
   return std::all_of(ranks_.begin(), ranks_.end(),
-                     [](const auto& entry) { return entry.second.in_step && entry.second.step > 0; });
+                     [](const auto& entry) { return in_training(entry.second); });
 }
 
 bool watch::all_in_step(const std::vector<int>& roots) const {
@@ -105,8 +108,7 @@ bool watch::all_in_step(const std::vector<int>& roots) const {
 }
 
 bool watch::is_in_install(const std::vector<int>& roots) const {
-  return std::any_of(roots.begin(), roots.end(),
-                     [&](int r) { return ranks_.at(r).in_step && ranks_.at(r).step == 0; });
+  return std::any_of(roots.begin(), roots.end(), [&](int r) { return in_install(ranks_.at(r)); });
 }
 
 // The ranks that do not wait for others; where all wait, the ranks with the least progress.

@@ -16,8 +16,7 @@ std::string note_on_rows(const std::string& source, std::size_t rows, std::size_
         source, rows, in_plan);
   return say(
       "RC6640: {} has {} rows for its vocabulary and the plan has {}; the rows from {} on are zero, and the "
-      "loss "
-      "counts them as tokens that never occur",
+      "loss counts them as tokens that never occur",
       source, rows, in_plan, rows);
 }
 
