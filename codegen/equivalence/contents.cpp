@@ -53,18 +53,23 @@ void add_whole(few<summand, 1>& sum, term of) {
   sum.push_back(std::move(s));
 }
 
-/// Whether a part is united with one of a sum, and what is whole over an axis then with others; `twice` says
+struct elements_of_axis {
+  char letter = 0;  // 0: none
+  runs at;
+};
+
+/// Whether a part is united with one of a sum, and what is whole over an axis then with others; `twice` is
 /// what is in both where it could have been.
-bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
+bool unite(few<summand, 1>& sum, const summand& more, elements_of_axis& twice) {
   for (int i = 0; i < sum.size(); ++i) {
     summand& s = sum[i];
     if (s.of != more.of || s.is_whole()) continue;
     const int axis = differing_axis(s, more);
     interval both;
-    if (axis == -1) twice = text_of(s.over[0].letter, s.over[0].done);
+    if (axis == -1) twice = {s.over[0].letter, s.over[0].done};
     if (axis < 0) continue;
     if (!s.over[axis].done.unite(more.over[axis].done, both)) {
-      twice = text_of(s.over[axis].letter, {both.begin, both.end});
+      twice = {s.over[axis].letter, {both.begin, both.end}};
       continue;
     }
     const int axes = s.over.size();
@@ -99,7 +104,7 @@ void check_addable(const holding& h) {
 
 void add(few<summand, 1>& sum, summand more) {
   drop_whole(more);
-  std::string twice;
+  elements_of_axis twice;
   if (more.is_whole()) add_whole(sum, more.of);
   else if (!unite(sum, more, twice)) sum.push_back(std::move(more));
 }
@@ -131,9 +136,9 @@ void add_of_member(holding& to, const holding& more) {
   if (!have_one_box(to, more)) return;
   to.of_tokens |= more.of_tokens;
   for (int i = 0; i < more.sum.size(); ++i) {
-    std::string twice;
+    elements_of_axis twice;
     if (!more.sum[i].is_whole() && unite(to.sum, more.sum[i], twice)) continue;
-    if (!twice.empty()) throw counted_twice(twice);
+    if (twice.letter != 0) throw counted_twice(text_of(twice.letter, twice.at));
     add(to.sum, more.sum[i]);
   }
 }

@@ -16,7 +16,7 @@ interpreter::interpreter(const program& p, const model& m, claims& c, contributi
       model_(m),
       claims_(c),
       made_(made),
-      store_(p),
+      store_(p, 1024 + 2 * static_cast<std::int64_t>(m.parameters().size())),
       transfer_(m, space_),
       waiting_(p.communicators.size()) {}
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store.hpp"
 
+#include <algorithm>
+
 #include "types.hpp"
 
 namespace rankc::codegen::algebra {
 
-store::store(const program& p) {
+store::store(const program& p, std::int64_t most_parts) : most_parts_(most_parts) {
   const auto count = [&](const access& a, int reads) {
     if (a.value < 0) throw refusal("RC7670: an op reads or writes value {}; expected 0 or more", a.value);
     if (static_cast<std::size_t>(a.value) >= reads_left_.size())
@@ -50,12 +52,40 @@ static void check_type(const content& c) {
                     element_type_names[static_cast<int>(c.type)]);
 }
 
+/// The pieces of a buffer, the addends of each, and the runs of elements that each addend has, beyond one of
+/// each.
+static std::int64_t parts_of(const content& c) {
+  std::int64_t parts = c.pieces.size() - 1;
+  for (int i = 0; i < c.pieces.size(); ++i) {
+    const few<summand, 1>& sum = c.pieces[i].holds.sum;
+    parts += sum.empty() ? 0 : sum.size() - 1;
+    for (int s = 0; s < sum.size(); ++s)
+      for (int k = 0; k < sum[s].over.size(); ++k) parts += std::max(sum[s].over[k].done.count() - 1, 0);
+  }
+  return parts;
+}
+
+/// A linear op of a sum that is not reduced keeps the sum's parts, and an addition adds those of both. A
+/// program that never reduces a sum doubles them with each op, until they fill the memory.
+void store::count_parts(const content& c) {
+  const std::int64_t parts = parts_of(c);
+  parts_ += parts;
+  if (parts > most_parts_)
+    throw refusal("RC7748: the op leaves a sum of {} parts; expected at most {}: reduce a sum before adding",
+                  parts + 1, most_parts_ + 1);
+  if (parts_ > most_parts_at_once)
+    throw refusal(
+        "RC7749: the sums that later ops read have {} parts; expected at most {}: reduce them earlier",
+        parts_, most_parts_at_once);
+}
+
 void store::put(const access& a, content c) {
   check_type(c);
   const auto value = static_cast<std::size_t>(a.value);
   if (slot_of_[value] >= 0)
     throw refusal("RC7674: the op writes value {}, which has been written before", a.value);
   if (reads_left_[value] == 0) return;
+  count_parts(c);
   if (free_.empty()) {
     slot_of_[value] = static_cast<int>(slots_.size());
     slots_.push_back(std::move(c));
@@ -70,6 +100,7 @@ void store::done(const std::vector<access>& reads) {
   for (const access& a : reads) {
     const auto value = static_cast<std::size_t>(a.value);
     if (--reads_left_[value] > 0 || slot_of_[value] < 0) continue;
+    parts_ -= parts_of(slots_[static_cast<std::size_t>(slot_of_[value])]);
     free_.push_back(slot_of_[value]);
     slot_of_[value] = -1;
   }

@@ -9,9 +9,13 @@
 
 namespace rankc::codegen::algebra {
 
+/// The parts that all values together may have that are read later.
+inline constexpr std::int64_t most_parts_at_once = 1 << 22;
+
 class store {
  public:
-  explicit store(const program&);
+  /// `most_parts`: how many one value may have. The norm has at most two for each gradient.
+  store(const program&, std::int64_t most_parts);
 
   /// What an access reads.
   /// Errors: refusal where nothing is known to have written it, or other bytes.
@@ -25,6 +29,10 @@ class store {
   void done(const std::vector<access>& reads);
 
  private:
+  void count_parts(const content&);
+
+  const std::int64_t most_parts_;
+  std::int64_t parts_ = 0;                 // of all contents
   std::vector<int> slot_of_, reads_left_;  // of each value
   std::deque<content> slots_;
   std::vector<int> free_;

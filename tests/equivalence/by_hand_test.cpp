@@ -141,6 +141,31 @@ TEST_CASE("a gradient is rounded before it is of all tokens") {
   CHECK(why(x) == placed{"rank 1, copy of the gradient of table", {7673, {"bf16"}}});
 }
 
+TEST_CASE("a sum that is doubled and never reduced does not fill the memory") {
+  program_by_hand x = two_ranks_by_hand();
+  const tensor_shape table{{words, words}, 2};
+  for (int r = 0; r < 2; ++r) {
+    op& reduction = find(x, r, "all_reduce");
+    std::vector<op> doublings;
+    for (int i = 0; i < 40; ++i) {
+      op& o = doublings.emplace_back();
+      o.name = o.row = "add";
+      o.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = table, .stride = words},
+                 {.port = "a", .accesses = {0, 1}, .shape = table, .stride = words},
+                 {.port = "b", .accesses = {1, 1}, .shape = table, .stride = words}};
+      const access given = i == 0 ? reduction.reads[0] : doublings[doublings.size() - 2].writes[0];
+      o.reads = {given, given};
+      const std::size_t begin = (1 << 14) + 72 * static_cast<std::size_t>(i);
+      o.writes = {{begin, begin + 72, 7000 + 100 * r + i, element_type::f64}};
+    }
+    std::vector<op>& ops = x.p.ranks[static_cast<std::size_t>(r)].ops;
+    ops.insert(ops.begin() + (&reduction - ops.data()), doublings.begin(), doublings.end());
+    std::vector<int>& places = x.order.position[static_cast<std::size_t>(r)];
+    while (places.size() < ops.size()) places.push_back(static_cast<int>(places.size()));
+  }
+  CHECK(why(x) == placed{"rank 0, add", {7748, {"2048", "1027"}}});
+}
+
 TEST_CASE("a part of a parameter is on no rank") {
   specification model = model_by_hand();
   model.layers[0].values.push_back({{4}});
