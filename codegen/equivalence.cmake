@@ -10,6 +10,7 @@ add_library(rankc_equivalence STATIC
   equivalence/facts_ports.cpp
   equivalence/facts_needs.cpp
   equivalence/fact_table.cpp
+  equivalence/call_numbers.cpp
   equivalence/model.cpp
   equivalence/gradients.cpp
   equivalence/known_terms.cpp

@@ -6,7 +6,7 @@ add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp r
 target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl rankc_test_options)
 
 add_executable(rankc_rows_test rows/collectives_test.cpp rows/coverage_test.cpp rows/host_test.cpp rows/optimizer_test.cpp rows/slots_test.cpp)
-target_link_libraries(rankc_rows_test PRIVATE rankc_row_laws rankc_runtime_host rankc_test_host_main)
+target_link_libraries(rankc_rows_test PRIVATE rankc_row_laws rankc::codegen rankc_runtime_host rankc_test_host_main)
 add_custom_command(TARGET rankc_rows_test POST_BUILD COMMAND rankc_rows_test "--test-case=coverage:*" --minimal)
 set_target_properties(rankc_row_laws rankc_rows_test PROPERTIES computes ON)
 add_test(NAME rows COMMAND rankc_rows_test)

@@ -12,7 +12,7 @@ inline constexpr std::string_view trusted[]{
     "their names say",
     "the model is the one that the plan's author means, as it was traced on one device",
     "a program with the file's fingerprint of calls makes the calls of the file",
-    "the sizes and the number that a call names (\"given\") are those of its op",
+    "the sizes that the call of a user's kernel names (\"given\") are those of its op",
     "where the file lists some ranks of a larger world, every other rank does what the listed ranks at its "
     "coordinates do",
     "memory outside the arena (workspaces of cuBLASLt and cuDNN, buffers of NCCL, staged scalars) is never "

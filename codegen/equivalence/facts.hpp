@@ -142,7 +142,8 @@ struct fact {
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
        segments = false, counts = false, converts = false, scratch = false, of_user = false;
   int by = -1;                     // of an operand that says where slots lie
-  std::vector<std::string> needs;  // their words
+  std::vector<std::string> needs;            // their words
+  std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp
   bool seq = false, number = false, parts = false;
   std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
   bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read

@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "call_numbers.hpp"
 #include "facts_text.hpp"
 #include "refusal.hpp"
 
@@ -276,6 +277,7 @@ std::vector<fact> read_facts(std::span<const line> lines, std::vector<fact> all)
   check_keys(all);
   for (std::size_t i = before; i < all.size(); ++i) {
     note_reads(all, all[i]);
+    all[i].numbers_of_call = numbers_of_call(all[i].row);
     for (int result = 0; result < all[i].results; ++result)
       all[i].ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, all[i], result);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "call_numbers.hpp"
 #include "collectives.hpp"
 #include "unread.hpp"
 
@@ -176,7 +177,7 @@ void interpreter::kernel(const op& o, const fact& f) {
       throw refusal("RC7559: the op rounds to {}, which the recipe does not ask for", f.ports[0].holds);
     claims_.note_fp8();
   }
-  if (add_tensors(o, f)) return;
+  if (add_tensors(o, f)) return check_call_numbers(o, f);
   space_.clear();
   if (ports_.size() < f.names.size()) ports_.resize(f.names.size());
   for (std::size_t i = f.ports.size(); i < f.names.size(); ++i) ports_[i].clear();
@@ -194,6 +195,7 @@ void interpreter::kernel(const op& o, const fact& f) {
                   o.writes[static_cast<std::size_t>(o.views[i].accesses.first)].value, ports_[i]);
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
   check_sums_stay_wide(f, ports_);
+  check_call_numbers(o, f);
 }
 
 refusal adds_unread(const view& v) {

@@ -74,6 +74,9 @@ void check_unread(const op& o, const fact& f) {
 }
 
 void check_unread(const op& o) {
+  if (!o.given.empty())
+    throw refusal("RC7752: the op calls no kernel of a row and names {} sizes and numbers; expected 0",
+                  o.given.size());
   if (o.kind == op_kind::collective) return check_collective(o);
   check_attributes(o, false, false, false);
   const bool is_of_views = o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd";

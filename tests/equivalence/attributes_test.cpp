@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -103,6 +105,27 @@ TEST_CASE("attention of another number of heads than the model's is refused") {
       REQUIRE(sound.reason() == "");
       check_refused(sound, 7433, double_heads);
     }
+}
+
+TEST_CASE("a call that names another size or number than its op's is refused") {
+  const parallel_dims ring{.world = 4, .cp = 4, .cp_attention = cp_attention::ring},
+      chunks{.world = 2, .cp = 2};
+  std::set<std::string> rows;
+  for (const subject& sound :
+       {subject(planned(gpt, ring), target::host), subject(planned(gpt, chunks), target::host),
+        subject(planned(gpt, chunks, true), target::cuda, dtype::bf16),
+        subject(experts(losses), target::host)})
+    for (std::size_t i = 0; i < sound.p.ranks[0].ops.size(); ++i) {
+      const op& o = sound.p.ranks[0].ops[i];
+      if (!rows.emplace(o.row).second) continue;
+      CAPTURE(o.row);
+      for (std::size_t k = 0; k < o.given.size(); ++k)
+        check_refused(sound, 7751, [&](subject& s) { s.p.ranks[0].ops[i].given[k] += 1; });
+      const bool is_of_kernel = !o.row.empty() && o.row != "sum_squares" && o.row != "adamw";
+      check_refused(sound, is_of_kernel ? 7750 : 7752,
+                    [&](subject& s) { s.p.ranks[0].ops[i].given.push_back(1); });
+    }
+  CHECK(rows.size() > 40);
 }
 
 TEST_CASE("a loss of routers that takes its sums to be of other kinds, of other experts, is refused") {

@@ -61,10 +61,13 @@ class rank_by_hand {
     o.name = name;
     return o;
   }
-  /// An op of a row: its results, then its operands.
-  op& kernel(const char* row, const std::vector<operand>& results, const std::vector<operand>& operands) {
+  /// An op of a row: its results, then its operands. `number`: 0 where the row takes none.
+  op& kernel(const char* row, const std::vector<operand>& results, const std::vector<operand>& operands,
+             double number = 0) {
     op& o = add(op_kind::compute, row);
     o.row = row;
+    o.number = number;
+    if (number != 0) o.given = {number};
     for (const operand& r : results) {
       if (r.adds || r.keeps) o.reads.push_back(access_of(r));
       o.views.push_back(view_of(r, true, o.writes.size()));
@@ -186,8 +189,8 @@ inline program_by_hand two_ranks_by_hand() {
       rank.kernel("row_max", {{"top", "top", top}}, {{"logits", "x", logits}});
       rank.kernel("exp_sums", {{"sums", "sums", pair}},
                   {{"logits", "x", logits}, {"top", "top", top}, {"targets", targets[k], vector}});
-      rank.kernel("cross_entropy", {{"loss", "loss", number, adds}}, {{"sums", "sums", pair}}).number = 0.125;
-      rank.kernel("cross_entropy_grad", {{"dsums", "dsums", pair}}, {{"sums", "sums", pair}}).number = 0.125;
+      rank.kernel("cross_entropy", {{"loss", "loss", number, adds}}, {{"sums", "sums", pair}}, 0.125);
+      rank.kernel("cross_entropy_grad", {{"dsums", "dsums", pair}}, {{"sums", "sums", pair}}, 0.125);
       rank.kernel("exp_sums_grad", {{"dlogits", "dx", logits}},
                   {{"dsums", "dsums", pair},
                    {"logits", "x", logits},

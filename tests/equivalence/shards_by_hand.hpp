@@ -112,14 +112,13 @@ class sharded_rank {
     made_.kernel(
         "exp_sums", {{"sums", "sums", matrix(t, 2)}},
         {{"logits", "x", x.shape}, {"top", "top", matrix(t, 1)}, {"targets", targets[k], vector(t)}});
-    made_.kernel("cross_entropy", {{"loss", "loss", {}, k > 0}}, {{"sums", "sums", matrix(t, 2)}}).number =
-        0.125;
+    made_.kernel("cross_entropy", {{"loss", "loss", {}, k > 0}}, {{"sums", "sums", matrix(t, 2)}}, 0.125);
   }
   /// The rows past the end are cleared before the one gradient is written, and after the other.
   void backward(int k) {
     const std::int64_t t = tokens_of_microbatch(), past = s_.stored() - words;
-    made_.kernel("cross_entropy_grad", {{"dsums", "dsums", matrix(t, 2)}}, {{"sums", "sums", matrix(t, 2)}})
-        .number = 0.125;
+    made_.kernel("cross_entropy_grad", {{"dsums", "dsums", matrix(t, 2)}}, {{"sums", "sums", matrix(t, 2)}},
+                 0.125);
     made_.kernel("exp_sums_grad", {{"dlogits", "dx", matrix(t, words)}},
                  {{"dsums", "dsums", matrix(t, 2)},
                   {"logits", "x", matrix(t, words)},

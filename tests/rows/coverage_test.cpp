@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <passes/call_sizes.hpp>
+
 #include <algorithm>
 
 namespace rankc::test::rows {
@@ -104,6 +106,33 @@ TEST_CASE("coverage: whole numbers, conversions and units") {
         CHECK((is.axes[d].unit == 0 || r.is->sizes.find(is.axes[d].unit) != std::string::npos));
       }
     }
+}
+
+/// The words of the sizes that a kernel's call names: the letters that the facts have for them.
+static std::vector<std::string> words_of_call(const row& r, codegen::target on) {
+  std::vector<std::string> words;
+  for (const std::string& symbol : codegen::numbers_of(*r.op, on)) {
+    std::string word = symbol;
+    for (std::size_t p = 0; p < r.ports.size(); ++p)
+      for (std::size_t d = 0; d < r.is->ports[p].axes.size(); ++d) {
+        const port_dim& dim = r.of(p).shape.dim[d];
+        if (dim.number) continue;
+        if (dim.count == symbol) word = r.is->ports[p].axes[d].of;
+        if (dim.unit == symbol) word = r.is->ports[p].axes[d].unit;
+      }
+    words.push_back(word);
+  }
+  return words;
+}
+
+TEST_CASE("coverage: the sizes and the number that a call names") {
+  for (const auto* some : {&rows(), &chunk_rows(), &ring_rows(), &narrowed_rows()})
+    for (const row& r : *some)
+      for (const codegen::target on : {codegen::target::host, codegen::target::cuda}) {
+        const bool has_kernel = !(on == codegen::target::host ? r.op->host : r.op->cuda).name.empty();
+        INFO(r.op->name);
+        if (has_kernel) CHECK(r.is->numbers_of_call == words_of_call(r, on));
+      }
 }
 
 TEST_CASE("coverage: what lies over what, apart, and what is added to") {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call_numbers.hpp"
+
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+#include "domain.hpp"
+#include "refusal.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+struct call_line {
+  std::string_view rows, words;
+};
+
+constexpr call_line call_lines[]{
+    {"layer_norm rms_norm head_norm normalize normalize_grad scale cross_entropy cross_entropy_grad "
+     "add_layer_norm bias_add_layer_norm add_rms_norm softmax_grad softmax_sums_grad "
+     "layer_norm_e4m3 layer_norm_e4m3_rows rms_norm_e4m3 rms_norm_e4m3_rows",
+     "number"},
+    {"rope rope_grad", "h"},
+    {"attention attention_grad document_attention document_attention_grad", "rows seq k d"},
+    {"chunk_position chunk_position_grad document_chunk_position document_chunk_position_grad", "rows cp"},
+    {"chunk_attention chunk_attention_grad document_chunk_attention document_chunk_attention_grad",
+     "rows seq k d cp"},
+    {"ring_attention ring_attention_grad document_ring_attention document_ring_attention_grad",
+     "rows seq k d ring number"},
+    {"merge_attention", "rows d"},
+    {"split_heads concat_heads", "h l r w"},
+    {"keep_groups biased_keep_groups", "g e number"},
+    {"arrange_limited", "rows seq number"},
+    {"expert_up expert_down expert_dw expert_down_add expert_down_two", "t l r"},
+    {"softmax_statistics softmax_statistics_grad sigmoid_statistics sigmoid_statistics_grad", "l"},
+    {"dropped_statistics", "r l"},
+    {"balance_loss balance_loss_grad layer_balance_loss layer_balance_loss_grad z_loss z_loss_grad "
+     "overflow_loss overflow_loss_grad",
+     "l r number"},
+};
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// The size of an axis, or of a unit, in the first tensor that has it.
+std::int64_t length_of(const op& o, const fact& f, char letter) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const view& v = o.views[i];
+    for (std::size_t a = 0; a < f.ports[i].axes.size(); ++a) {
+      const axis_use& axis = f.ports[i].axes[a];
+      if (axis.unit == letter) return v.unit;
+      if (axis.of == letter) return v.shape[a] / (axis.unit ? v.unit : 1);
+    }
+  }
+  throw std::logic_error(f.row + " has no axis " + letter);
+}
+
+double expected(const op& o, const fact& f, const std::string& word) {
+  if (word == "rows") return static_cast<double>(o.rows);
+  if (word == "seq") return static_cast<double>(o.seq);
+  if (word == "number" || word == "cp") return o.number;
+  if (word == "ring") return static_cast<double>(o.rows * o.seq / length_of(o, f, 't'));
+  return static_cast<double>(length_of(o, f, word[0]));
+}
+
+}  // namespace
+
+std::vector<std::string> numbers_of_call(std::string_view row) {
+  for (const call_line& line : call_lines)
+    for (const std::string& name : words_of(line.rows))
+      if (name == row) return words_of(line.words);
+  return {};
+}
+
+void check_call_numbers(const op& o, const fact& f) {
+  if (f.of_user) return;
+  if (o.given.size() != f.numbers_of_call.size())
+    throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(),
+                  f.numbers_of_call.size());
+  for (std::size_t i = 0; i < o.given.size(); ++i) {
+    const std::string& word = f.numbers_of_call[i];
+    const double is = expected(o, f, word);
+    if (o.given[i] == is) continue;
+    throw refusal("RC7751: the call names {} for {}; expected {}", o.given[i],
+                  word.size() == 1 ? axis_name(word[0]) : word, is);
+  }
+}
+
+}  // namespace rankc::codegen::algebra
