@@ -118,6 +118,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
     throw refusal("RC7732: the step begins with {} where another tensor begins, at byte {}", name_of(h),
                   a.begin);
   const std::int64_t elements = static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
+  if (h.kind == holding_kind::targets) read_targets_.insert(rank);
   switch (h.kind) {
     case holding_kind::padding: {
       content c{a.end - a.begin, a.type, {}};

@@ -80,10 +80,10 @@ class claims {
   std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
   std::map<std::string, std::vector<held>> held_;     // of each parameter
   int updates_ = 0;
-  std::set<int> leave_loss_, leave_norm_;             // ranks
-  bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
-  bool fp8_linears_ = false;                          // operands are rounded so
-  bool bf16_reductions_ = false;                      // gradients are sent so
+  std::set<int> read_targets_, leave_loss_, leave_norm_;  // ranks
+  bool bf16_weights_ = false, bf16_moments_ = false;      // the optimizer keeps some so
+  bool fp8_linears_ = false;                              // operands are rounded so
+  bool bf16_reductions_ = false;                          // gradients are sent so
 };
 
 }  // namespace rankc::codegen::algebra

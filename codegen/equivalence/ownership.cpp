@@ -198,6 +198,11 @@ void claims::check_all() {
       throw why.at("parameter " + name);
     }
   if (leave_loss_.empty()) throw refusal("RC7629: the step leaves the loss on no rank");
+  for (const int rank : read_targets_)
+    if (!leave_loss_.contains(rank))
+      throw refusal(
+          "RC7753: rank {} reads targets and leaves no loss; expected the loss on each rank with targets",
+          program_.number_of(rank));
   if (trains_ && leave_norm_.size() < program_.ranks.size())
     throw refusal("RC7630: the step leaves the norm on {} of {} ranks; expected all", leave_norm_.size(),
                   program_.ranks.size());

@@ -58,7 +58,7 @@ TEST_CASE("the sound programs are accepted") {
   CHECK(adapted().reason() == "");
 }
 
-TEST_CASE("every rank leaves the norm, and some rank the loss") {
+TEST_CASE("every rank leaves the norm, and every rank with targets the loss") {
   const auto drop = [](op& end, holding_kind kind) {
     for (std::size_t i = end.reads.size(); i-- > 0;)
       if (end.holds[i].kind == kind) {
@@ -71,6 +71,18 @@ TEST_CASE("every rank leaves the norm, and some rank the loss") {
   check_refused(eight(), said{7629, {}}, [&](subject& s) {
     for (rank_program& r : s.p.ranks) drop(r.ops.back(), holding_kind::loss);
   });
+  const auto leaves_loss = [](const rank_program& r) {
+    return std::any_of(r.ops.back().holds.begin(), r.ops.back().holds.end(),
+                       [](const auto& h) { return h.kind == holding_kind::loss; });
+  };
+  int with_loss = 0;
+  for (std::size_t rank = 0; rank < eight().p.ranks.size(); ++rank) {
+    if (!leaves_loss(eight().p.ranks[rank])) continue;
+    ++with_loss;
+    check_refused(eight(), said{7753, {std::to_string(rank)}},
+                  [&](subject& s) { drop(s.p.ranks[rank].ops.back(), holding_kind::loss); });
+  }
+  CHECK(with_loss == 4);
 }
 
 TEST_CASE("a part of low rank is scaled twice, not added, of another weight, or of one rank's shard alone") {
