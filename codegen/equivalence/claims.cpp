@@ -19,7 +19,7 @@ int state_of(holding_kind k) {
   return k == holding_kind::second_moment ? 2 : 0;
 }
 
-/// A box as far as the tensor goes.
+/// The part of a box that is inside the tensor.
 few<part, 2> within_tensor(few<part, 2> box) {
   if (!box.empty()) box[0].at = box[0].at.below(box[0].size);
   return box;
@@ -56,7 +56,7 @@ std::string name_of(const relation& h) {
   return h.name.empty() ? kind : kind + " of " + h.name;
 }
 
-/// Whether a step trains, by its name.
+/// Whether a step trains. Its name tells.
 static bool trains(const program& p, const model& m) {
   if (p.step == "evaluate") return false;
   if (p.step != "train") throw refusal("RC7730: the step is {}; expected train or evaluate", p.step);
@@ -81,8 +81,7 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     throw refusal("RC7462: {} has {} dims; expected {}", name_of(h), h.box.size(), shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
-    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past
-    // the end.
+    // Rows that do not divide by the shards are padded to a multiple: fewer rows than ranks are past the end.
     const std::int64_t past = d == 0 && is_state(h.kind) ? world() - 1 : 0;
     const std::int64_t limit = std::min(shape[d], std::numeric_limits<std::int64_t>::max() - past) + past;
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
@@ -93,7 +92,7 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
   return box;
 }
 
-/// What is held part after part, of so many elements.
+/// The parts of a holding, one after the other, of an axis of `size` elements.
 static part parts_of(const relation& h, std::int64_t size) {
   part all{{}, size};
   for (const box_range& b : h.box) {
@@ -105,7 +104,7 @@ static part parts_of(const relation& h, std::int64_t size) {
   return all;
 }
 
-/// Positions in the order of a rotary table's rows, and its columns.
+/// The box of a rotary table: positions in the order of its rows, and its columns.
 static few<part, 2> box_of_table(const relation& h) {
   few<part, 2> box;
   box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
@@ -152,7 +151,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
   return one_tensor(a, h, box, p.state[state_of(h.kind)]);
 }
 
-/// The next step begins with what this one leaves.
+/// Notes that a tensor is left for the next step.
 void claims::leave(int rank, const access& a, const relation& h, const few<part, 2>& box) {
   const auto at = kept_.find({rank, a.begin});
   if (at == kept_.end() || at->second.is_left || at->second.at.end != a.end || !(at->second.what == h))
@@ -189,7 +188,7 @@ claims::expectation claims::expected_at_end(const relation& h) const {
   return {box_of(h, p), (trains_ ? p.after : p.state)[state_of(h.kind)]};
 }
 
-/// Zeros in all bytes.
+/// Checks that padding is zeros in all bytes.
 static void check_padding(const access& a, const holding& found, const model& m) {
   if (!found.is_zero())
     throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,

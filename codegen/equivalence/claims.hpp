@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is held to the model: the gradients that the optimizer reads, the norm, the loss, and the tensors
+// Compares a step with the model: the gradients that the optimizer reads, the norm, the loss, and the tensors
 // that the step begins with and leaves.
 #pragma once
 #include <rankc/codegen/program.hpp>
@@ -15,7 +15,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// Whether an op makes new weights.
+/// Whether an op updates weights.
 inline bool is_update(const op& o) { return o.row == "adamw" || o.row == "sgd"; }
 
 /// "the weight of wte", "the loss"
@@ -23,29 +23,30 @@ std::string name_of(const codegen::holding&);
 
 class claims {
  public:
-  /// Errors: refusal where the program is of no step, or trains a model that trains no parameter.
+  /// Errors: refusal where the program names no step, or trains a model without trained parameters.
   claims(const program&, const model&);
 
-  /// What an access of `begin` holds.
+  /// The contents of an access of `begin`.
   content begin(int rank, const access&, const codegen::holding&);
-  /// Check what an access of `end` holds.
+  /// Checks the contents of an access of `end`.
   void end(int rank, const access&, const content&, const codegen::holding&);
-  /// The sum of the squares of gradients, and of what came before.
+  /// The sum of the squares of gradients, added to an earlier sum.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
-  /// Check what the optimizer is given for a parameter: weight, gradient and moments, and whether the weight
-  /// decays, as those of more than one dim do, or how it is moved as a router's bias; what it makes of it.
+  /// Checks the optimizer's operands for a parameter (weight, gradient and moments), and returns its results.
+  /// A weight of more than one dim decays, and no other. A router's bias is moved by its counts instead.
   /// Shapes: the results are the weight and its moments.
   std::vector<content> update(const std::vector<const content*>& given, bool decays, const load_balance&);
   void check_norm(const content&) const;
   void note_bf16_reduction() { bf16_reductions_ = true; }
   void note_fp8() { fp8_linears_ = true; }
 
-  /// After the last op. Errors: refusal where something is not owned, or not left.
+  /// Checks after the last op that ranks own each element, and that the step leaves the tensors of the next.
+  /// Errors: refusal where they do not.
   void check_all();
   std::vector<std::string> sentences() const;
 
  private:
-  /// A tensor that the step begins with, and must leave in the same bytes to the next step.
+  /// A tensor that the step begins with, and must leave in the same bytes for the next step.
   struct kept {
     access at;
     codegen::holding what;
@@ -56,7 +57,7 @@ class claims {
     int rank;
     few<part, 2> box;
   };
-  /// A tensor as it must be when the step ends.
+  /// The box and the term that a tensor must have when the step ends.
   struct expectation {
     few<part, 2> box;
     term value;
@@ -81,9 +82,9 @@ class claims {
   std::map<std::string, std::vector<held>> held_;     // of each parameter
   int updates_ = 0;
   std::set<int> read_targets_, leave_loss_, leave_norm_;  // ranks
-  bool bf16_weights_ = false, bf16_moments_ = false;      // the optimizer keeps some so
-  bool fp8_linears_ = false;                              // operands are rounded so
-  bool bf16_reductions_ = false;                          // gradients are sent so
+  bool bf16_weights_ = false, bf16_moments_ = false;      // the optimizer has some in bf16
+  bool fp8_linears_ = false;                              // operands are rounded to fp8
+  bool bf16_reductions_ = false;                          // gradients are sent in bf16
 };
 
 }  // namespace rankc::codegen::algebra

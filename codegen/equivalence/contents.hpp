@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a buffer holds: pieces, each of which is a box of a sum of terms.
+// The contents of a buffer: pieces, each of which is a box of a sum of terms.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -23,51 +23,53 @@ struct pending {
   runs done;
   bool operator==(const pending&) const = default;
 };
-/// A term, whole or summed so far over a product of parts of axes.
+/// A term. It is whole, or summed so far over a product of parts of axes.
 struct summand {
   term of;
   few<pending, 1> over;
   bool is_whole() const { return over.empty(); }
 };
 
-/// A box of a sum. Zeros are an empty sum; where nothing says of which box, of any.
+/// A box of a sum. An empty sum is zeros. `any`: the box of these zeros is not known.
 struct holding {
   few<part, 2> box;
   few<summand, 1> sum;
-  bool any = false;        // zeros of any box
-  bool of_tokens = false;  // a sum over tokens is in it
+  bool any = false;
+  bool of_tokens = false;  // an addend is a sum over tokens
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
-  /// "a maximum", "a softmax": what it is parts of that are no sum; empty where it is none.
+  /// "a maximum" or "a softmax" where the holding is a part of one; else empty.
   std::string_view unfinished() const;
-  /// The term of all summands, were they whole.
+  /// The sum of the terms of all summands, taken as whole.
   term closed() const;
 };
 
-/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis and
-/// have no element in common. Elements that are there already begin a second of the term: x + x is two of x.
+/// Adds a summand to a sum. Whole terms are added. Parts of one term unite where they differ in one axis and
+/// have no element in common. Elements that the sum already has begin a second summand: x + x is two of x.
 void add(few<summand, 1>& sum, summand);
-/// `to` becomes the sum of both, of one box.
+/// Adds `more` to `to`. Both have the same box.
 void add(holding& to, const holding& more);
-/// "tokens 0..3" are in a sum more than once.
+/// The refusal of a sum that has some elements twice, such as "tokens 0..3".
 refusal counted_twice(const std::string& elements);
-/// Errors: refusal where two values that are added are of different elements.
+/// Checks that two values that are added have the same elements.
+/// Errors: refusal where they differ.
 void check_same_box(const holding& to, const holding& more);
-/// Errors: refusal where a value is a maximum or a softmax over some of its elements, which can not be added.
+/// Checks that a value is not a maximum or a softmax over some of its elements, which cannot be added.
+/// Errors: refusal where it is.
 void check_addable(const holding&);
-/// The same of what members of a group hold, of whom no two have the same elements of a sum.
-/// Errors: refusal where two have.
+/// Adds the value of another member of a group.
+/// Errors: refusal where both members have the same elements of a sum.
 void add_of_member(holding& to, const holding& more);
-/// The maximum of two parts of one.
+/// Takes the maximum of two parts of one maximum.
 void take_maximum(holding& to, const holding& with);
-/// `to` becomes the softmax over the keys of both, by the log-sum-exp of each.
-/// Errors: refusal where they are no parts of one, or have keys in common.
+/// Merges two parts of one softmax by their log-sum-exps: `to` becomes the softmax over the keys of both.
+/// Errors: refusal where they are not parts of one softmax, or have keys in common.
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other);
-/// Rows and columns of a box: of two dims, or the columns of one.
+/// Cuts rows and columns out of a box of two dims, or columns out of a box of one.
 holding cut(const holding&, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols);
 
-/// Where a piece of a buffer lies. Units: elements.
+/// The place of a piece in its buffer. Units: elements.
 struct place {
   std::int64_t offset = 0, rows = 1, cols = 1, pitch = 1;
   bool operator==(const place&) const = default;
@@ -78,7 +80,7 @@ struct piece {
   holding holds;
 };
 inline std::int64_t size_of(element_type t) { return static_cast<std::int64_t>(element_size(t)); }
-/// Pieces have no element in common; between them is nothing that is known.
+/// Pieces have no element in common. The contents between them are unknown.
 struct content {
   std::size_t bytes = 0;
   element_type type = element_type::bytes;
@@ -87,23 +89,22 @@ struct content {
   std::int64_t elements() const { return static_cast<std::int64_t>(bytes) / size_of(type); }
 };
 
-/// A tensor that a buffer holds: its elements, and after them, where the tensor ends before the buffer does,
-/// zeros.
+/// The one tensor of a buffer. Zeros follow it where the tensor ends before the buffer.
 struct tensor {
   const holding* holds;
-  std::int64_t elements;  // that are no zeros past the end
+  std::int64_t elements;  // before the zeros
 };
-/// Errors: refusal where a buffer holds anything else.
+/// Errors: refusal where the buffer holds something else.
 tensor tensor_of(const content&);
-/// Let a buffer hold zeros in so many elements more, joined to zeros that end where these begin.
+/// Appends zeros to a buffer, and joins them to zeros that end where these begin.
 void append_zeros(content&, std::int64_t offset, std::int64_t elements);
 
-/// Part of an operand: rows and columns of it, and what they hold.
+/// Rows and columns of an operand, and their contents.
 struct tile {
   std::int64_t row = 0, col = 0, rows = 1, cols = 1;
   const holding* holds = nullptr;
 };
-/// What an op is given for a port, or gives: a matrix, a vector (its columns) or a number, in tiles.
+/// An operand or a result of an op: a matrix, a vector (its columns) or a number, in tiles.
 struct operand {
   int ndim = 0;
   std::int64_t rows = 1, cols = 1, unit = 1, first = 0;
@@ -119,7 +120,7 @@ struct operand {
   }
 };
 
-/// Holdings that live as long as the op that is looked at.
+/// Holdings that live until the next op is checked.
 class workspace {
  public:
   holding& make() {
@@ -142,19 +143,19 @@ class workspace {
   std::size_t used_ = 0;
 };
 
-/// A part of an operand that lies in one buffer: rows and columns from `row` and `col` on.
+/// The part of an operand in one buffer. It begins at `row` and `col` of the operand.
 struct segment {
   place at;
   std::int64_t row = 0, col = 0;
 };
-/// The tiles of a segment of an operand.
-/// Errors: refusal where one lies across it in other rows.
+/// Reads the tiles of a segment of an operand.
+/// Errors: refusal where a piece lies across the segment in other rows.
 void read_tiles(const content&, const segment&, operand& out, workspace&);
-/// Let a buffer hold the tiles of a segment; what it holds beside it keeps.
-/// Errors: refusal where the segment lies across what it held.
+/// Writes the tiles of a segment into a buffer, which keeps its other contents.
+/// Errors: refusal where the segment overwrites a piece in part.
 void write_tiles(content&, const segment&, const operand&);
 
-/// The elements of a box.
+/// The number of elements of a box.
 std::int64_t count(const few<part, 2>& box);
 /// "rows 0..63 and features 0..127"
 std::string text_of(const few<part, 2>& box);

@@ -141,7 +141,7 @@ struct fact {
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
        segments = false, counts = false, converts = false, scratch = false, of_user = false;
-  int by = -1;                     // of an operand that says where slots lie
+  int by = -1;                               // of an operand that says where slots lie
   std::vector<std::string> needs;            // their words
   std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp
   bool seq = false, number = false, parts = false;

@@ -22,7 +22,7 @@ interpreter::interpreter(const program& p, const model& m, claims& c, contributi
 
 static refusal another_order() { return refusal("RC7540: the order is of another program"); }
 
-/// All ops by their place in the order.
+/// All ops, sorted by their position in the order.
 std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) const {
   std::vector<std::size_t> begin;
   std::size_t ops = 0;
@@ -68,13 +68,13 @@ void interpreter::run(const verdict& order) {
         throw refusal("RC7543: \"{}\" has no matching send or receive", at(left.front()).name);
 }
 
-/// "rank 3, 1B0: layers.2: linear of layers.2.wq"
+/// The rank, the op and its parameters: "rank 3, 1B0: layers.2: linear of layers.2.wq".
 std::string interpreter::place_of(op_ref r) {
   const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
   return fmt::format("rank {}, {}{}", number < 0 ? r.rank : number, at(r).name, parameters_of(at(r)));
 }
 
-/// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
+/// The weights that a kernel reads, and the gradients that it adds to: " of layers.2.wq".
 std::string interpreter::parameters_of(const op& o) {
   if (o.kind != op_kind::compute || is_update(o) || o.row == "sum_squares") return "";
   std::string text;
@@ -111,7 +111,7 @@ void interpreter::step(op_ref r) {
   store_.done(o.reads);
 }
 
-/// "layers.2: linear, layers.2.wq.bias": the values that an op reads.
+/// The names of the values that an op reads: "layers.2: linear, layers.2.wq.bias".
 std::string interpreter::operands_of(const op& o) {
   std::vector<std::string> names;
   for (const access& a : o.reads) {
@@ -126,7 +126,7 @@ void interpreter::put(const access& a, content c) {
   const op& o = at(current_);
   for (int i = 0; i < c.pieces.size(); ++i) {
     const holding& h = c.pieces[i].holds;
-    const bool may_be_large = o.row != "add" || !h.box.empty();  // no op of its own adds losses or norms
+    const bool may_be_large = o.row != "add" || !h.box.empty();  // losses and norms are not added by `add`
     if (!(may_be_large && model_.has_large_sum_like(h)) && !model_.has(h))
       throw refusal(
           "RC7690: the op leaves a sum or a multiple of {}, which is neither a value of the model nor a part "

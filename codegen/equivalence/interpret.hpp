@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through the ops of all ranks in their proven order and keeps what each value holds.
+// Walks the ops of all ranks in their proven order, with the contents of each value.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -20,10 +20,10 @@ namespace rankc::codegen::algebra {
 
 class interpreter {
  public:
-  /// Where it is given a list, what ops put into sums is noted there, and a refusal names who has it that
-  /// tokens are missing.
-  interpreter(const program&, const model&, claims&, contributions* = nullptr);
-  /// Errors: refusal, which names the op; missing_tokens where the list is not given that would tell more.
+  /// `made`: where it is given, the tokens that each op adds to sums are noted there, and a refusal names the
+  /// op that lacks tokens.
+  interpreter(const program&, const model&, claims&, contributions* made = nullptr);
+  /// Errors: refusal, which names the op; missing_tokens where the list would tell more and is not given.
   void run(const verdict& order);
 
  private:
@@ -64,7 +64,7 @@ class interpreter {
   static const access& whole_of(const op&, const view&);
   const content& whole(const op&, const view&);
   void write(const op&, int access);
-  /// Stores what an op leaves.
+  /// Stores a result of an op.
   /// Errors: refusal where it is a sum or a multiple that the model does not have.
   void put(const access&, content);
   std::string operands_of(const op&);
@@ -79,9 +79,8 @@ class interpreter {
   workspace space_;
   transfer transfer_;
   std::vector<operand> ports_;
-  std::vector<std::pair<std::string_view, int>>
-      rows_;                                  // that were looked up; their names stay where they are
-  std::vector<std::vector<op_ref>> waiting_;  // at each communicator's collective
+  std::vector<std::pair<std::string_view, int>> rows_;  // the rows found so far; their names are not moved
+  std::vector<std::vector<op_ref>> waiting_;  // the members that have reached each communicator's collective
   std::map<channel, std::deque<op_ref>> sent_, received_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel reads and writes, port by port.
+// The reads and writes of a kernel, port by port.
 #include "interpret.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// The part of a view that is in one of its accesses, of which those before have so many elements.
+/// The part of a view in one of its accesses. `elements`: those of the accesses before it.
 segment interpreter::segment_of(const view& v, const access& a, const operand& shape,
                                 std::int64_t elements) const {
   const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
@@ -21,7 +21,7 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
         "RC7550: tensor {} is at byte {} of its buffer; expected a multiple of {}, the size of an element",
         v.port, v.offset, size);
   segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
-  if (v.accesses.count > 1) {  // one after the other: of a matrix whole rows, of a vector elements
+  if (v.accesses.count > 1) {  // each has whole rows of a matrix, or elements of a vector
     const bool is_matrix = shape.ndim == 2;
     if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
       throw refusal("RC7551: tensor {} lies in several buffers; expected whole rows in each", v.port);
@@ -81,7 +81,7 @@ void interpreter::read(const op& o, const view& v, operand& out) {
 
 namespace {
 
-/// Whether a view is all of its accesses, which follow on each other.
+/// Whether a view has all elements of its accesses, which are contiguous.
 bool is_all(const op& o, const view& v) {
   const std::vector<access>& accesses = v.written ? o.writes : o.reads;
   const access& first = accesses[static_cast<std::size_t>(v.accesses.first)];
@@ -97,7 +97,7 @@ bool is_all(const op& o, const view& v) {
          elements * static_cast<std::size_t>(size_of(first.type)) == end - first.begin;
 }
 
-/// False where the pieces of the two differ.
+/// Adds the pieces of two buffers. Returns false where their places differ.
 bool add_pieces(content& to, const content& more) {
   if (to.bytes != more.bytes || to.type != more.type) return false;
   if (is_zeros(more)) return true;
@@ -117,8 +117,8 @@ bool add_pieces(content& to, const content& more) {
 
 }  // namespace
 
-/// A sum of tensors that lie alike, element by element, needs no rows and columns: they may be of any dims,
-/// and several in line. False where they lie otherwise.
+/// Adds tensors element by element where they have the same layout: then they may have any dims, and several
+/// accesses. Returns false where the layouts differ.
 bool interpreter::add_tensors(const op& o, const fact& f) {
   const equation& e = f.equations[0];
   const bool is_sum = e.is == equation::kind::sum && f.equations.size() == 1 && e.operands.size() == 2 &&
@@ -145,7 +145,7 @@ static element_type type_of(const op& o, const view& v) {
   return (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)].type;
 }
 
-/// A sum over tokens goes on in no narrower type than that in which it is given.
+/// A result that is a sum over tokens has no narrower type than an operand that is one.
 static void check_sums_stay_wide(const fact& f, const std::vector<operand>& ports) {
   const auto results = static_cast<std::size_t>(f.results);
   const auto holds_sum = [](const operand& o) {
@@ -202,12 +202,12 @@ refusal adds_unread(const view& v) {
   return refusal("RC7560: result {} is added to a buffer that the op does not read", v.port);
 }
 
-/// What a write leaves in its buffer: what the op's views put there, and the rest as it was.
+/// Stores the results of the op's views in a buffer. The rest of the buffer is unchanged.
 void interpreter::write(const op& o, int index) {
   const access& a = o.writes[static_cast<std::size_t>(index)];
   const access* before = a.replaces >= 0 ? &o.reads.at(static_cast<std::size_t>(a.replaces)) : nullptr;
   content made{a.end - a.begin, a.type, {}};
-  bool keeps = before != nullptr;  // what was there
+  bool keeps = before != nullptr;  // its earlier contents
   for (std::size_t i = 0; i < o.views.size(); ++i) {
     const view& v = o.views[i];
     if (!v.written || index < v.accesses.first || index >= v.accesses.first + v.accesses.count) continue;
@@ -227,7 +227,7 @@ void interpreter::write(const op& o, int index) {
   put(a, std::move(made));
 }
 
-/// The tiles of a segment, and what was there, are added.
+/// Adds the earlier contents of a segment to its tiles.
 void interpreter::add_before(const access& before, const segment& s, operand& made) {
   operand old = made;
   old.tiles.clear();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks together have each element of each parameter, and what is claimed once all ops are
-// through.
+// Checks that the ranks together have each element of each parameter, and lists the claims after the last op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@ namespace {
 
 using box_type = few<part, 2>;
 
-/// The boxes of one parameter that differ, each with the ranks that hold it.
+/// The different boxes of one parameter, each with the ranks that hold it.
 struct shard {
   box_type box;
   std::vector<int> ranks;
@@ -28,12 +27,12 @@ bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
   return std::find(boxes.begin(), boxes.end(), box) != boxes.end();
 }
 
-/// From a rank to the other members of a group that the program has: so many elements further along a dim.
+/// The distance of the shards of a group's members: elements along each dim from one member to the next.
 struct step {
   int members;   // in the world
-  bool in_line;  // the program has two of them, and each is as far from the one before
+  bool in_line;  // the program has two of the members, and all neighbours have the distance of these two
   int dim = 0;
-  std::vector<int> ranks = {};  // known
+  std::vector<int> ranks = {};  // in the program
   std::vector<std::int64_t> by = {};
 };
 
@@ -43,9 +42,9 @@ box_type shifted(const box_type& box, int dim, std::int64_t by) {
   return to;
 }
 
-/// The steps from a rank to those that it has a group with, of which the program has two, or all; in the
-/// latter case where they are along one dim, as those of ep, which may span several axes, are not for all
-/// parameters.
+/// The distances in each group of a rank of which the program has two members, or all. A group with all
+/// members counts where its distances are along one dim: the members of ep, which may span several axes, have
+/// other shards of some parameters.
 std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
   const box_type& own = *box_of_rank(shards, rank);
   std::vector<const communicator*> largest_first;
@@ -75,7 +74,7 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
         throw refusal(
             "RC7620: rank {} has {} and rank {} of its group has {}; expected a shift along one dim", rank,
             text_of(own), member, text_of(*other));
-      if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
+      if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // two ranks with the same shard
       s.ranks.push_back(member);
       s.by.push_back(by);
     }
@@ -84,7 +83,7 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
   return all;
 }
 
-/// All that the ranks of a large world hold, where the program has two along each axis.
+/// The boxes of all ranks of a large world, of which the program has two along each axis.
 box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   const int first = shards[0].ranks[0];
   box_type all = shards[0].box;
@@ -110,7 +109,7 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   return all;
 }
 
-/// The elements of a dim that some box has.
+/// The elements of a dim that the boxes have.
 runs along(const std::vector<shard>& shards, int dim) {
   std::vector<interval> found;
   for (const shard& s : shards) found.push_back(s.box[dim].at[0]);
@@ -137,8 +136,8 @@ void check_whole(const box_type& all) {
       throw refusal("RC7624: {} of dim {} are on no rank", text_of('w', all[d].at.gaps(all[d].size)), d);
 }
 
-/// No two boxes have an element in common. Together they have all: each row, each column, and as many as
-/// there are.
+/// Checks that no two boxes have an element in common, and that together they have each row, each column and
+/// the number of elements of the parameter.
 void check_tiles(const std::vector<shard>& shards) {
   std::int64_t held = 0, elements = 1;
   for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -34,7 +34,7 @@ content& store::at(const access& a) {
   return c;
 }
 
-/// Whether tokens are missing in a value: it is added up further. Counts of whole numbers are as good.
+/// Whether a value is a sum that lacks tokens. Whole numbers do not count: they are exact.
 static bool lacks_tokens(const content& c, const holding& h) {
   if (c.type == element_type::i32) return false;
   for (int s = 0; s < h.sum.size(); ++s)
@@ -43,7 +43,7 @@ static bool lacks_tokens(const content& c, const holding& h) {
   return false;
 }
 
-/// A sum over tokens is kept in no type of few digits, whether it is whole or not.
+/// A sum over tokens is kept in f32 or f64, whether it is whole or not.
 static void check_type(const content& c) {
   if (is_wide(c.type)) return;
   for (int i = 0; i < c.pieces.size(); ++i)
@@ -52,8 +52,7 @@ static void check_type(const content& c) {
                     element_type_names[static_cast<int>(c.type)]);
 }
 
-/// The pieces of a buffer, the addends of each, and the runs of elements that each addend has, beyond one of
-/// each.
+/// Counts the pieces of a buffer, their addends, and the runs of elements of these, beyond the first of each.
 static std::int64_t parts_of(const content& c) {
   std::int64_t parts = c.pieces.size() - 1;
   for (int i = 0; i < c.pieces.size(); ++i) {
@@ -65,8 +64,8 @@ static std::int64_t parts_of(const content& c) {
   return parts;
 }
 
-/// A linear op of a sum that is not reduced keeps the sum's parts, and an addition adds those of both. A
-/// program that never reduces a sum doubles them with each op, until they fill the memory.
+/// A linear op keeps the parts of a sum that is not reduced, and an addition has those of both operands. A
+/// program that never reduces its sums could double the parts with each op, until they fill the memory.
 void store::count_parts(const content& c) {
   const std::int64_t parts = parts_of(c);
   parts_ += parts;

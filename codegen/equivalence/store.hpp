@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each value of a program holds, from its write to its last read.
+// The contents of each value of a program, from its write to its last read.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -9,30 +9,30 @@
 
 namespace rankc::codegen::algebra {
 
-/// The parts that all values together may have that are read later.
+/// The most parts that the values have together that later ops read.
 inline constexpr std::int64_t most_parts_at_once = 1 << 22;
 
 class store {
  public:
-  /// `most_parts`: how many one value may have. The norm has at most two for each gradient.
+  /// `most_parts`: the most parts of one value. The norm has at most two for each gradient.
   store(const program&, std::int64_t most_parts);
 
-  /// What an access reads.
-  /// Errors: refusal where nothing is known to have written it, or other bytes.
+  /// The contents of the bytes that an access reads.
+  /// Errors: refusal where no op wrote the value, or where its write had other bytes.
   content& at(const access&);
   bool has(const access& a) const { return slot_of_[static_cast<std::size_t>(a.value)] >= 0; }
   const content& of(int value) const {
     return slots_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(value)])];
   }
   void put(const access&, content);
-  /// The reads of an op are done.
+  /// Frees the values that no later op reads.
   void done(const std::vector<access>& reads);
 
  private:
   void count_parts(const content&);
 
   const std::int64_t most_parts_;
-  std::int64_t parts_ = 0;                 // of all contents
+  std::int64_t parts_ = 0;                 // of all values
   std::vector<int> slot_of_, reads_left_;  // of each value
   std::deque<content> slots_;
   std::vector<int> free_;
