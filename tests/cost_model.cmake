@@ -15,5 +15,6 @@ target_link_libraries(rankc_cost_model_compiled_test PRIVATE rankc::dsl rankc_te
 add_test(NAME cost_model/while_compiling_build
   COMMAND ${CMAKE_COMMAND} --build "${PROJECT_BINARY_DIR}" --target rankc_cost_model_compiled_test)
 add_test(NAME cost_model/while_compiling COMMAND rankc_cost_model_compiled_test)
-set_tests_properties(cost_model/while_compiling_build PROPERTIES LABELS long FIXTURES_SETUP cost_model_compiled TIMEOUT 3600)
+set_tests_properties(cost_model/while_compiling_build PROPERTIES LABELS long FIXTURES_SETUP cost_model_compiled TIMEOUT 3600
+  RESOURCE_LOCK build)
 set_tests_properties(cost_model/while_compiling PROPERTIES LABELS long FIXTURES_REQUIRED cost_model_compiled)

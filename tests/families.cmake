@@ -2,7 +2,7 @@
 find_package(nlohmann_json REQUIRED)
 add_library(rankc_split_plans STATIC families/split_plan.cpp)
 target_link_libraries(rankc_split_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
-add_library(rankc_write_programs STATIC families/write_programs.cpp)
+add_library(rankc_write_programs STATIC families/sample.cpp families/write_programs.cpp)
 target_include_directories(rankc_write_programs PUBLIC families)
 target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_warnings)
 
@@ -16,7 +16,8 @@ function(rankc_family name)
   target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)
 endfunction()
 
-# The programs that a generator writes for a target, compiled as so many sources, with their registry.
+# A library of the programs that a generator writes for a target, in `parts` sources, and of their registry. ARGN is `sample`
+# if the generator takes a sample of its programs.
 function(rankc_registered_programs library generator target parts)
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${library}")
   set(sources "${out}/registry.cpp")
@@ -24,7 +25,7 @@ function(rankc_registered_programs library generator target parts)
   foreach(part RANGE ${last})
     list(APPEND sources "${out}/part_${part}.cpp")
   endforeach()
-  add_custom_command(OUTPUT ${sources} COMMAND ${generator} ${target} "${out}" ${parts}
+  add_custom_command(OUTPUT ${sources} COMMAND ${generator} ${target} "${out}" ${parts} ${ARGN}
     DEPENDS ${generator} COMMENT "Generating the programs of ${library}" VERBATIM)
   add_library(${library} STATIC ${sources})
   target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
@@ -32,14 +33,19 @@ function(rankc_registered_programs library generator target parts)
   target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
 endfunction()
 
-# How many groups of comparable plans a family has, and how many plans: what walks them says so of all.
-function(rankc_family_counts name families plans)
-  target_compile_definitions(rankc_${name}_host INTERFACE RANKC_FAMILIES=${families} RANKC_PLANS=${plans})
-endfunction()
 
 # The programs of a family for a target.
 function(rankc_family_programs name target parts)
   rankc_registered_programs(rankc_${name}_${target} rankc_${name}_generate ${target} ${parts})
+endfunction()
+
+# Two libraries of a family's programs for the host: a sample in `parts` sources, and every program in twice as many.
+function(rankc_sampled_programs name parts families plans)
+  rankc_registered_programs(rankc_${name}_host rankc_${name}_generate host ${parts} sample)
+  math(EXPR twice "2 * ${parts}")
+  rankc_registered_programs(rankc_${name}_every_host rankc_${name}_generate host ${twice})
+  set_target_properties(rankc_${name}_every_host PROPERTIES EXCLUDE_FROM_ALL ON)
+  target_compile_definitions(rankc_${name}_host INTERFACE RANKC_FAMILIES=${families} RANKC_PLANS=${plans})
 endfunction()
 
 # A test of a family's programs on so many GPUs; the names of its cases begin with "1 GPU", "2 GPUs" or "4 GPUs".
@@ -74,60 +80,60 @@ endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
-rankc_family_programs(odd host 8)
-rankc_family_counts(odd 42 293)
+rankc_sampled_programs(odd 4 42 293)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
 target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc::verify rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
 add_test(NAME odd COMMAND rankc_odd_test)
+rankc_every_program(odd_every_program rankc_odd_test odd)
 
 rankc_every_mutant(odd rankc_odd_test "certificates of odd*")
 
 # Models with experts.
 rankc_family(experts experts/plans.cpp)
-rankc_family_programs(experts host 4)
-rankc_family_counts(experts 9 118)
+rankc_sampled_programs(experts 2 9 118)
 add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
 target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc::verify rankc_experts_host rankc_test_host_main rankc_test_json)
 add_test(NAME experts COMMAND rankc_experts_test)
+rankc_every_program(experts_every_program rankc_experts_test experts)
 
 # Models whose experts are spread over ranks that share out their columns too.
 rankc_family(columns columns/plans.cpp)
-rankc_family_programs(columns host 2)
-rankc_family_counts(columns 5 38)
+rankc_sampled_programs(columns 1 5 38)
 add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc::verify rankc_columns_host rankc_test_host_main rankc_test_json)
 add_test(NAME columns COMMAND rankc_columns_test)
+rankc_every_program(columns_every_program rankc_columns_test columns)
 
 # Models whose experts are spread over ranks that have the same tokens.
 rankc_family(independent independent/plans.cpp)
-rankc_family_programs(independent host 2)
-rankc_family_counts(independent 3 26)
+rankc_sampled_programs(independent 1 3 26)
 add_executable(rankc_independent_test families/split_test.cpp families/check_lowered.cpp independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp)
 target_include_directories(rankc_independent_test PRIVATE programs families)
 target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc::verify rankc_independent_host rankc_test_host_main rankc_test_json)
 add_test(NAME independent COMMAND rankc_independent_test)
+rankc_every_program(independent_every_program rankc_independent_test independent)
 
 # Models whose routers have losses.
 rankc_family(balance balance/plans.cpp)
-rankc_family_programs(balance host 3)
-rankc_family_counts(balance 5 48)
+rankc_sampled_programs(balance 2 5 48)
 add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
 target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc::verify rankc_balance_host rankc_test_host_main)
 add_test(NAME balance COMMAND rankc_balance_test)
+rankc_every_program(balance_every_program rankc_balance_test balance)
 
 # Models whose routers choose of groups of experts, or with a bias.
 rankc_family(routing routing/plans.cpp)
-rankc_family_programs(routing host 4)
-rankc_family_counts(routing 5 56)
+rankc_sampled_programs(routing 1 5 56)
 add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp routing/bias_test.cpp routing/lowering_test.cpp)
 target_include_directories(rankc_routing_test PRIVATE programs families)
 target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc::verify rankc_routing_host rankc_test_host_main)
 add_test(NAME routing COMMAND rankc_routing_test)
+rankc_every_program(routing_every_program rankc_routing_test routing)
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute recompute/plans.cpp)
@@ -156,21 +162,27 @@ add_test(NAME fp8 COMMAND rankc_fp8_test)
 
 # Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
 rankc_family(sequences sequences/plans.cpp)
-rankc_family_programs(sequences host 4)
-rankc_family_counts(sequences 5 72)
+rankc_sampled_programs(sequences 1 5 72)
 add_executable(rankc_sequences_test families/split_test.cpp sequences/lowering_test.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
 target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc::verify rankc_sequences_host rankc_test_host_main)
 add_test(NAME sequences COMMAND rankc_sequences_test)
+rankc_every_program(sequences_every_program rankc_sequences_test sequences)
 
 # Plans whose sequences are of documents.
 rankc_family(documents documents/plans.cpp)
-rankc_family_programs(documents host 2)
-rankc_family_counts(documents 5 29)
+rankc_sampled_programs(documents 1 5 29)
 add_executable(rankc_documents_test families/gradients_test.cpp families/split_test.cpp documents/lowering_test.cpp documents/packed_test.cpp)
 target_include_directories(rankc_documents_test PRIVATE programs)
 target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
 add_test(NAME documents COMMAND rankc_documents_test)
+rankc_every_program(documents_every_program rankc_documents_test documents)
+
+add_executable(rankc_sample_test families/sample_test.cpp)
+target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_balance_plans rankc_columns_plans
+  rankc_documents_plans rankc_experts_plans rankc_independent_plans rankc_odd_plans rankc_routing_plans
+  rankc_sequences_plans rankc_test_main)
+add_test(NAME programs_sample COMMAND rankc_sample_test)
 
 # Plans by their optimizer.
 rankc_family(optimizer optimizer/plans.cpp)

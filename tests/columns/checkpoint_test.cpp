@@ -8,10 +8,11 @@ namespace checkpoint_test {
 using between_layouts::programs_of, between_layouts::save_and_load;
 
 TEST_CASE("plans with columns of experts and others load each other's checkpoints bit for bit") {
-  CHECK(save_and_load(programs_of("mixtral", {"one", "over_tp", "shards", "wide_sp", "rest", "rest_sp",
-                                              "replicas", "sp_zbv"})) == 64);
-  CHECK(save_and_load(programs_of("primes", {})) == 9);
-  CHECK(save_and_load(programs_of("across", {})) == 121);
+  save_and_load(programs_of("mixtral",
+                            {"one", "over_tp", "shards", "wide_sp", "rest", "rest_sp", "replicas", "sp_zbv"}),
+                8);
+  save_and_load(programs_of("primes", {}), 3);
+  save_and_load(programs_of("across", {}), 11);
 }
 
 }  // namespace checkpoint_test

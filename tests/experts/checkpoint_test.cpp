@@ -8,8 +8,9 @@ namespace checkpoint_test {
 using between_layouts::programs_of, between_layouts::save_and_load;
 
 TEST_CASE("plans with experts on ranks of their own and others load each other's checkpoints bit for bit") {
-  CHECK(save_and_load(programs_of("mixtral", {"one", "tp2", "shards_zbv", "cp_sp", "ep2", "ep4_sp",
-                                              "ep2_shards_step", "ep2_shards_sp", "ep2_stages"})) == 81);
+  save_and_load(programs_of("mixtral", {"one", "tp2", "shards_zbv", "cp_sp", "ep2", "ep4_sp",
+                                        "ep2_shards_step", "ep2_shards_sp", "ep2_stages"}),
+                9);
 }
 
 }  // namespace checkpoint_test

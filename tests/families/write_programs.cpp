@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "write_programs.hpp"
 
+#include "sample.hpp"
+
 #include <rankc/codegen/generator.hpp>
 
 #include <cstdlib>
@@ -9,9 +11,10 @@
 #include <utility>
 
 generate_request::generate_request(int argc, char** argv) {
-  parts = argc == 4 ? std::atoi(argv[3]) : 0;
+  takes_sample = argc == 5 && std::string(argv[4]) == "sample";
+  parts = argc == 4 || takes_sample ? std::atoi(argv[3]) : 0;
   if (parts < 1) {
-    std::cerr << "generate TARGET OUT PARTS\n";
+    std::cerr << "generate TARGET OUT PARTS [sample]\n";
     std::exit(2);
   }
   target = argv[1];
@@ -38,6 +41,7 @@ int write_programs_of_types(const generate_request& to, const std::vector<split_
 }
 
 int write_programs(const generate_request& to, std::vector<family_program> programs) {
+  if (to.takes_sample) programs = sample(std::move(programs));
   std::string declarations, entries;
   std::vector<std::string> parts(static_cast<std::size_t>(to.parts));
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -63,6 +67,7 @@ int write_programs(const generate_request& to, std::vector<family_program> progr
   std::ofstream(to.out + "/registry.cpp")
       << "#include \"registry.hpp\"\n"
       << declarations << "const std::vector<registered> " << to.target << "_registry{\n"
-      << entries << "};\n";
+      << entries << "};\nconst bool " << to.target
+      << "_has_every_program = " << (to.takes_sample ? "false" : "true") << ";\n";
   return 0;
 }

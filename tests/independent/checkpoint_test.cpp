@@ -8,8 +8,8 @@ namespace checkpoint_test {
 using between_layouts::programs_of, between_layouts::save_and_load;
 
 TEST_CASE("plans with experts on an axis of their own and others load each other's checkpoints bit for bit") {
-  CHECK(save_and_load(programs_of("mixtral", {})) == 144);
-  CHECK(save_and_load(programs_of("biased", {})) == 49);
+  save_and_load(programs_of("mixtral", {}), 12);
+  save_and_load(programs_of("biased", {}), 7);
 }
 
 }  // namespace checkpoint_test

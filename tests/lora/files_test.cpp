@@ -113,8 +113,8 @@ TEST_CASE(
     "bit") {
   using between_layouts::programs_of, between_layouts::save_and_load;
   const std::vector<std::string> layouts{"one", "tp2_pp2", "eight", "hybrid", "zbv"};
-  CHECK(save_and_load(programs_of("gpt2", layouts)) == 25);
-  CHECK(save_and_load(programs_of("frozen", layouts)) == 25);
+  save_and_load(programs_of("gpt2", layouts), 5);
+  save_and_load(programs_of("frozen", layouts), 5);
 }
 
 TEST_CASE("the commands: train from a dense file, export, eval") {

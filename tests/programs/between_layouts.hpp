@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of any plan loads into any other of the same model: weights, moments and the steps that follow
-// have the same bits as if whole tensors had been gathered and dealt out again.
+// A checkpoint of any plan loads into any other plan of the same model: weights, moments and the steps that
+// follow have the same bits as if whole tensors had been gathered and scattered again.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>
@@ -24,7 +24,7 @@ inline state_of_run state_of(run& r) {
   return all;
 }
 
-/// Deal whole tensors out to the ranks of a run.
+/// Scatter whole tensors to the ranks of a run.
 inline void split(run& r, const state_of_run& from) {
   for (const global_parameter& p : global_parameters(r.about))
     for (const region w : regions) {
@@ -46,15 +46,24 @@ inline std::vector<const registered*> programs_of(const std::string& family,
   return some;
 }
 
-/// Save under each, load under each. Returns the number of pairs.
-inline int save_and_load(const std::vector<const registered*>& programs) {
+/// The programs that load a checkpoint of the n-th one: all of them, or of a sample itself and the next one.
+inline std::vector<const registered*> loaders_of(std::size_t n,
+                                                 const std::vector<const registered*>& programs) {
+  if (host_has_every_program || programs.size() == 1) return programs;
+  return {programs[n], programs[(n + 1) % programs.size()]};
+}
+
+/// Save a checkpoint under each of the programs, of which a family has `all`, and load it.
+inline void save_and_load(const std::vector<const registered*>& programs, int all) {
+  const int found = static_cast<int>(programs.size());
+  REQUIRE(found == expected_of(found, all));
   const fs::path folder = fs::temp_directory_path() / ("rankc_checkpoints_" + std::to_string(getpid()));
-  int pairs = 0;
-  for (const registered* saved : programs) {
+  for (std::size_t n = 0; n < programs.size(); ++n) {
+    const registered* saved = programs[n];
     CAPTURE(saved->job);
     CAPTURE(saved->layout);
     run from(*saved, "arith", 1e-2);
-    for (int n = 0; n < 3; ++n) from.step();
+    for (int step = 0; step < 3; ++step) from.step();
     const state_of_run expected = state_of(from);
     fs::remove_all(folder);
     fs::create_directories(folder);
@@ -65,14 +74,14 @@ inline int save_and_load(const std::vector<const registered*>& programs) {
                           .train = from.about.train,
                           .plan_hash = from.about.plan_hash};
     const fs::path at = save_checkpoint(*from.engine, state, folder);
-    for (const registered* loaded : programs) {
+    for (const registered* loaded : loaders_of(n, programs)) {
       CAPTURE(loaded->layout);
       run to(*loaded, "arith", 1e-2), by_hand(*loaded, "arith", 1e-2);
       load_checkpoint(*to.engine, at);
       split(by_hand, expected);
       REQUIRE((state_of(to) == expected));
       to.steps = by_hand.steps = 3;
-      for (int n = 0; n < 5; ++n) {
+      for (int step = 0; step < 5; ++step) {
         const step_output a = to.step(), b = by_hand.step();
         REQUIRE(a.loss == b.loss);
         REQUIRE(a.grad_norm == b.grad_norm);
@@ -83,11 +92,9 @@ inline int save_and_load(const std::vector<const registered*>& programs) {
       }
       REQUIRE((state_of(to) == state_of(by_hand)));
       if (loaded == saved) REQUIRE((state_of(to) == state_of(from)));
-      ++pairs;
     }
   }
   fs::remove_all(folder);
-  return pairs;
 }
 
 }  // namespace between_layouts

@@ -5,6 +5,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <variant>
@@ -27,3 +28,10 @@ struct registered {
   }
 };
 extern const std::vector<registered> host_registry, cuda_registry;
+extern const bool host_has_every_program;  // false: the registry lists a sample (families/sample.hpp)
+
+/// The number of programs that a test must find, which has found `found` of a family's `all`: all of them, or
+/// at least one of a sample.
+inline int expected_of(int found, int all) {
+  return host_has_every_program ? all : std::clamp(found, 1, all);
+}

@@ -14,16 +14,13 @@ target_link_libraries(rankc_launch_test PRIVATE rankc::trainer rankc_test_host_m
 target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
 add_test(NAME launch COMMAND rankc_launch_test)
 
-# All programs of tests/odd with their ranks apart; the long test takes every one, the other some.
+# Programs of tests/odd with a process for each rank: a part of the sample, and in `long` every program.
 add_executable(rankc_launch_programs_test runtime/launch/programs_test.cpp)
 target_include_directories(rankc_launch_programs_test PRIVATE programs)
 target_link_libraries(rankc_launch_programs_test PRIVATE rankc_odd_host rankc_test_host_main)
-target_compile_definitions(rankc_launch_programs_test PRIVATE RANKC_PROGRAMS_APART=100)
-foreach(way IN ITEMS programs programs_long)
-  add_test(NAME launch/${way} COMMAND rankc_launch_programs_test)
-endforeach()
-set_tests_properties(launch/programs PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=8)
-set_tests_properties(launch/programs_long PROPERTIES LABELS long)
+add_test(NAME launch/programs COMMAND rankc_launch_programs_test)
+set_tests_properties(launch/programs PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=4)
+rankc_every_program(launch/programs_long rankc_launch_programs_test odd)
 
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)

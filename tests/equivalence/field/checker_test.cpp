@@ -16,9 +16,9 @@ namespace {
 
 const report& judged() {
   static const report r = [] {
-    std::vector<rankc::plan_data> plans = tiny_plans();
+    std::vector<rankc::plan_data> plans = rankc::test::some_of(tiny_plans(), 1);
     for (rankc::plan_data& p : drawn_plans(3, 14, 4)) plans.push_back(std::move(p));
-    return judge_mutants(subjects_of(plans), compare_terms, 600, 2);
+    return judge_mutants(subjects_of(plans), compare_terms, rankc::test::some_of(600), 2);
   }();
   return r;
 }
@@ -31,9 +31,9 @@ TEST_CASE(
     "f64") {
   const report& r = judged();
   check_report(r);
-  CHECK(r.total.mutants == 600);
-  CHECK(r.total.proven_wrong > 333);
-  CHECK(r.total.accepted > 20);
+  CHECK(r.total.mutants == rankc::test::some_of(600));
+  CHECK(r.total.proven_wrong > (rankc::test::plants_all() ? 333 : 90));
+  CHECK(r.total.accepted > rankc::test::some_of(20));
   CHECK(r.total.refused_equal < r.total.mutants / 8);
   // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
   // sums is none there.

@@ -54,10 +54,10 @@ TEST_CASE(
 TEST_CASE("smaller slabs are refused though these choices have room: others may have none") {
   int refused = 0, equal = 0;
   for (const subject& s : subjects_of(spread_plans()))
-    for (unsigned seed = 0, found = 0; seed < 200 && found < 2; ++seed) {
+    for (unsigned seed = 0, found = 0; seed < 10 && found < 2; ++seed) {
       program p = s.program;
       std::mt19937 random(seed);
-      if (make_fault(p, fault_form::structure, random).kind != "smaller slabs") continue;
+      if (shrink_slabs(p, random).kind.empty()) continue;
       CAPTURE(s.name);
       CHECK_FALSE(check_terms(p, s.model).empty());
       equal += execution::over_field(s.model)->run(p).equal;

@@ -22,6 +22,9 @@ struct fault {
 /// Make one fault of a form.
 fault make_fault(rankc::codegen::program&, fault_form, std::mt19937&);
 
+/// Makes all slabs of exchanged tokens smaller by the same number of rows.
+fault shrink_slabs(rankc::codegen::program&, std::mt19937&);
+
 /// All members leave a sum out: what read it reads each rank's part.
 void leave_out_sum(rankc::codegen::program&, const rankc::codegen::op& of);
 

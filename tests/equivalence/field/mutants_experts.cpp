@@ -88,7 +88,7 @@ fault take_other_slots(mutator& m) {
 
 /// All exchanges of a program by way of slabs of fewer rows: what is sent along says where slots lie in
 /// these.
-fault shrink_slabs(mutator& m) {
+fault shrink_slabs_of(mutator& m) {
   const auto exchanges = [](const op& o) { return is_collective(o) && exchanges_slots(o.does); };
   if (!m.turn_to(exchanges) || m.at().rows < 2) return {};
   const std::int64_t by = 1 + m.below(static_cast<int>(m.at().rows) - 1);
@@ -110,6 +110,11 @@ fault shrink_slabs(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> edits_of_experts{meet_others, take_other_slots, shrink_slabs};
+const std::vector<fault_kind> edits_of_experts{meet_others, take_other_slots, shrink_slabs_of};
+
+fault shrink_slabs(program& p, std::mt19937& random) {
+  mutator m(p, random);
+  return shrink_slabs_of(m);
+}
 
 }  // namespace field

@@ -3,9 +3,10 @@
 // nothing are not.
 #include <doctest/doctest.h>
 
-#include "judge.hpp"
-
 #include <algorithm>
+
+#include "../../some_of.hpp"
+#include "judge.hpp"
 
 namespace mutants_test {
 
@@ -24,22 +25,25 @@ TEST_CASE(
     "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order "
     "does not "
     "see") {
-  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 2800, 3);
+  using rankc::test::some_of;
+  const report r = judge_mutants(subjects_of(some_of(tiny_plans(), 2)), accept, some_of(2800), 3);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());
+  const int enough = rankc::test::plants_all() ? 1 : 10;  // mutants of a kind
   int kinds = 0;
   for (const auto& [kind, t] : r.by_kind) {
     if (kind.starts_with("order: ")) continue;
     CAPTURE(kind);
     ++kinds;
+    if (t.mutants < enough) continue;
     CHECK(t.different > 0);
     CHECK(t.different_f64 > 0);
   }
-  CHECK(kinds == 52);
-  CHECK(r.total.mutants == 2800);
+  CHECK(kinds >= (rankc::test::plants_all() ? 52 : 45));
+  CHECK(r.total.mutants == some_of(2800));
   CHECK(r.total.different * 10 > r.total.mutants * 7);
   CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);
-  CHECK(r.total.mutants - r.total.different > 100);
+  CHECK(r.total.mutants - r.total.different > some_of(100));
   const auto in_f64 = [](const std::string& text) { return text.find(": in f64 ") != std::string::npos; };
   CHECK(std::count_if(r.false_accepts.begin(), r.false_accepts.end(), in_f64) * 10 > r.total.mutants * 5);
   // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's

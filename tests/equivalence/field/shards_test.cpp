@@ -5,6 +5,7 @@
 
 #include <shards_by_hand.hpp>
 
+#include "../../some_of.hpp"
 #include "checker.hpp"
 #include "execution.hpp"
 #include "judge.hpp"
@@ -35,13 +36,13 @@ TEST_CASE("shards by hand leave what the model does") {
 }
 
 TEST_CASE("mutants of shards by hand: the checker accepts none that is different") {
-  const report r = judge_mutants(sharded(), compare_terms, 2000, 4);
+  const report r = judge_mutants(sharded(), compare_terms, rankc::test::some_of(2000), 4);
   MESSAGE(to_text(r));
   for (const auto* list : {&r.wrong_programs, &r.failures, &r.false_accepts})
     for (const std::string& text : *list) FAIL_CHECK(text);
-  CHECK(r.total.mutants == 2000);
-  CHECK(r.total.proven_wrong > 700);
-  CHECK(r.total.accepted > 100);
+  CHECK(r.total.mutants == rankc::test::some_of(2000));
+  CHECK(r.total.proven_wrong > rankc::test::some_of(700));
+  CHECK(r.total.accepted > rankc::test::some_of(100));
 }
 
 }  // namespace shards_test
