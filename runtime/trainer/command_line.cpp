@@ -140,7 +140,8 @@ void add_options_of_training(CLI::App& app, options& o) {
          "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
       ->check(whole_number(1));
   auto* save = add_name(app, "--save", o.save,
-                        "write a checkpoint into this folder at the end, and where a signal stops the run");
+                        "write a checkpoint into this folder at the end, and where a signal stops the run; "
+                        "a folder with another run's checkpoints is refused");
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);

@@ -60,12 +60,10 @@ std::string open_held_out(const description& about, run_state& state, const run_
 }  // namespace
 
 run_data open_data(const description& about, const run_state& state) {
-  const bool apart = !state.eval_data.empty();
-  run_data data{dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
-                        {parse_shuffle(state.shuffle), apart ? 0 : state.eval_fraction}),
-                std::nullopt, apart || state.eval_fraction > 0};
-  if (apart) data.evaluated.emplace(parse_data_spec(state.eval_data), about.vocab_used, about.seq);
-  return data;
+  const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
+  return {dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
+                  {parse_shuffle(state.shuffle), held_out}),
+          std::nullopt, held_out > 0};
 }
 
 run_data open_data_of_run(const description& about, const options& o, beginning& b, console& say_line) {
