@@ -181,7 +181,8 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
   app.add_option("--format", raw.format,
                  "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors "
-                 "as transformers has them");
+                 "as transformers has them; for a plan with lora, without --merge, adapter_config.json and "
+                 "adapters as PEFT has them");
   add_name(
       app, "--source", o.exported.source,
       "with --format huggingface: the folder that the run began with, where it is now, or none for an export "

@@ -28,6 +28,7 @@ add_library(rankc_trainer STATIC
   trainer/hugging_face_files.cpp
   trainer/hugging_face_origin.cpp
   trainer/hugging_face_source.cpp
+  trainer/hugging_face_tensors.cpp
   trainer/injection.cpp
   trainer/input_file.cpp
   trainer/json_file.cpp
@@ -49,6 +50,7 @@ add_library(rankc_trainer STATIC
   trainer/orderly_stop.cpp
   trainer/outputs.cpp
   trainer/parameters.cpp
+  trainer/peft_adapter.cpp
   trainer/piece_source.cpp
   trainer/replicas.cpp
   trainer/run_data.cpp
