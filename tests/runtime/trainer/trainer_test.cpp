@@ -147,7 +147,7 @@ TEST_CASE("eval reads other data whole and in its order, whatever the run's orde
   const scratch files;
   const fake_program program(1, 1, 1);
   const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)),
-                    held = files.write("h.txt", text_of(60)), one = files.write("one.txt", text_of(5));
+                    held = files.path("h.txt"), one = files.write("one.txt", text_of(5));
   const auto eval = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"eval", "--steps", "3"});
     const outcome o = run(program, more);
@@ -159,6 +159,7 @@ TEST_CASE("eval reads other data whole and in its order, whatever the run's orde
   for (const std::vector<std::string>& held_out :
        {std::vector<std::string>{"--eval-fraction", "0.3"}, {"--eval-data", held}}) {
     const std::string save = files.path("s" + std::to_string(number++));
+    files.write("h.txt", text_of(60));
     std::vector<std::string> words{"train",   "--steps", "2",  "--data",    text, "--lr",
                                    "0",       "--save",  save, "--shuffle", "1",  "--lr-schedule",
                                    "constant"};
