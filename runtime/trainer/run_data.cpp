@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/run_data.hpp>
 
+#include "document_ends.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
@@ -80,6 +81,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
         *o.skipped, {state.step, state.samples, static_cast<std::uint64_t>(about.global_batch())},
         plan.record));
   for (const std::string& text : plan.notes) note(text);
+  for (const std::string& text : notes_on_documents(about, sources)) note(text);
   run_data data{dataset(std::move(sources), about.vocab_used, about.seq, plan.orders, plan.record),
                 std::nullopt, false};
   state.read = std::move(plan.record);

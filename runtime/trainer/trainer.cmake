@@ -15,6 +15,7 @@ add_library(rankc_trainer STATIC
   trainer/data_files.cpp
   trainer/data_record.cpp
   trainer/data_spec.cpp
+  trainer/document_ends.cpp
   trainer/earlier_run.cpp
   trainer/export.cpp
   trainer/export_folder.cpp

@@ -7,6 +7,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/checkpoint_test.cpp
   runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
+  runtime/trainer/document_ends_test.cpp
   runtime/trainer/earlier_run_test.cpp
   runtime/trainer/file_names_test.cpp
   runtime/trainer/generate_test.cpp
