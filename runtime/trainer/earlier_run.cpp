@@ -50,9 +50,8 @@ std::optional<std::string> check_earlier_run(const options& o, const beginning& 
                   "this run another folder, or go on with that run: --load {}",
                   o.save, earlier.plan, earlier.step, earlier.last_step, time_of(there.front()), o.save);
   return say(
-      "RC6534: {} has checkpoints of this same run up to step {}; this start trains again from step {} on "
-      "and "
-      "replaces them; --load {} goes on instead",
+      "RC6534: {} has checkpoints of this same run up to step {}; this start replaces them from step {} on; "
+      "--load {} goes on instead",
       o.save, earlier.step, b.state.step + 1, o.save);
 }
 

@@ -28,8 +28,8 @@ struct low_rank {
 };
 
 /// A module with adapters. PEFT has one adapter for a module. Where the module joins parameters of the plan,
-/// their adapters are one of the sum of their ranks: the rows of A follow one another, and B has each part's
-/// columns in the rows of that part and zeros elsewhere.
+/// their adapters become one, whose rank is the sum of their ranks. Its A has the rows of all. Its B has the
+/// columns of each part in the rows of that part, and zeros elsewhere.
 struct adapted_module {
   std::string name;
   tensor_rule rule;

@@ -4,8 +4,9 @@
 
 namespace rankc::runtime::host {
 
-/// Let OpenBLAS allocate a buffer for each thread that multiplies. It keeps them for its products. Without one
-/// it would try to allocate one for ever. Where memory has no limit, it allocates them at the first product.
+/// Let OpenBLAS allocate a buffer for each thread that multiplies. OpenBLAS keeps them for its GEMMs. A GEMM
+/// that gets no buffer tries for ever. Without a limit OpenBLAS allocates each buffer at the thread's first
+/// GEMM.
 /// Errors: failure (70) that states what is needed, what the process has, and its limits.
 void reserve_blas_buffers(int threads);
 

@@ -71,10 +71,11 @@ TEST_CASE("the same command starts again, with a note, and a resumed run goes on
   CHECK(first.out.find("note: RC6534") == first.out.npos);
   const outcome again = train(program, save, command);
   CHECK(again.code == 0);
-  CHECK(again.out.find("note: RC6534: " + save +
-                       " has checkpoints of this same run up to step 4; this start "
-                       "trains again from step 1 on and replaces them; --load " +
-                       save + " goes on instead\n") != again.out.npos);
+  CHECK(again.out.find(
+            "note: RC6534: " + save +
+            " has checkpoints of this same run up to step 4; this start replaces them from step 1 on; "
+            "--load " +
+            save + " goes on instead\n") != again.out.npos);
   CHECK(files_in(save) == before);
   for (const std::string& load : {save, save + "/step_000002", save + "/step_000002/"}) {
     CAPTURE(load);

@@ -25,10 +25,11 @@ struct export_options {
 };
 
 /// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Of a plan
-/// with LoRA adapters that are not merged, the Hugging Face folder is PEFT's. The type of the tensors is f64 where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a
-/// Hugging Face folder, and else f32.
-/// `notes` gets sentences on the padding of the vocabulary, on an adapter's base model, and on guarantees that
-/// the file system of `out` does not give.
+/// with LoRA adapters that are not merged, the Hugging Face folder is PEFT's. The type of the tensors is f64
+/// where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a Hugging Face
+/// folder, and else f32.
+/// `notes` gets sentences on the padding of the vocabulary, on an adapter's base model, and on guarantees
+/// that the file system of `out` does not give.
 /// Returns: the file, or the Hugging Face folder.
 /// Errors: failure (65) where the checkpoint is not this program's, or a file cannot be written; failure (1)
 /// where the options do not fit the plan, its family has no tables, or the source is gone; failure (2) where
